@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _ASM_X86_UNWIND_USER_H
+#define _ASM_X86_UNWIND_USER_H
+
+#include <linux/bits.h>
+#include <linux/types.h>
+#include <asm/insn-eval.h>
+#include <asm/inat.h>
+#include <asm/ptrace.h>
+#include <asm/segment.h>
+#include <asm/unwind_regs.h>
+
+/* enough of an instruction to tell the state of the frame by */
+#define UNWIND_ARCH_INSN_BYTES	4
+/* enough of what precedes a return address to tell that it is one */
+#define UNWIND_ARCH_CALL_BYTES	7
+/* a system call instruction */
+#define UNWIND_ARCH_SYSCALL_BYTES	2
+
+/* e_machine of objects whose tables are for 64-bit and 32-bit code */
+#define UNWIND_ARCH_MACHINE_64	EM_X86_64
+#define UNWIND_ARCH_MACHINE_32	EM_386
+
+enum unwind_arch_frame {
+	UNWIND_FRAME_NONE,	/* the return address is on top of the stack */
+	UNWIND_FRAME_PUSHED,	/* the frame pointer is, then the return address */
+	UNWIND_FRAME_SET_UP,	/* the frame pointer register leads to both */
+};
+
+static inline unsigned int arch_unwind_word(struct pt_regs *regs)
+{
+	return user_64bit_mode(regs) ? 8 : 4;
+}
+
+/* No unwinding of virtual 8086 mode: its stack is not one of words. */
+static inline bool arch_unwind_possible(struct pt_regs *regs)
+{
+	return user_mode(regs) && !(regs->flags & X86_VM_MASK);
+}
+
+static inline unsigned long arch_unwind_seg_base(struct pt_regs *regs, int seg)
+{
+	unsigned long base = insn_get_seg_base(regs, seg);
+
+	return base == -1UL ? 0 : base;
+}
+
+static inline unsigned long arch_unwind_cs_base(struct pt_regs *regs)
+{
+	if (user_64bit_mode(regs) || regs->cs == __USER32_CS)
+		return 0;
+	return arch_unwind_seg_base(regs, INAT_SEG_REG_CS);
+}
+
+static inline unsigned long arch_unwind_ss_base(struct pt_regs *regs)
+{
+	if (user_64bit_mode(regs) || regs->ss == __USER_DS)
+		return 0;
+	return arch_unwind_seg_base(regs, INAT_SEG_REG_SS);
+}
+
+/*
+ * A checksum of the registers by which a frame may be found, besides ip, sp and fp:
+ * if one of them is changed it changes.
+ */
+static inline unsigned long arch_unwind_others(struct pt_regs *regs)
+{
+	return regs->bx + 3 * regs->r12 + 5 * regs->r13 + 7 * regs->r14 +
+	       9 * regs->r15 + 11 * regs->r10 + 13 * regs->si + 15 * regs->di +
+	       17 * regs->dx + 19 * regs->cx + 21 * regs->r8 + 23 * regs->r9;
+}
+
+/* The registers of all slots; see <asm/unwind_regs.h>. */
+static inline void arch_unwind_kept(struct pt_regs *regs, unsigned long *kept)
+{
+	kept[UNWIND_SLOT_FP] = regs->bp;
+	kept[UNWIND_SLOT_BX] = regs->bx;
+	if (user_64bit_mode(regs)) {
+		kept[2] = regs->r12;
+		kept[3] = regs->r13;
+		kept[4] = regs->r14;
+		kept[5] = regs->r15;
+	} else {
+		kept[2] = regs->si;
+		kept[3] = regs->di;
+		kept[4] = 0;
+		kept[5] = 0;
+	}
+}
+
+/* ax and r11 are what a system call changes. */
+static inline bool arch_unwind_has_reg(unsigned int reg)
+{
+	return (reg >= 1 && reg <= 5) || (reg >= 8 && reg <= 10);
+}
+
+/* Any other general register, by its number in 64-bit DWARF. */
+static inline unsigned long arch_unwind_reg_val(struct pt_regs *regs,
+						unsigned int reg)
+{
+	switch (reg) {
+	case 1: return regs->dx;
+	case 2: return regs->cx;
+	case 4: return regs->si;
+	case 5: return regs->di;
+	case 8: return regs->r8;
+	case 9: return regs->r9;
+	default: return regs->r10;
+	}
+}
+
+/* The state of a frame-pointer frame before the instruction @insn has run. */
+static inline enum unwind_arch_frame arch_unwind_frame(const u8 *insn,
+						       unsigned int word)
+{
+	const u8 *mov = insn;
+
+	/* endbr64, endbr32 */
+	if (insn[0] == 0xf3 && insn[1] == 0x0f && insn[2] == 0x1e &&
+	    insn[3] == (word == 8 ? 0xfa : 0xfb))
+		return UNWIND_FRAME_NONE;
+
+	/* int3: whatever was there, a breakpoint is mostly set on a function */
+	if (insn[0] == 0xcc)
+		return UNWIND_FRAME_NONE;
+
+	/* push %rbp; ret, ret imm16, rep ret */
+	if (insn[0] == 0x55 || insn[0] == 0xc3 || insn[0] == 0xc2 ||
+	    (insn[0] == 0xf3 && insn[1] == 0xc3))
+		return UNWIND_FRAME_NONE;
+
+	/* mov %rsp,%rbp in both encodings */
+	if (word == 8 && *mov++ != 0x48)
+		return UNWIND_FRAME_SET_UP;
+	if ((mov[0] == 0x89 && mov[1] == 0xe5) ||
+	    (mov[0] == 0x8b && mov[1] == 0xec))
+		return UNWIND_FRAME_PUSHED;
+
+	return UNWIND_FRAME_SET_UP;
+}
+
+static inline bool arch_unwind_in_syscall(struct pt_regs *regs)
+{
+	return (long)regs->orig_ax >= 0;
+}
+
+/* syscall, sysenter, int $0x80 */
+static inline bool arch_unwind_is_syscall(const u8 *insn)
+{
+	return (insn[0] == 0x0f && (insn[1] == 0x05 || insn[1] == 0x34)) ||
+	       (insn[0] == 0xcd && insn[1] == 0x80);
+}
+
+/* Where the trampoline of uretprobes has asked the kernel for the return address. */
+#define UNWIND_ARCH_TRAMPOLINE_ASKED	13
+
+/*
+ * How many bytes lie on the stack, above the return address's place, at each
+ * instruction of uretprobe_trampoline_entry, or -1.  The 32-bit one is a breakpoint.
+ */
+static inline int arch_unwind_trampoline_pushed(unsigned long offset,
+						unsigned int word)
+{
+	if (word != 8)
+		return offset ? -1 : 0;
+
+	switch (offset) {
+	case 0:		/* push %rax */
+		return 0;
+	case 1:		/* push %rcx */
+		return 8;
+	case 2:		/* push %r11 */
+		return 16;
+	case 4:		/* mov $__NR_uretprobe,%rax */
+	case 11:	/* syscall */
+	case UNWIND_ARCH_TRAMPOLINE_ASKED:	/* pop %r11 */
+		return 24;
+	case 15:	/* pop %rcx */
+		return 16;
+	case 16:	/* ret */
+		return 8;
+	default:
+		return -1;
+	}
+}
+
+/* Does the return address lie on the stack there, if no system call is under way? */
+static inline bool arch_unwind_trampoline_asked(unsigned long offset,
+						unsigned int word)
+{
+	return word == 8 && offset >= UNWIND_ARCH_TRAMPOLINE_ASKED;
+}
+
+/*
+ * The slots that a probed instruction may have been given another register for; si
+ * and di are not kept in 64-bit code, and only there this is done.
+ */
+static inline u8 arch_unwind_xol_scratch(unsigned int word)
+{
+	return word == 8 ? BIT(UNWIND_SLOT_BX) : 0;
+}
+
+/* Do these bytes end in a near call: e8 rel32, or ff /2 in any length? */
+static inline bool arch_unwind_is_call(const u8 *before)
+{
+	const u8 *end = before + UNWIND_ARCH_CALL_BYTES;
+	int len;
+
+	if (end[-5] == 0xe8)
+		return true;
+	for (len = 2; len <= 7; len++) {
+		if (end[-len] == 0xff && (end[1 - len] & 0x38) == 0x10)
+			return true;
+	}
+	return false;
+}
+
+#endif /* _ASM_X86_UNWIND_USER_H */

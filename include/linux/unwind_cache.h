@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _LINUX_UNWIND_CACHE_H
+#define _LINUX_UNWIND_CACHE_H
+
+#include <linux/mm.h>
+
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+
+void __unwind_user_unmap(struct mm_struct *mm, unsigned long start,
+			 unsigned long end);
+void __unwind_user_mm_exit(struct mm_struct *mm);
+
+/**
+ * unwind_user_mm_init - a new mm: nothing is known of its code
+ * @mm: the mm, not yet visible
+ */
+static inline void unwind_user_mm_init(struct mm_struct *mm)
+{
+	RCU_INIT_POINTER(mm->unwind_cache, NULL);
+}
+
+/**
+ * unwind_user_unmap - pages of a mapping have been unmapped, or moved away
+ * @vma: the mapping
+ * @start: first address
+ * @end: first address after that
+ *
+ * Context: Any task.  Where the mapping itself goes away, too, it can no longer be
+ *	    found, or not without a lock that the caller holds, and the caller
+ *	    keeps the range from being mapped anew.
+ */
+static inline void unwind_user_unmap(struct vm_area_struct *vma,
+				     unsigned long start, unsigned long end)
+{
+	struct mm_struct *mm = vma->vm_mm;
+
+	if (!vma->vm_file && !(vma->vm_flags & VM_EXEC))
+		return;
+	/*
+	 * Who unmaps a mapping holds the mmap lock, and a search in it has ended
+	 * or sees the count.  A truncation may miss a cache that is only being
+	 * made; but what a file's owner writes under a program is not tracked.
+	 */
+	if (unlikely(rcu_access_pointer(mm->unwind_cache)))
+		__unwind_user_unmap(mm, start, end);
+}
+
+/**
+ * unwind_user_protect - the protection of a mapping is about to be changed
+ * @vma: the mapping, with its old flags
+ * @start: first address
+ * @end: first address after that
+ * @newflags: its flags from now on
+ *
+ * What is kept of objects was found while nobody could write to their code and
+ * tables.
+ *
+ * Context: The mmap lock is held for writing.
+ */
+static inline void unwind_user_protect(struct vm_area_struct *vma,
+				       unsigned long start, unsigned long end,
+				       unsigned long newflags)
+{
+	unsigned long oldflags = vma->vm_flags;
+	bool was_object = vma->vm_file || (oldflags & VM_EXEC);
+
+	if (!(oldflags & ~newflags & VM_EXEC) &&
+	    !(was_object && (newflags & ~oldflags & VM_WRITE)))
+		return;
+	if (unlikely(rcu_access_pointer(vma->vm_mm->unwind_cache)))
+		__unwind_user_unmap(vma->vm_mm, start, end);
+}
+
+/**
+ * unwind_user_mm_exit - the last user of an mm has gone
+ * @mm: the mm
+ *
+ * Context: Task context.
+ */
+static inline void unwind_user_mm_exit(struct mm_struct *mm)
+{
+	if (unlikely(rcu_access_pointer(mm->unwind_cache)))
+		__unwind_user_mm_exit(mm);
+}
+
+#else /* !CONFIG_UNWIND_USER_EH_FRAME */
+
+static inline void unwind_user_mm_init(struct mm_struct *mm) {}
+static inline void unwind_user_unmap(struct vm_area_struct *vma,
+				     unsigned long start, unsigned long end) {}
+static inline void unwind_user_protect(struct vm_area_struct *vma,
+				       unsigned long start, unsigned long end,
+				       unsigned long newflags) {}
+static inline void unwind_user_mm_exit(struct mm_struct *mm) {}
+
+#endif /* !CONFIG_UNWIND_USER_EH_FRAME */
+
+#endif /* _LINUX_UNWIND_CACHE_H */

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _LINUX_UNWIND_DEFERRED_H
+#define _LINUX_UNWIND_DEFERRED_H
+
+#include <linux/bitops.h>
+#include <linux/sched.h>
+#include <linux/smp.h>
+#include <linux/string.h>
+#include <linux/unwind_deferred_types.h>
+#include <linux/unwind_user_types.h>
+
+struct unwind_work;
+
+/**
+ * typedef unwind_callback_t - takes the user stack of one entry context
+ * @work: the client
+ * @trace: the stack; no entries when it is gone or could not be read
+ * @cookie: the entry context, as given out by unwind_deferred_request()
+ *
+ * Called once for all the requests of the client since the last call, in task
+ * context of the task that was asked about; may sleep, must not cancel @work.
+ */
+typedef void (*unwind_callback_t)(struct unwind_work *work,
+				  struct unwind_stacktrace *trace, u64 cookie);
+
+/**
+ * struct unwind_work - a client of deferred unwinding
+ * @func: called with each stack that was asked for
+ * @max_entries: most frames this client has use for; 0 for as many as fit.
+ *		 May be changed at any time.
+ * @stamp: names this registration; 0 when not registered
+ * @slot: the client's place in the table
+ */
+struct unwind_work {
+	unwind_callback_t	func;
+	unsigned int		max_entries;
+	u32			stamp;
+	unsigned int		slot;
+};
+
+#ifdef CONFIG_UNWIND_USER
+
+int unwind_deferred_init(struct unwind_work *work, unwind_callback_t func);
+int unwind_deferred_request(struct unwind_work *work, u64 *cookie);
+int unwind_deferred_request_next(struct unwind_work *work,
+				 struct task_struct *task, u64 *cookie);
+bool unwind_deferred_known(struct unwind_stacktrace *trace);
+void unwind_deferred_cancel(struct unwind_work *work);
+int unwind_user_faultable(struct unwind_stacktrace *trace);
+
+void __unwind_deferred_close(void);
+void __unwind_deferred_leave(void);
+void unwind_deferred_exec_begin(void);
+void unwind_deferred_exec_end(void);
+void unwind_deferred_exit(void);
+
+/**
+ * unwind_deferred_fork - give a new task a clean start
+ * @task: the child, not yet visible
+ */
+static inline void unwind_deferred_fork(struct task_struct *task)
+{
+	memset(&task->unwind_info, 0, sizeof(task->unwind_info));
+}
+
+/**
+ * unwind_deferred_note_cpu - remember on which CPU a request was made
+ *
+ * For a client whose records belong where its samples are.  The task may be on
+ * several CPUs in one entry context.
+ *
+ * Context: Any, NMI included, with preemption disabled; after a request that
+ *	    returned 0 or 1.
+ */
+static inline void unwind_deferred_note_cpu(void)
+{
+	struct unwind_cpus *cpus = &current->unwind_info.cpus;
+	unsigned int cpu = smp_processor_id();
+	unsigned int bit = cpu % BITS_PER_LONG;
+	int only = READ_ONCE(cpus->only);
+
+	if (!test_bit(bit, &cpus->bits))
+		set_bit(bit, &cpus->bits);
+	/* an NMI's request in between notes the same CPU */
+	if (only != cpu + 1 && only != -1)
+		WRITE_ONCE(cpus->only, only ? -1 : cpu + 1);
+}
+
+/**
+ * unwind_deferred_noted_cpu - may this CPU have been noted?
+ * @cpu: the CPU
+ *
+ * Context: The client's function.
+ * Return: false if no request of this entry context was noted on @cpu.
+ */
+static inline bool unwind_deferred_noted_cpu(unsigned int cpu)
+{
+	const struct unwind_cpus *cpus = &current->unwind_info.cpus_served;
+
+	return (cpus->bits & BIT(cpu % BITS_PER_LONG)) &&
+	       (cpus->only <= 0 || cpus->only == cpu + 1);
+}
+
+/**
+ * unwind_deferred_close - end the entry context, the registers will change
+ *
+ * To be called before the current task's user registers are rewritten.  What
+ * was asked for so far goes out; later requests open a new entry context.
+ *
+ * Context: Task context; may sleep.
+ */
+static inline void unwind_deferred_close(void)
+{
+	if (unlikely(READ_ONCE(current->unwind_info.context)))
+		__unwind_deferred_close();
+}
+
+/**
+ * unwind_deferred_leave - end the entry context, the task leaves the kernel
+ *
+ * Context: Task context, interrupts off, after the last look at the work flags.
+ */
+static __always_inline void unwind_deferred_leave(void)
+{
+	if (unlikely(READ_ONCE(current->unwind_info.context)))
+		__unwind_deferred_leave();
+}
+
+#else /* !CONFIG_UNWIND_USER */
+
+static inline int unwind_deferred_init(struct unwind_work *work,
+				       unwind_callback_t func)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline int unwind_deferred_request(struct unwind_work *work,
+					  u64 *cookie)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline void unwind_deferred_cancel(struct unwind_work *work) {}
+
+static inline int unwind_user_faultable(struct unwind_stacktrace *trace)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline void unwind_deferred_fork(struct task_struct *task) {}
+static inline void unwind_deferred_close(void) {}
+static inline void unwind_deferred_leave(void) {}
+static inline void unwind_deferred_exec_begin(void) {}
+static inline void unwind_deferred_exec_end(void) {}
+static inline void unwind_deferred_exit(void) {}
+
+#endif /* !CONFIG_UNWIND_USER */
+
+#endif /* _LINUX_UNWIND_DEFERRED_H */

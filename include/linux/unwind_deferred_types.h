@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _LINUX_UNWIND_DEFERRED_TYPES_H
+#define _LINUX_UNWIND_DEFERRED_TYPES_H
+
+#include <linux/types.h>
+
+/* how many clients there can be at a time */
+#define UNWIND_MAX_CLIENTS	8
+
+/**
+ * struct unwind_user_start - the registers that an unwind starts from
+ * @ip: instruction pointer
+ * @sp: stack pointer
+ * @fp: frame pointer register
+ * @others: a checksum of the other registers that an unwind may start from
+ */
+struct unwind_user_start {
+	unsigned long	ip;
+	unsigned long	sp;
+	unsigned long	fp;
+	unsigned long	others;
+};
+
+/**
+ * struct unwind_cpus - CPUs that requests were made on
+ * @bits: bit CPU % BITS_PER_LONG of each
+ * @only: CPU + 1 while there is but one; 0 if none or unknown, -1 if several
+ */
+struct unwind_cpus {
+	unsigned long	bits;
+	int		only;
+};
+
+/**
+ * struct unwind_task_info - a task's entry context
+ * @context: cookie of the open entry context, and whether records are owed for
+ *	     it; 0 when none is open
+ * @walked: cookie of the entry context whose stack is in @entries
+ * @start: user registers when the entry context was opened
+ * @owed: for each client slot, the stamp of the client that is owed a record
+ * @cpus: CPUs noted with requests that are still to be served
+ * @cpus_served: the same for those served so far in the entry context @walked
+ * @queued: @work is queued
+ * @sending: records are going out, so the entry context stays
+ * @refuse: 0, or the error for every request
+ * @passes: how often records went out since @passes_since
+ * @nr: frames in @entries
+ * @passes_since: in jiffies
+ * @late: how often, since @late_since, an entry context was opened on the way out of
+ *	  the kernel with the registers that @late_regs stands for
+ * @late_regs: a hash of user registers
+ * @late_since: in jiffies
+ * @work: sends the records out before the task returns to user space
+ * @entries: a page of frames, once there was a first request
+ *
+ * Only the task itself reads or writes this, in task context or in an
+ * interrupt or NMI on top of it; and the scheduler's tracepoint while it
+ * switches to the task.
+ */
+struct unwind_task_info {
+	u64				context;
+	u64				walked;
+	struct unwind_user_start	start;
+	u32				owed[UNWIND_MAX_CLIENTS];
+	struct unwind_cpus		cpus;
+	struct unwind_cpus		cpus_served;
+	int				queued;
+	int				sending;
+	int				refuse;
+	unsigned int			passes;
+	unsigned int			nr;
+	unsigned long			passes_since;
+	unsigned int			late;
+	u32				late_regs;
+	unsigned long			late_since;
+	struct callback_head		work;
+	unsigned long			*entries;
+};
+
+#endif /* _LINUX_UNWIND_DEFERRED_TYPES_H */

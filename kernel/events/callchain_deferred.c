@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * perf as a client of deferred unwinding: the request in the place of a sample's
+ * user callchain, and the record that answers it.
+ *
+ * One client serves all events.  What it is told is sent to every defer_output
+ * event that covers the task at that moment, whichever event had asked.
+ */
+
+#include <linux/errno.h>
+#include <linux/mutex.h>
+#include <linux/perf_event.h>
+#include <linux/pid.h>
+#include <linux/sched.h>
+#include <linux/smp.h>
+#include <linux/string.h>
+#include <linux/unwind_deferred.h>
+
+#include "internal.h"
+#include "callchain_deferred.h"
+
+/* The kernel's context marker, the deferred one, and the cookie behind it. */
+#define DEFERRED_CONTEXTS	3
+
+struct deferred_record {
+	struct perf_event_header	header;
+	u64				cookie;
+	u64				nr;
+	u64				context;
+};
+
+/**
+ * struct deferred_output - what is sent to an event
+ * @record: the record; its header differs by event
+ * @trace: the frames
+ * @task: the task they are of
+ * @away: sending from another CPU than @task's, to the events of that CPU
+ */
+struct deferred_output {
+	struct deferred_record		record;
+	struct unwind_stacktrace	*trace;
+	struct task_struct		*task;
+	bool				away;
+};
+
+static DEFINE_MUTEX(deferring_mutex);
+static struct unwind_work deferring;
+static unsigned int nr_deferring;
+
+static u32 id_in_ns(struct perf_event *event, struct task_struct *task,
+		    enum pid_type type)
+{
+	u32 nr;
+
+	/* only the first of inherited events has the namespace of its reader */
+	if (event->parent)
+		event = event->parent;
+	nr = __task_pid_nr_ns(task, type, event->ns);
+
+	/* as perf has it for a task of another namespace, or one that is gone */
+	return nr || pid_alive(task) ? nr : -1;
+}
+
+static void init_id(struct perf_event *event, struct deferred_output *out,
+		    struct perf_sample_data *sample)
+{
+	if (!event->attr.sample_id_all)
+		return;
+
+	out->record.header.size += event->id_header_size;
+	__perf_event_header__init_id(sample, event, event->attr.sample_type);
+}
+
+/* What perf knows is the current task, also if it had to write a LOST first. */
+static void set_task_id(struct perf_event *event, struct deferred_output *out,
+			struct perf_sample_data *sample)
+{
+	sample->tid_entry.pid = id_in_ns(event, out->task, PIDTYPE_TGID);
+	sample->tid_entry.tid = id_in_ns(event, out->task, PIDTYPE_PID);
+}
+
+#ifdef CONFIG_CGROUP_PERF
+static bool is_of_cgroup(struct perf_event *event, struct task_struct *task)
+{
+	struct perf_cgroup *cgrp;
+
+	if (!event->cgrp)
+		return true;
+	cgrp = perf_cgroup_from_task(task, NULL);
+	return cgroup_is_descendant(cgrp->css.cgroup, event->cgrp->css.cgroup);
+}
+#else
+static bool is_of_cgroup(struct perf_event *event, struct task_struct *task)
+{
+	return true;
+}
+#endif
+
+/*
+ * Away from the task, only an event bound to this CPU may be written to: the
+ * others' buffers are written where the task runs.  Perf has asked whether the
+ * event covers the task that runs here.
+ */
+static bool wants_away(struct perf_event *event, struct deferred_output *out)
+{
+	if (event->cpu < 0 || !is_of_cgroup(event, out->task))
+		return false;
+	return !(event->attach_state & PERF_ATTACH_TASK) ||
+	       event->ctx->task == out->task;
+}
+
+static void output_record(struct perf_event *event, void *data)
+{
+	struct deferred_output *out = data;
+	struct deferred_record *record = &out->record;
+	unsigned int bytes = out->trace->nr * sizeof(u64);
+	struct perf_output_handle handle;
+	struct perf_sample_data sample;
+
+	if (!event->attr.defer_output || (out->away && !wants_away(event, out)))
+		return;
+
+	record->header = (struct perf_event_header) {
+		.type = PERF_RECORD_CALLCHAIN_DEFERRED,
+		.misc = PERF_RECORD_MISC_USER,
+		.size = sizeof(*record) + bytes,
+	};
+	init_id(event, out, &sample);
+
+	/* counts it as lost if there is no room */
+	if (perf_output_begin(&handle, &sample, event, record->header.size))
+		return;
+
+	set_task_id(event, out, &sample);
+	perf_output_put(&handle, *record);
+	if (bytes)
+		__output_copy(&handle, out->trace->entries, bytes);
+	perf_event__output_id_sample(event, &handle, &sample);
+	perf_output_end(&handle);
+}
+
+/* The sender waits, so the task keeps its context. */
+static void send_away(void *data)
+{
+	struct deferred_output *out = data;
+	struct perf_event_context *ctx;
+
+	perf_iterate_sb(output_record, out, NULL);
+
+	if (current == out->task)
+		return;
+	rcu_read_lock();
+	ctx = READ_ONCE(out->task->perf_event_ctxp);
+	if (ctx)
+		perf_iterate_sb(output_record, out, ctx);
+	rcu_read_unlock();
+}
+
+/*
+ * The samples of an event bound to a CPU lie in that CPU's buffer, and who looks
+ * at some CPUs only reads no others.  If the task has left that CPU since, the
+ * record must be written there, as a buffer has one writer.  Who looks at all
+ * CPUs then gets it twice.
+ */
+static void send_to_cpus(struct deferred_output *out, unsigned int here)
+{
+	unsigned int cpu;
+
+	out->away = true;
+	for_each_online_cpu(cpu) {
+		/* one that has gone offline meanwhile has no events either */
+		if (cpu != here && unwind_deferred_noted_cpu(cpu))
+			smp_call_function_single(cpu, send_away, out, 1);
+	}
+}
+
+/*
+ * The stack of the current task's entry context.  One without frames goes out
+ * too: it was promised, and tells the reader not to wait any longer.
+ */
+static void send_record(struct unwind_work *work,
+			struct unwind_stacktrace *trace, u64 cookie)
+{
+	struct deferred_output out = {
+		.record = {
+			.cookie		= cookie,
+			.nr		= 1 + trace->nr,
+			.context	= PERF_CONTEXT_USER,
+		},
+		.trace = trace,
+		.task = current,
+	};
+	unsigned int here;
+
+	BUILD_BUG_ON(sizeof(*trace->entries) != sizeof(u64));
+	here = get_cpu();
+	perf_iterate_sb(output_record, &out, NULL);
+	put_cpu();
+	send_to_cpus(&out, here);
+}
+
+static int attach_deferring(struct perf_event *event)
+{
+	/* nobody has compared that of an event without a callchain with the limit */
+	unsigned int max_stack = min_t(unsigned int, event->attr.sample_max_stack,
+				       READ_ONCE(sysctl_perf_event_max_stack));
+	int ret;
+
+	if (!nr_deferring) {
+		deferring.max_entries = 0;
+		ret = unwind_deferred_init(&deferring, send_record);
+		if (ret)
+			return ret;
+	}
+	if (!nr_deferring || max_stack > deferring.max_entries)
+		WRITE_ONCE(deferring.max_entries, max_stack);
+	nr_deferring++;
+	event->attach_state |= PERF_ATTACH_DEFERRING;
+	return 0;
+}
+
+/* For a BPF output event, which has no callchain itself, its program asks. */
+static bool defers(struct perf_event *event)
+{
+	const struct perf_event_attr *attr = &event->attr;
+
+	return attr->defer_callchain &&
+	       ((attr->sample_type & PERF_SAMPLE_CALLCHAIN) ||
+		(attr->type == PERF_TYPE_SOFTWARE &&
+		 attr->config == PERF_COUNT_SW_BPF_OUTPUT));
+}
+
+/**
+ * perf_deferred_attach - an event has been made
+ * @event: the event
+ *
+ * The first one makes perf a client.  The client asks for as many frames as the
+ * most demanding of the events open together has.
+ *
+ * Context: Task context; may sleep.
+ * Return: 0, or -EBUSY if there are too many clients.
+ */
+int perf_deferred_attach(struct perf_event *event)
+{
+	int ret;
+
+	/* an inherited event lives no longer than the event it stems from */
+	if (event->parent || !defers(event))
+		return 0;
+
+	mutex_lock(&deferring_mutex);
+	ret = attach_deferring(event);
+	mutex_unlock(&deferring_mutex);
+	return ret;
+}
+
+/**
+ * perf_deferred_detach - an event is going away
+ * @event: the event, attached or not
+ *
+ * Context: Task context; may sleep.
+ */
+void perf_deferred_detach(struct perf_event *event)
+{
+	if (!(event->attach_state & PERF_ATTACH_DEFERRING))
+		return;
+
+	mutex_lock(&deferring_mutex);
+	if (!--nr_deferring)
+		unwind_deferred_cancel(&deferring);
+	mutex_unlock(&deferring_mutex);
+}
+
+/*
+ * BPF programs on the event read the callchain and know nothing of markers.  A
+ * guest's sample has nothing to do with the stack of the task that runs it.
+ */
+static bool may_defer(struct perf_event *event)
+{
+#ifdef CONFIG_BPF_SYSCALL
+	if (event->prog)
+		return false;
+#endif
+	return !perf_guest_state() &&
+	       sysctl_perf_event_max_contexts_per_stack >= DEFERRED_CONTEXTS;
+}
+
+static struct perf_callchain_entry *kernel_half(struct perf_event *event,
+						struct pt_regs *regs)
+{
+	return get_perf_callchain(regs, !event->attr.exclude_callchain_kernel,
+				  false, event->attr.sample_max_stack, false,
+				  true);
+}
+
+/*
+ * A sample that cannot be deferred has its user half at once where it is known.
+ * Frames of both halves count, context markers do not.
+ */
+static struct perf_callchain_entry *
+known_callchain(struct perf_event *event, struct pt_regs *regs)
+{
+	struct unwind_stacktrace trace;
+	struct perf_callchain_entry *entry;
+	unsigned int nr, kernel;
+
+	if (!unwind_deferred_known(&trace))
+		return NULL;
+	entry = kernel_half(event, regs);
+	if (!entry)
+		return NULL;
+
+	kernel = entry->nr ? entry->nr - 1 : 0;
+	if (kernel >= event->attr.sample_max_stack)
+		return entry;
+	nr = min(trace.nr, event->attr.sample_max_stack - kernel);
+	entry->ip[entry->nr++] = PERF_CONTEXT_USER;
+	memcpy(entry->ip + entry->nr, trace.entries, nr * sizeof(u64));
+	entry->nr += nr;
+	return entry;
+}
+
+/**
+ * perf_callchain_deferred - a callchain with its user half deferred
+ * @event: the sampling event
+ * @regs: the registers at the sample
+ *
+ * Context: Any, NMI included, with preemption disabled.
+ * Return: the callchain: the kernel half as the event wants it, then the marker
+ *	   and the cookie, or the user half if it is known and cannot be deferred,
+ *	   or nothing if there is no user stack; or NULL if @event does not defer,
+ *	   or the user half had best be unwound in place.
+ */
+struct perf_callchain_entry *perf_callchain_deferred(struct perf_event *event,
+						     struct pt_regs *regs)
+{
+	struct perf_callchain_entry *entry;
+	u64 cookie;
+	int ret;
+
+	if (!event->attr.defer_callchain || !may_defer(event))
+		return NULL;
+
+	ret = unwind_deferred_request(&deferring, &cookie);
+	if (ret < 0 && ret != -EINVAL)
+		return known_callchain(event, regs);
+
+	entry = kernel_half(event, regs);
+	if (ret >= 0 && event->cpu >= 0)
+		unwind_deferred_note_cpu();
+	if (entry && ret >= 0) {
+		entry->ip[entry->nr++] = PERF_CONTEXT_USER_DEFERRED;
+		entry->ip[entry->nr++] = cookie;
+	}
+	return entry;
+}
+
+/**
+ * perf_deferred_request_next - defer the user stack of the task that comes next
+ * @task: the task that this CPU is switching to
+ *
+ * For what is sampled of a task before it runs again.  No CPU is noted: a wait
+ * may end on any, so who is told of it has to read the buffers of all.  If the
+ * last deferring event goes away meanwhile, nobody is left to be told.
+ *
+ * Context: The run queue of this CPU locked, interrupts off.
+ * Return: the cookie of the record that will come, or 0 if none will.
+ */
+u64 perf_deferred_request_next(struct task_struct *task)
+{
+	u64 cookie;
+
+	unwind_deferred_request_next(&deferring, task, &cookie);
+	return cookie;
+}

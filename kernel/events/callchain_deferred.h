@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _KERNEL_EVENTS_CALLCHAIN_DEFERRED_H
+#define _KERNEL_EVENTS_CALLCHAIN_DEFERRED_H
+
+#include <linux/perf_event.h>
+
+/* in perf_event::attach_state: perf_deferred_attach() has counted the event */
+#define PERF_ATTACH_DEFERRING	0x10000
+
+/* core.c's, for the record */
+void __perf_event_header__init_id(struct perf_sample_data *data,
+				  struct perf_event *event, u64 sample_type);
+typedef void (perf_iterate_f)(struct perf_event *event, void *data);
+void perf_iterate_sb(perf_iterate_f output, void *data,
+		     struct perf_event_context *task_ctx);
+
+#ifdef CONFIG_UNWIND_USER
+
+static inline bool perf_deferred_supported(const struct perf_event_attr *attr)
+{
+	return true;
+}
+
+int perf_deferred_attach(struct perf_event *event);
+void perf_deferred_detach(struct perf_event *event);
+struct perf_callchain_entry *perf_callchain_deferred(struct perf_event *event,
+						     struct pt_regs *regs);
+u64 perf_deferred_request_next(struct task_struct *task);
+/* for BPF programs; here for sparse */
+u64 bpf_perf_defer_callchain(struct task_struct *task);
+
+#else /* !CONFIG_UNWIND_USER */
+
+/* As for any flag that the kernel does not know. */
+static inline bool perf_deferred_supported(const struct perf_event_attr *attr)
+{
+	return !attr->defer_callchain && !attr->defer_output;
+}
+
+static inline int perf_deferred_attach(struct perf_event *event)
+{
+	return 0;
+}
+
+static inline void perf_deferred_detach(struct perf_event *event) {}
+
+static inline struct perf_callchain_entry *
+perf_callchain_deferred(struct perf_event *event, struct pt_regs *regs)
+{
+	return NULL;
+}
+
+#endif /* !CONFIG_UNWIND_USER */
+
+#endif /* _KERNEL_EVENTS_CALLCHAIN_DEFERRED_H */

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What is kept of a program's code: unwind rules by address, and the objects
+ * that they were found in.
+ */
+#ifndef _KERNEL_UNWIND_CACHE_H
+#define _KERNEL_UNWIND_CACHE_H
+
+#include <linux/types.h>
+
+#include "unwind.h"
+
+/**
+ * struct unwind_object - a loaded object and where its unwind tables lie
+ * @start: first address that belongs to it
+ * @end: first address that does not any more
+ * @table: its table of FDEs, sorted by address; 0 if it has none
+ * @base: what the table's values are relative to
+ * @code_start: first address of the mapping that was asked for
+ * @code_end: first address after that part of the object
+ * @nr: how many FDEs there are in @table
+ * @word: bytes of its addresses, 4 or 8
+ * @transient: its code or tables may change untold: not to be remembered
+ */
+struct unwind_object {
+	unsigned long	start;
+	unsigned long	end;
+	unsigned long	table;
+	unsigned long	base;
+	unsigned long	code_start;
+	unsigned long	code_end;
+	u32		nr;
+	u16		word;
+	bool		transient;
+};
+
+struct unwind_cache;
+struct unwind_cfi_rule;
+
+/**
+ * struct unwind_cache_state - the state of the mm when a search began
+ * @gen: the generation of what is known
+ * @unmaps: how often code or a file was unmapped
+ */
+struct unwind_cache_state {
+	u64		gen;
+	unsigned long	unmaps;
+};
+
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+struct unwind_cache *unwind_cache_of_current(void);
+bool unwind_cache_peek(struct unwind_cache *cache, unsigned long ip,
+		       struct unwind_user_rule *rule);
+unsigned long unwind_nr_caches(void);
+#else
+static inline struct unwind_cache *unwind_cache_of_current(void)
+{
+	return NULL;
+}
+
+static inline bool unwind_cache_peek(struct unwind_cache *cache,
+				     unsigned long ip,
+				     struct unwind_user_rule *rule)
+{
+	return false;
+}
+
+static inline unsigned long unwind_nr_caches(void)
+{
+	return 0;
+}
+#endif
+
+int unwind_cache_find_rule(unsigned long ip, struct unwind_user_rule *rule,
+			   struct unwind_cfi_rule *full);
+int unwind_cache_find_object(unsigned long ip, struct unwind_object *object);
+bool unwind_cache_begin(struct unwind_cache_state *state);
+bool unwind_cache_holds(const struct unwind_cache_state *state);
+void unwind_cache_add_rule(const struct unwind_cache_state *state,
+			   unsigned long ip,
+			   const struct unwind_user_rule *rule,
+			   const struct unwind_cfi_rule *full);
+void unwind_cache_add_object(const struct unwind_cache_state *state,
+			     const struct unwind_object *object);
+
+#endif /* _KERNEL_UNWIND_CACHE_H */

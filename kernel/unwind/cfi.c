@@ -1,0 +1,718 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Call frame information: from an FDE and an address to an unwind rule.
+ *
+ * An FDE stands for a table with a row for each range of addresses of a function;
+ * its instructions, after those of its CIE, make one row from the one before.
+ * They are run up to the row that is wanted.
+ */
+
+#include <linux/compiler.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/overflow.h>
+#include <linux/string.h>
+#include <linux/types.h>
+
+#include "cfi.h"
+#include "cfi_bytes.h"
+#include "cfi_expr.h"
+
+/* DWARF 5, section 7.24; LSB Core 5.0, section 10.5.2; the upper two bits first */
+#define DW_CFA_advance_loc			0x40
+#define DW_CFA_offset				0x80
+#define DW_CFA_restore				0xc0
+#define DW_CFA_nop				0x00
+#define DW_CFA_set_loc				0x01
+#define DW_CFA_advance_loc1			0x02
+#define DW_CFA_advance_loc2			0x03
+#define DW_CFA_advance_loc4			0x04
+#define DW_CFA_offset_extended			0x05
+#define DW_CFA_restore_extended			0x06
+#define DW_CFA_undefined			0x07
+#define DW_CFA_same_value			0x08
+#define DW_CFA_register				0x09
+#define DW_CFA_remember_state			0x0a
+#define DW_CFA_restore_state			0x0b
+#define DW_CFA_def_cfa				0x0c
+#define DW_CFA_def_cfa_register			0x0d
+#define DW_CFA_def_cfa_offset			0x0e
+#define DW_CFA_def_cfa_expression		0x0f
+#define DW_CFA_expression			0x10
+#define DW_CFA_offset_extended_sf		0x11
+#define DW_CFA_def_cfa_sf			0x12
+#define DW_CFA_def_cfa_offset_sf		0x13
+#define DW_CFA_val_offset			0x14
+#define DW_CFA_val_offset_sf			0x15
+#define DW_CFA_val_expression			0x16
+#define DW_CFA_GNU_args_size			0x2e
+#define DW_CFA_GNU_negative_offset_extended	0x2f
+
+/* a register that rules do not know */
+#define NO_REG		0xff
+/* longest augmentation string that means something */
+#define MAX_AUGMENTATION	8
+
+enum cfa_kind {
+	CFA_UNSET,
+	CFA_OFFSET,	/* register plus offset, which instructions change singly */
+	CFA_EXPR,	/* an expression that is a rule */
+	CFA_HARD,	/* one that is not */
+};
+
+static s32 to_s32(struct unwind_cfi *cfi, s64 val)
+{
+	if (val != (s32)val)
+		cfi_fail(cfi, -EINVAL);
+	return val;
+}
+
+/* an unsigned number, where all that is done with it is signed */
+static s64 cfi_uleb_s64(struct unwind_cfi_bytes *b)
+{
+	s64 val = cfi_uleb(b);
+
+	if (val < 0)
+		cfi_fail(b->cfi, -EINVAL);
+	return val;
+}
+
+static s32 factored(struct unwind_cfi *cfi, s64 n)
+{
+	s64 val;
+
+	if (check_mul_overflow(n, cfi->data_align, &val)) {
+		cfi_fail(cfi, -EINVAL);
+		return 0;
+	}
+	return to_s32(cfi, val);
+}
+
+static void set_where(struct unwind_cfi *cfi, u64 dwarf, u8 where, s32 off)
+{
+	int reg = arch_unwind_reg(dwarf, cfi->word);
+	int slot = reg < 0 ? -1 : arch_unwind_slot(reg, cfi->word);
+
+	if (slot < 0)
+		return;
+	cfi->row.where[slot] = where;
+	cfi->row.off[slot] = off;
+}
+
+static void restore(struct unwind_cfi *cfi, u64 dwarf)
+{
+	int reg = arch_unwind_reg(dwarf, cfi->word);
+	int slot = reg < 0 ? -1 : arch_unwind_slot(reg, cfi->word);
+
+	if (slot < 0)
+		return;
+	cfi->row.where[slot] = cfi->initial.where[slot];
+	cfi->row.off[slot] = cfi->initial.off[slot];
+}
+
+static void in_register(struct unwind_cfi *cfi, u64 dwarf, u64 other)
+{
+	int reg = arch_unwind_reg(other, cfi->word);
+
+	if (reg < 0 || reg == UNWIND_REG_RA)
+		set_where(cfi, dwarf, UNWIND_LOST, 0);
+	else
+		set_where(cfi, dwarf, UNWIND_IN_REG, reg);
+}
+
+/* what a value, or what is at that address, means for a register */
+static u8 where_is(const struct cfi_value *v, bool is_value)
+{
+	if (v->off != (s32)v->off)
+		return UNWIND_LOST;
+	if (is_value && !v->deref)
+		return v->base == CFI_BASE_CFA ? UNWIND_IS_CFA : UNWIND_LOST;
+	/* a value from memory is what lies there, an address from memory is too far */
+	if (v->deref && (!is_value || v->add))
+		return UNWIND_LOST;
+
+	switch (v->base) {
+	case CFI_BASE_CFA:
+		return UNWIND_AT_CFA;
+	case UNWIND_REG_SP:
+		return UNWIND_AT_SP;
+	case UNWIND_REG_FP:
+		return UNWIND_AT_FP;
+	}
+	return UNWIND_LOST;
+}
+
+static void by_expression(struct unwind_cfi_bytes *b, u64 dwarf, bool is_value)
+{
+	struct unwind_cfi *cfi = b->cfi;
+	struct cfi_value v;
+
+	if (cfi_expr(b, true, &v))
+		set_where(cfi, dwarf, where_is(&v, is_value), v.off);
+	else
+		set_where(cfi, dwarf, UNWIND_LOST, 0);
+}
+
+static void cfa_register(struct unwind_cfi *cfi, u64 dwarf)
+{
+	int reg = arch_unwind_reg(dwarf, cfi->word);
+
+	cfi->row.cfa_reg = reg < 0 || reg == UNWIND_REG_RA ? NO_REG : reg;
+}
+
+static void def_cfa(struct unwind_cfi *cfi, u64 dwarf, s32 off)
+{
+	cfi->row.cfa_kind = CFA_OFFSET;
+	cfi->row.cfa_off = off;
+	cfa_register(cfi, dwarf);
+}
+
+/*
+ * After an expression, the offset is what it was before; hand-written tables rely
+ * on that.
+ */
+static void def_cfa_register(struct unwind_cfi *cfi, u64 dwarf)
+{
+	if (cfi->row.cfa_kind == CFA_UNSET)
+		cfi_fail(cfi, -EINVAL);
+	cfi->row.cfa_kind = CFA_OFFSET;
+	cfa_register(cfi, dwarf);
+}
+
+static void def_cfa_offset(struct unwind_cfi *cfi, s32 off)
+{
+	if (cfi->row.cfa_kind != CFA_OFFSET)
+		cfi_fail(cfi, -EINVAL);
+	cfi->row.cfa_off = off;
+}
+
+static void def_cfa_expression(struct unwind_cfi_bytes *b)
+{
+	struct unwind_cfi_row *row = &b->cfi->row;
+	struct cfi_value v;
+
+	row->cfa_kind = CFA_HARD;
+	if (!cfi_expr(b, false, &v) || v.base >= CFI_BASE_CFA ||
+	    v.off != (s32)v.off || v.add != (s32)v.add)
+		return;
+	row->cfa_kind = CFA_EXPR;
+	row->cfa_reg = v.base;
+	row->expr_deref = v.deref;
+	row->expr_off = v.off;
+	row->expr_add = v.add;
+}
+
+static void remember(struct unwind_cfi *cfi)
+{
+	if (cfi->nr_remembered == UNWIND_CFI_REMEMBER) {
+		cfi_fail(cfi, -E2BIG);
+		return;
+	}
+	cfi->remembered[cfi->nr_remembered++] = cfi->row;
+}
+
+static void restore_remembered(struct unwind_cfi *cfi)
+{
+	if (!cfi->nr_remembered) {
+		cfi_fail(cfi, -EINVAL);
+		return;
+	}
+	cfi->row = cfi->remembered[--cfi->nr_remembered];
+}
+
+/* The next row starts at @loc.  Returns false if it is past the wanted one. */
+static bool set_loc(struct unwind_cfi_bytes *b, unsigned long loc)
+{
+	struct unwind_cfi *cfi = b->cfi;
+
+	/* a CIE's instructions make the first row, and going back makes none */
+	if (b != &cfi->fde || loc < cfi->row_start) {
+		cfi_fail(cfi, -EINVAL);
+		return false;
+	}
+	if (loc > cfi->ip) {
+		cfi->row_end = min(loc, cfi->row_end);
+		return false;
+	}
+	cfi->row_start = loc;
+	return true;
+}
+
+static bool advance(struct unwind_cfi_bytes *b, unsigned long delta)
+{
+	struct unwind_cfi *cfi = b->cfi;
+	unsigned long loc;
+
+	if (check_mul_overflow(delta, cfi->code_align, &delta) ||
+	    check_add_overflow(cfi->row_start, delta, &loc)) {
+		cfi_fail(cfi, -EINVAL);
+		return false;
+	}
+	return set_loc(b, loc);
+}
+
+/* Instructions that start a row.  False when it is past the wanted one. */
+static bool new_row(struct unwind_cfi_bytes *b, u8 op)
+{
+	switch (op) {
+	case DW_CFA_set_loc:
+		return set_loc(b, cfi_pointer(b, b->cfi->encoding));
+	case DW_CFA_advance_loc1:
+		return advance(b, cfi_u8(b));
+	case DW_CFA_advance_loc2:
+		return advance(b, cfi_u16(b));
+	default:
+		return advance(b, cfi_u32(b));
+	}
+}
+
+/* Instructions that say how the CFA is found.  True if @op is one. */
+static bool cfa_instruction(struct unwind_cfi_bytes *b, u8 op)
+{
+	struct unwind_cfi *cfi = b->cfi;
+	u64 reg;
+
+	switch (op) {
+	case DW_CFA_def_cfa:
+		reg = cfi_uleb(b);
+		def_cfa(cfi, reg, to_s32(cfi, cfi_uleb_s64(b)));
+		return true;
+	case DW_CFA_def_cfa_sf:
+		reg = cfi_uleb(b);
+		def_cfa(cfi, reg, factored(cfi, cfi_sleb(b)));
+		return true;
+	case DW_CFA_def_cfa_register:
+		def_cfa_register(cfi, cfi_uleb(b));
+		return true;
+	case DW_CFA_def_cfa_offset:
+		def_cfa_offset(cfi, to_s32(cfi, cfi_uleb_s64(b)));
+		return true;
+	case DW_CFA_def_cfa_offset_sf:
+		def_cfa_offset(cfi, factored(cfi, cfi_sleb(b)));
+		return true;
+	case DW_CFA_def_cfa_expression:
+		def_cfa_expression(b);
+		return true;
+	}
+	return false;
+}
+
+/* Instructions that say where a register is: all that are left. */
+static void register_instruction(struct unwind_cfi_bytes *b, u8 op)
+{
+	struct unwind_cfi *cfi = b->cfi;
+	u64 reg = cfi_uleb(b);
+
+	switch (op) {
+	case DW_CFA_offset_extended:
+		set_where(cfi, reg, UNWIND_AT_CFA,
+			  factored(cfi, cfi_uleb_s64(b)));
+		break;
+	case DW_CFA_offset_extended_sf:
+		set_where(cfi, reg, UNWIND_AT_CFA, factored(cfi, cfi_sleb(b)));
+		break;
+	case DW_CFA_GNU_negative_offset_extended:
+		set_where(cfi, reg, UNWIND_AT_CFA,
+			  factored(cfi, -cfi_uleb_s64(b)));
+		break;
+	case DW_CFA_val_offset:
+		set_where(cfi, reg, UNWIND_IS_CFA,
+			  factored(cfi, cfi_uleb_s64(b)));
+		break;
+	case DW_CFA_val_offset_sf:
+		set_where(cfi, reg, UNWIND_IS_CFA, factored(cfi, cfi_sleb(b)));
+		break;
+	case DW_CFA_restore_extended:
+		restore(cfi, reg);
+		break;
+	case DW_CFA_undefined:
+		set_where(cfi, reg, UNWIND_UNDEFINED, 0);
+		break;
+	case DW_CFA_same_value:
+		set_where(cfi, reg, UNWIND_SAME, 0);
+		break;
+	case DW_CFA_register:
+		in_register(cfi, reg, cfi_uleb(b));
+		break;
+	case DW_CFA_expression:
+		by_expression(b, reg, false);
+		break;
+	case DW_CFA_val_expression:
+		by_expression(b, reg, true);
+		break;
+	}
+}
+
+/* Instructions without an operand in their own byte.  False to stop. */
+static bool extended_instruction(struct unwind_cfi_bytes *b, u8 op)
+{
+	struct unwind_cfi *cfi = b->cfi;
+
+	switch (op) {
+	case DW_CFA_nop:
+		return true;
+	case DW_CFA_set_loc:
+	case DW_CFA_advance_loc1:
+	case DW_CFA_advance_loc2:
+	case DW_CFA_advance_loc4:
+		return new_row(b, op);
+	case DW_CFA_remember_state:
+		remember(cfi);
+		return true;
+	case DW_CFA_restore_state:
+		restore_remembered(cfi);
+		return true;
+	case DW_CFA_GNU_args_size:
+		cfi_uleb(b);
+		return true;
+	}
+	if (op > DW_CFA_val_expression &&
+	    op != DW_CFA_GNU_negative_offset_extended) {
+		cfi_fail(cfi, -EOPNOTSUPP);
+		return false;
+	}
+	if (!cfa_instruction(b, op))
+		register_instruction(b, op);
+	return true;
+}
+
+/* False to stop. */
+static bool instruction(struct unwind_cfi_bytes *b)
+{
+	struct unwind_cfi *cfi = b->cfi;
+	u8 op = cfi_u8(b), arg = op & 0x3f;
+
+	switch (op & 0xc0) {
+	case DW_CFA_advance_loc:
+		return advance(b, arg);
+	case DW_CFA_offset:
+		set_where(cfi, arg, UNWIND_AT_CFA, factored(cfi, cfi_uleb_s64(b)));
+		return true;
+	case DW_CFA_restore:
+		restore(cfi, arg);
+		return true;
+	}
+	return extended_instruction(b, arg);
+}
+
+/*
+ * Nearly all instructions are one of four with a small operand, and lie in the
+ * window with it.  Run them up to the first one that is not so, or that starts a
+ * row past the wanted one.
+ */
+static void run_common(struct unwind_cfi_bytes *b)
+{
+	struct unwind_cfi *cfi = b->cfi;
+	const u8 *p = b->buf + b->pos, *end = b->buf + b->nr;
+	unsigned long to_go = cfi->ip - cfi->row_start;
+	s8 data_align = cfi->data_align;
+
+	if (cfi->code_align != 1 || cfi->data_align != data_align)
+		return;
+
+	while (end - p >= 2) {
+		u8 arg = *p & 0x3f;
+
+		if ((*p & 0xc0) == DW_CFA_advance_loc) {
+			if (arg > to_go)
+				break;
+			to_go -= arg;
+			p++;
+		} else if (*p == DW_CFA_def_cfa_offset && p[1] < 0x80 &&
+			   cfi->row.cfa_kind == CFA_OFFSET) {
+			cfi->row.cfa_off = p[1];
+			p += 2;
+		} else if ((*p & 0xc0) == DW_CFA_offset && p[1] < 0x80) {
+			set_where(cfi, arg, UNWIND_AT_CFA, p[1] * data_align);
+			p += 2;
+		} else if ((*p & 0xc0) == DW_CFA_restore) {
+			restore(cfi, arg);
+			p++;
+		} else {
+			break;
+		}
+	}
+	b->pos = p - b->buf;
+	cfi->row_start = cfi->ip - to_go;
+}
+
+/* Run the instructions from @b to the end of the entry or of the wanted row. */
+static int run(struct unwind_cfi_bytes *b)
+{
+	struct unwind_cfi *cfi = b->cfi;
+
+	do {
+		if (b == &cfi->fde)
+			run_common(b);
+	} while (cfi_left(b) && instruction(b) && !cfi->err);
+	return cfi->err;
+}
+
+/* A routine that handles exceptions is of no interest, only how long its address is. */
+static void skip_personality(struct unwind_cfi_bytes *b)
+{
+	u8 encoding = cfi_u8(b);
+
+	if (encoding == DW_EH_PE_omit)
+		return;
+	if (encoding != DW_EH_PE_aligned)
+		encoding &= DW_EH_PE_format;
+	else
+		b->cfi->movable = false;
+	cfi_pointer(b, encoding);
+}
+
+/* the data that the letters after the "z" announce */
+static void read_augmentation(struct unwind_cfi_bytes *b, const char *letter)
+{
+	struct unwind_cfi *cfi = b->cfi;
+	u64 len = cfi_uleb(b);
+	unsigned long end;
+
+	if (len > cfi_left(b)) {
+		cfi_fail(cfi, -EINVAL);
+		return;
+	}
+	end = cfi_here(b) + len;
+
+	for (; *letter; letter++) {
+		switch (*letter) {
+		case 'R':
+			cfi->encoding = cfi_u8(b);
+			break;
+		case 'L':
+			cfi_u8(b);
+			break;
+		case 'P':
+			skip_personality(b);
+			break;
+		case 'S':
+			cfi->signal = true;
+			break;
+		default:
+			cfi_fail(cfi, -EOPNOTSUPP);
+			return;
+		}
+	}
+	if (cfi_here(b) > end)
+		cfi_fail(cfi, -EINVAL);
+	else
+		cfi_skip(b, end - cfi_here(b));
+}
+
+static void read_string(struct unwind_cfi_bytes *b, char *to, size_t size)
+{
+	size_t i;
+
+	for (i = 0; i < size; i++) {
+		to[i] = cfi_u8(b);
+		if (!to[i])
+			return;
+	}
+	cfi_fail(b->cfi, -EOPNOTSUPP);
+	to[0] = '\0';
+}
+
+/* Read a CIE, which is open, up to its instructions. */
+static int read_cie(struct unwind_cfi *cfi)
+{
+	struct unwind_cfi_bytes *b = &cfi->cie;
+	char augmentation[MAX_AUGMENTATION];
+	u8 version;
+	u64 ra;
+
+	if (cfi_u32(b))
+		cfi_fail(cfi, -EINVAL);	/* not a CIE */
+	version = cfi_u8(b);
+	read_string(b, augmentation, sizeof(augmentation));
+	if (version == 4) {
+		/* sizes of addresses and of segment selectors */
+		if (cfi_u8(b) != cfi->word || cfi_u8(b))
+			cfi_fail(cfi, -EOPNOTSUPP);
+	} else if (version != 1 && version != 3) {
+		cfi_fail(cfi, -EOPNOTSUPP);
+	}
+	cfi->code_align = cfi_uleb(b);
+	cfi->data_align = cfi_sleb(b);
+	ra = version == 1 ? cfi_u8(b) : cfi_uleb(b);
+	if (arch_unwind_reg(ra, cfi->word) != UNWIND_REG_RA)
+		cfi_fail(cfi, -EOPNOTSUPP);
+
+	cfi->encoding = DW_EH_PE_absptr;
+	cfi->signal = false;
+	cfi->augmented = augmentation[0] == 'z';
+	if (cfi->augmented)
+		read_augmentation(b, augmentation + 1);
+	else if (augmentation[0])
+		cfi_fail(cfi, -EOPNOTSUPP);
+	return cfi->err;
+}
+
+/*
+ * Nearly all CIEs have the same few bytes, and the same bytes mean the same,
+ * wherever they are.  Returns how many bytes there are to know a CIE by, or 0.
+ */
+static unsigned int cie_bytes(const struct unwind_cfi_bytes *b)
+{
+	unsigned long len = cfi_left(b);
+
+	return len <= UNWIND_CFI_KNOWN && len == b->nr - b->pos ? len : 0;
+}
+
+static bool cie_is_known(const struct unwind_cfi *cfi)
+{
+	const struct unwind_cfi_bytes *b = &cfi->cie;
+	unsigned int nr = cie_bytes(b);
+
+	return nr && nr == cfi->nr_known && cfi->word == cfi->known_word &&
+	       !memcmp(b->buf + b->pos, cfi->known, nr);
+}
+
+/* Learn what all FDEs of the CIE at @addr have in common. */
+static int use_cie(struct unwind_cfi *cfi, unsigned long addr)
+{
+	struct unwind_cfi_bytes *b = &cfi->cie;
+	unsigned int nr;
+
+	cfi_open(b, cfi, addr);
+	if (cfi->err)
+		return cfi->err;
+	if (cie_is_known(cfi)) {
+		cfi->row = cfi->initial;
+		return 0;
+	}
+
+	cfi->nr_known = 0;
+	cfi->movable = true;
+	nr = cie_bytes(b);
+	memcpy(cfi->known, b->buf + b->pos, nr);
+	memset(&cfi->row, 0, sizeof(cfi->row));
+	memset(&cfi->initial, 0, sizeof(cfi->initial));
+
+	if (read_cie(cfi) || run(b))
+		return cfi->err;
+	cfi->nr_remembered = 0;
+	cfi->initial = cfi->row;
+	if (cfi->movable && !cfi->ip_used) {
+		cfi->nr_known = nr;
+		cfi->known_word = cfi->word;
+	}
+	return 0;
+}
+
+/* Use the CIE of an FDE, and read the FDE up to its instructions. */
+static int read_fde(struct unwind_cfi *cfi, unsigned long addr)
+{
+	struct unwind_cfi_bytes *b = &cfi->fde;
+	unsigned long field, start, len;
+	u32 distance;
+
+	cfi_open(b, cfi, addr);
+	field = cfi_here(b);
+	distance = cfi_u32(b);
+	if (!distance || distance > field)
+		cfi_fail(cfi, -EINVAL);	/* a CIE itself, or no address */
+	if (cfi->err || use_cie(cfi, field - distance))
+		return cfi->err;
+
+	start = cfi_pointer(b, cfi->encoding);
+	len = cfi_pointer(b, cfi->encoding & DW_EH_PE_format);
+	if (check_add_overflow(start, len, &cfi->row_end))
+		cfi_fail(cfi, -EINVAL);
+	cfi->row_start = start;
+	if (cfi->augmented)
+		cfi_skip(b, cfi_uleb(b));
+	return cfi->err;
+}
+
+/* The caller's stack pointer is the CFA, in a rule. */
+static bool sp_is_cfa(const struct unwind_cfi_row *row)
+{
+	s32 off = row->off[UNWIND_SLOT_SP];
+
+	switch (row->where[UNWIND_SLOT_SP]) {
+	case UNWIND_SAME:
+		return true;	/* nothing was said */
+	case UNWIND_IS_CFA:
+		return off == 0;
+	case UNWIND_AT_SP:
+		return row->cfa_kind == CFA_EXPR && row->expr_deref &&
+		       row->cfa_reg == UNWIND_REG_SP && row->expr_off == off &&
+		       row->expr_add == 0;
+	}
+	return false;
+}
+
+static int make_rule(const struct unwind_cfi *cfi, struct unwind_cfi_rule *rule)
+{
+	const struct unwind_cfi_row *row = &cfi->row;
+	bool is_expr = row->cfa_kind == CFA_EXPR;
+
+	*rule = (struct unwind_cfi_rule) {
+		.cfa_reg	= row->cfa_reg,
+		.cfa_off	= is_expr ? row->expr_off : row->cfa_off,
+		.cfa_deref	= is_expr && row->expr_deref,
+		.cfa_add	= is_expr && row->expr_deref ? row->expr_add : 0,
+		.ra_where	= row->where[UNWIND_SLOT_RA],
+		.ra_off		= row->off[UNWIND_SLOT_RA],
+		.signal		= cfi->signal,
+	};
+	memcpy(rule->kept_off, row->off, sizeof(rule->kept_off));
+	memcpy(rule->kept_where, row->where, sizeof(rule->kept_where));
+
+	switch (rule->ra_where) {
+	case UNWIND_UNDEFINED:
+		return 0;
+	case UNWIND_AT_CFA:
+	case UNWIND_AT_SP:
+	case UNWIND_AT_FP:
+	case UNWIND_IN_REG:
+		break;
+	default:
+		return -EOPNOTSUPP;
+	}
+	if (row->cfa_kind == CFA_UNSET)
+		return -EINVAL;
+	if (row->cfa_kind == CFA_HARD || row->cfa_reg == NO_REG ||
+	    !sp_is_cfa(row))
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+/**
+ * unwind_cfi_rule - the unwind rule of an address
+ * @cfi: the tables
+ * @fde: address of the FDE
+ * @ip: the address; in expressions it is also the program counter
+ * @rule: filled in on success
+ *
+ * Return: 0; -ENOENT if the FDE does not cover @ip; -EOPNOTSUPP if what it says
+ *	   has no rule; -EINVAL if it is broken; -E2BIG if it is beyond reason; or
+ *	   what cfi->read() returned.
+ */
+int unwind_cfi_rule(struct unwind_cfi *cfi, unsigned long fde, unsigned long ip,
+		    struct unwind_cfi_rule *rule)
+{
+	int ret;
+
+	cfi->ip = ip;
+	cfi->err = 0;
+	cfi->spent = 0;
+	cfi->nr_remembered = 0;
+	cfi->ip_used = false;
+
+	ret = read_fde(cfi, fde);
+	if (ret)
+		return ret;
+	if (ip < cfi->row_start || ip >= cfi->row_end)
+		return -ENOENT;
+
+	ret = run(&cfi->fde);
+	if (ret)
+		return ret;
+	if (cfi->ip_used) {
+		cfi->row_start = ip;
+		cfi->row_end = ip + 1;
+	}
+	return make_rule(cfi, rule);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Call frame information, the contents of .eh_frame: from its bytes to the
+ * unwind rule of an address.  Knows no tasks, no mappings and no allocation, and
+ * compiles in user space.
+ *
+ * Formats: Linux Standard Base Core 5.0, chapter 10.6; DWARF 5, section 6.4.
+ */
+#ifndef _KERNEL_UNWIND_CFI_H
+#define _KERNEL_UNWIND_CFI_H
+
+#include <linux/types.h>
+
+#include <asm/unwind_regs.h>
+
+/**
+ * enum unwind_where - where a value of the caller's is found from this frame
+ * @UNWIND_SAME: in the same register still
+ * @UNWIND_AT_CFA: in memory, at the CFA plus the offset
+ * @UNWIND_AT_SP: in memory, at this frame's stack pointer plus the offset
+ * @UNWIND_AT_FP: in memory, at this frame's frame pointer plus the offset
+ * @UNWIND_IS_CFA: it is the CFA plus the offset itself
+ * @UNWIND_IN_REG: in another register, whose UNWIND_REG_* is the offset
+ * @UNWIND_UNDEFINED: nowhere: the table says that it is gone
+ * @UNWIND_LOST: where a rule cannot say
+ */
+enum unwind_where {
+	UNWIND_SAME,
+	UNWIND_AT_CFA,
+	UNWIND_AT_SP,
+	UNWIND_AT_FP,
+	UNWIND_IS_CFA,
+	UNWIND_IN_REG,
+	UNWIND_UNDEFINED,
+	UNWIND_LOST,
+};
+
+/**
+ * struct unwind_cfi_rule - how to get from a frame to its caller's
+ * @cfa_off: offset from the base register, in bytes
+ * @cfa_add: what is added after @cfa_deref
+ * @ra_off: offset of the return address by @ra_where
+ * @kept_off: offsets of the registers kept for the caller by @kept_where
+ * @cfa_reg: the base register, UNWIND_REG_*
+ * @cfa_deref: the CFA (the caller's sp) is not base + @cfa_off, but the word in
+ *	       memory there, plus @cfa_add
+ * @ra_where: AT_CFA, AT_SP, AT_FP or IN_REG; or UNDEFINED: this frame has no caller,
+ *	      the stack ends here, and nothing else in the rule is valid
+ * @kept_where: enum unwind_where of each slot
+ * @signal: the kernel made this frame for a signal handler; the caller's address
+ *	    is that of the next instruction to run
+ *
+ * A register that calls destroy (neither sp nor one with a slot) can be known
+ * only in a frame whose registers are all known: the innermost one, and one that
+ * a signal interrupted.
+ */
+struct unwind_cfi_rule {
+	s32	cfa_off;
+	s32	cfa_add;
+	s32	ra_off;
+	s32	kept_off[UNWIND_NR_KEPT];
+	u8	cfa_reg;
+	bool	cfa_deref;
+	u8	ra_where;
+	u8	kept_where[UNWIND_NR_KEPT];
+	bool	signal;
+};
+
+/* bytes read at once; most entries are shorter */
+#define UNWIND_CFI_WINDOW	64
+/* bytes of a CIE that is known again; most have 28 */
+#define UNWIND_CFI_KNOWN	36
+/* how deep rows may be remembered; compilers remember one */
+#define UNWIND_CFI_REMEMBER	4
+
+struct unwind_cfi;
+
+/**
+ * struct unwind_cfi_bytes - a place in an entry, and the bytes around it
+ * @cfi: whose tables these are
+ * @at: address of @buf
+ * @end: address of the end of the entry
+ * @pos: next byte in @buf
+ * @nr: valid bytes in @buf
+ * @buf: what was read; no byte of an entry is read twice
+ */
+struct unwind_cfi_bytes {
+	struct unwind_cfi	*cfi;
+	unsigned long		at;
+	unsigned long		end;
+	unsigned int		pos;
+	unsigned int		nr;
+	u8			buf[UNWIND_CFI_WINDOW];
+};
+
+/* a row of the table that an entry stands for; slots as in <asm/unwind_regs.h> */
+struct unwind_cfi_row {
+	s32	cfa_off;
+	s32	expr_off;
+	s32	expr_add;
+	s32	off[UNWIND_NR_SLOTS];
+	u8	where[UNWIND_NR_SLOTS];
+	u8	cfa_kind;
+	u8	cfa_reg;
+	bool	expr_deref;
+};
+
+/**
+ * struct unwind_cfi - tables, and the scratch memory to interpret them in
+ * @read: reads @len <= UNWIND_CFI_WINDOW bytes at a user address; 0 or an error
+ * @ctx: for @read
+ * @start: no byte of an entry lies before this address
+ * @limit: nor at this one or after it
+ * @data: what DW_EH_PE_datarel is relative to, or 0
+ * @word: bytes of an address of the code, 4 or 8
+ *
+ * @row_start: first address for which the rule holds
+ * @row_end: first address after that for which it may not
+ *
+ * The caller fills in all but the last two and zeroes the rest before the first
+ * use.  Those two are also set where the FDE turns out not to cover the address, to
+ * the range that it covers.  What is kept from one use to the next is only what the
+ * bytes of the last CIE mean; it may be used for other tables.
+ */
+struct unwind_cfi {
+	int			(*read)(void *ctx, unsigned long addr,
+					void *to, size_t len);
+	void			*ctx;
+	unsigned long		start;
+	unsigned long		limit;
+	unsigned long		data;
+	unsigned int		word;
+
+	unsigned long		row_start;
+	unsigned long		row_end;
+
+	/* private: */
+	unsigned long		ip;
+	unsigned long		code_align;
+	s64			data_align;
+	int			err;
+	unsigned int		spent;
+	unsigned int		nr_remembered;
+	u8			encoding;
+	bool			augmented;
+	bool			signal;
+	bool			ip_used;
+	bool			movable;
+	u8			known_word;
+	u8			nr_known;
+	u8			known[UNWIND_CFI_KNOWN];
+	struct unwind_cfi_bytes	fde;
+	struct unwind_cfi_bytes	cie;
+	struct unwind_cfi_row	row;
+	struct unwind_cfi_row	initial;
+	struct unwind_cfi_row	remembered[UNWIND_CFI_REMEMBER];
+};
+
+/* Before the first use, instead of zeroing all of it. */
+static inline void unwind_cfi_init(struct unwind_cfi *cfi)
+{
+	cfi->nr_known = 0;
+}
+
+/*
+ * 0 and the rule of @ip from the FDE at the address @fde; -ENOENT if that FDE does
+ * not cover @ip, -EOPNOTSUPP if there is no such rule, or -EINVAL, -EFAULT or
+ * -E2BIG for broken, missing or unreasonable tables
+ */
+int unwind_cfi_rule(struct unwind_cfi *cfi, unsigned long fde, unsigned long ip,
+		    struct unwind_cfi_rule *rule);
+
+#endif /* _KERNEL_UNWIND_CFI_H */

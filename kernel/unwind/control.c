@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Which methods walks may use, and what became of walks:
+ * /proc/sys/kernel/unwind_user_methods and <debugfs>/unwind_user.
+ */
+
+#include <linux/bits.h>
+#include <linux/debugfs.h>
+#include <linux/init.h>
+#include <linux/percpu.h>
+#include <linux/seq_file.h>
+#include <linux/sysctl.h>
+
+#include "cache.h"
+#include "unwind.h"
+
+#define ALL_METHODS	(BIT(UNWIND_METHOD_FP) | \
+			 (IS_ENABLED(CONFIG_UNWIND_USER_EH_FRAME) ? \
+			  BIT(UNWIND_METHOD_EH_FRAME) : 0))
+
+static u8 methods_enabled __read_mostly = ALL_METHODS;
+static const unsigned int all_methods = ALL_METHODS;
+
+struct walk_counts {
+	u64	frames[UNWIND_NR_METHODS];
+	u64	ends[UNWIND_NR_ENDS];
+};
+
+static DEFINE_PER_CPU(struct walk_counts, walk_counts);
+
+static const char * const method_names[UNWIND_NR_METHODS] = {
+	[UNWIND_METHOD_FP]		= "fp",
+	[UNWIND_METHOD_EH_FRAME]	= "eh_frame",
+};
+
+static const char * const end_names[UNWIND_NR_ENDS] = {
+	[UNWIND_END_COMPLETE]	= "complete",
+	[UNWIND_END_DEPTH]	= "depth",
+	[UNWIND_END_NO_RULE]	= "no_rule",
+	[UNWIND_END_STOP]	= "stop",
+	[UNWIND_END_FAULT]	= "fault",
+	[UNWIND_END_BAD]	= "bad",
+	[UNWIND_END_GAVE_UP]	= "gave_up",
+};
+
+/**
+ * unwind_methods_enabled - which methods may be used now
+ *
+ * Context: Any.
+ * Return: a bit mask by enum unwind_method.
+ */
+u8 unwind_methods_enabled(void)
+{
+	return READ_ONCE(methods_enabled);
+}
+
+/**
+ * unwind_count_walk - note how a walk went
+ * @state: the walk
+ * @end: why it ended
+ *
+ * Context: Task context.
+ */
+void unwind_count_walk(const struct unwind_user_state *state,
+		       enum unwind_end end)
+{
+	unsigned int i;
+
+	this_cpu_inc(walk_counts.ends[end]);
+	for (i = 0; i < UNWIND_NR_METHODS; i++) {
+		if (state->frames[i])
+			this_cpu_add(walk_counts.frames[i], state->frames[i]);
+	}
+}
+
+static int unwind_user_show(struct seq_file *m, void *unused)
+{
+	struct walk_counts sum = {};
+	unsigned int cpu, i;
+
+	for_each_possible_cpu(cpu) {
+		struct walk_counts *counts = per_cpu_ptr(&walk_counts, cpu);
+
+		for (i = 0; i < UNWIND_NR_METHODS; i++)
+			sum.frames[i] += READ_ONCE(counts->frames[i]);
+		for (i = 0; i < UNWIND_NR_ENDS; i++)
+			sum.ends[i] += READ_ONCE(counts->ends[i]);
+	}
+	for (i = 0; i < UNWIND_NR_METHODS; i++)
+		seq_printf(m, "frames %s %llu\n", method_names[i], sum.frames[i]);
+	for (i = 0; i < UNWIND_NR_ENDS; i++)
+		seq_printf(m, "ends %s %llu\n", end_names[i], sum.ends[i]);
+	seq_printf(m, "caches %lu\n", unwind_nr_caches());
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(unwind_user);
+
+static struct ctl_table unwind_sysctls[] = {
+	{
+		.procname	= "unwind_user_methods",
+		.data		= &methods_enabled,
+		.maxlen		= sizeof(methods_enabled),
+		.mode		= 0644,
+		.proc_handler	= proc_dou8vec_minmax,
+		.extra1		= SYSCTL_ZERO,
+		.extra2		= (void *)&all_methods,
+	},
+};
+
+static int __init unwind_control_setup(void)
+{
+	register_sysctl("kernel", unwind_sysctls);
+	debugfs_create_file("unwind_user", 0444, NULL, NULL, &unwind_user_fops);
+	return 0;
+}
+late_initcall(unwind_control_setup);

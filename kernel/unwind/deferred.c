@@ -1,0 +1,638 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Entry contexts: asking for a user stack where it cannot be had, and getting
+ * it just before the task returns to user space.
+ *
+ * An entry context is opened by the first request in it, which gives it a
+ * cookie and notes the user registers.  It is closed when the task leaves for
+ * user space, or before something replaces what it stands for: the user
+ * registers (signals, sigreturn, uprobes), the mm (execve) or the task (exit).
+ *
+ * All the state is the current task's own, and the scheduler's while it switches
+ * to the task.  A request may come in an interrupt or NMI on top of any other
+ * code here, another request included, but runs to its end before that code goes
+ * on; no two CPUs ever look at a time.  So there are no
+ * locks and no memory barriers, only an order of stores, and a cmpxchg without
+ * lock prefix where a decision must still hold when it is written down.
+ *
+ * The registers noted at the start decide whether a stack is right.  Whatever
+ * changes them without closing the context first (ptrace, restartable
+ * sequences, emulated instructions) thereby also makes them differ, and then
+ * the stack is not given out.
+ */
+
+#include <linux/errno.h>
+#include <linux/init.h>
+#include <linux/irq_work.h>
+#include <linux/jhash.h>
+#include <linux/jiffies.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/preempt.h>
+#include <linux/sched.h>
+#include <linux/sched/task_stack.h>
+#include <linux/slab.h>
+#include <linux/srcu.h>
+#include <linux/task_work.h>
+#include <linux/unwind_deferred.h>
+#include <linux/unwind_user.h>
+
+#include <asm/syscall.h>
+#include <asm/unwind_user.h>
+
+/* set in unwind_task_info::context while records are owed */
+#define CONTEXT_OWED		BIT_ULL(63)
+
+#define UNWIND_MAX_ENTRIES	(PAGE_SIZE / sizeof(unsigned long))
+
+/*
+ * Sending records may itself be sampled, and ask for the next round.  So many
+ * rounds are allowed in a while, then the task must be let go.
+ */
+#define UNWIND_MAX_PASSES	8
+#define UNWIND_PASSES_WHILE	(HZ / 10 + 1)
+
+/* Nor may entry contexts follow each other for ever without a user instruction. */
+#define UNWIND_MAX_LATE		64
+
+/*
+ * Slots are written under the mutex and read under SRCU.  A task notes the
+ * stamp, not the client: of a client that has gone nothing is left but stamps
+ * that match no more.
+ */
+static DEFINE_MUTEX(clients_mutex);
+DEFINE_STATIC_SRCU(clients_srcu);
+static struct unwind_work __rcu *clients[UNWIND_MAX_CLIENTS];
+static u32 last_stamp;
+
+/*
+ * Each CPU counts in its own residue class, so no two give the same cookie; 63
+ * bits last longer than the machine.
+ */
+static DEFINE_PER_CPU(u64, last_cookie);
+
+static int __init unwind_deferred_setup(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		per_cpu(last_cookie, cpu) = cpu + 1;
+	return 0;
+}
+early_initcall(unwind_deferred_setup);
+
+static u64 next_cookie(void)
+{
+	return this_cpu_add_return(last_cookie, nr_cpu_ids);
+}
+
+static struct task_struct *task_of(struct unwind_task_info *info)
+{
+	return container_of(info, struct task_struct, unwind_info);
+}
+
+static void note_start(struct unwind_task_info *info,
+		       struct unwind_user_start *start)
+{
+	struct pt_regs *regs = task_pt_regs(task_of(info));
+
+	start->ip = instruction_pointer(regs);
+	start->sp = user_stack_pointer(regs);
+	start->fp = frame_pointer(regs);
+	start->others = arch_unwind_others(regs);
+}
+
+static bool start_holds(struct unwind_task_info *info)
+{
+	struct unwind_user_start now;
+
+	note_start(info, &now);
+	return now.ip == info->start.ip && now.sp == info->start.sp &&
+	       now.fp == info->start.fp && now.others == info->start.others;
+}
+
+/*
+ * Two requests, one on top of the other, may both get here.  They note the same
+ * registers, so the order of their stores does not matter; the first cookie
+ * stays.
+ */
+static u64 open_context(struct unwind_task_info *info)
+{
+	u64 cookie, old;
+
+	note_start(info, &info->start);
+	barrier();
+	cookie = next_cookie();
+	old = cmpxchg_local(&info->context, 0, cookie);
+	return old ?: cookie;
+}
+
+/*
+ * End the context, unless a record is owed or on its way.  True if none is open
+ * any more.
+ */
+static bool end_context(struct unwind_task_info *info)
+{
+	u64 context = READ_ONCE(info->context);
+
+	if (!context)
+		return true;
+	if ((context & CONTEXT_OWED) || READ_ONCE(info->sending))
+		return false;
+	return cmpxchg_local(&info->context, context, 0) == context;
+}
+
+/*
+ * The open context, or a new one: also where the registers are no longer those
+ * of the open one and nobody waits for it.  0 if somebody does.
+ */
+static u64 current_context(struct unwind_task_info *info)
+{
+	u64 context = READ_ONCE(info->context);
+
+	if (context && !start_holds(info)) {
+		if (!end_context(info))
+			return 0;
+		context = 0;
+	}
+	return context ?: open_context(info);
+}
+
+static unsigned int max_entries(void)
+{
+	unsigned int slot, most = 0;
+	struct unwind_work *work;
+	int idx;
+
+	idx = srcu_read_lock(&clients_srcu);
+	for (slot = 0; slot < UNWIND_MAX_CLIENTS; slot++) {
+		work = srcu_dereference(clients[slot], &clients_srcu);
+		if (!work)
+			continue;
+		most = max(most, READ_ONCE(work->max_entries) ?:
+				 (unsigned int)UNWIND_MAX_ENTRIES);
+	}
+	srcu_read_unlock(&clients_srcu, idx);
+	return min_t(unsigned int, most ?: UNWIND_MAX_ENTRIES,
+		     UNWIND_MAX_ENTRIES);
+}
+
+/* Unwind, once for each entry context. */
+static void walk(struct unwind_task_info *info, u64 cookie)
+{
+	struct unwind_stacktrace trace;
+
+	if (info->walked == cookie)
+		return;
+	/* an interrupt sees no frames of this walk before it has all */
+	WRITE_ONCE(info->nr, 0);
+	barrier();
+	info->walked = cookie;
+	info->cpus_served = (struct unwind_cpus) {};
+	info->passes = 0;
+	info->passes_since = jiffies;
+
+	if (!start_holds(info))
+		return;
+	if (!info->entries)
+		info->entries = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT |
+					__GFP_NORETRY | __GFP_NOWARN);
+	if (!info->entries)
+		return;
+
+	trace.entries = info->entries;
+	unwind_user(&trace, max_entries());
+	barrier();
+	WRITE_ONCE(info->nr, trace.nr);
+}
+
+static void count_pass(struct unwind_task_info *info)
+{
+	if (time_after(jiffies, info->passes_since + UNWIND_PASSES_WHILE)) {
+		info->passes_since = jiffies;
+		info->passes = 0;
+	}
+	info->passes++;
+}
+
+static bool too_many_passes(struct unwind_task_info *info, u64 cookie)
+{
+	return info->walked == cookie && info->passes >= UNWIND_MAX_PASSES &&
+	       !time_after(jiffies, info->passes_since + UNWIND_PASSES_WHILE);
+}
+
+/*
+ * An NMI's request between the two may leave its CPU's bit for the next round, to
+ * which it is then unknown whether there are more.
+ */
+static void serve_cpus(struct unwind_task_info *info)
+{
+	struct unwind_cpus *served = &info->cpus_served;
+	unsigned long bits = xchg(&info->cpus.bits, 0);
+	int only = xchg(&info->cpus.only, 0);
+
+	if (!bits && !only)
+		return;
+	served->only = !served->bits || served->only == only ? only : -1;
+	served->bits |= bits;
+}
+
+static void call_client(struct unwind_task_info *info, unsigned int slot,
+			u64 cookie)
+{
+	struct unwind_stacktrace trace = {
+		.nr = info->nr,
+		.entries = info->entries,
+	};
+	struct unwind_work *work;
+	u32 stamp;
+
+	if (!READ_ONCE(info->owed[slot]))
+		return;
+	stamp = xchg(&info->owed[slot], 0);
+	/* after the debt, lest a request be served without its CPU */
+	serve_cpus(info);
+	work = srcu_dereference(clients[slot], &clients_srcu);
+	if (work && work->stamp == stamp)
+		work->func(work, &trace, cookie);
+}
+
+/*
+ * Send out what is owed.  A request during the walk is served by this round.
+ * One that comes after CONTEXT_OWED is taken back sets it again and queues the
+ * work again, whether or not this round still gets to its slot: a round with
+ * nothing owed is harmless, a debt without a round would not be.  It is of the
+ * same context, which cannot end before the round does.
+ */
+static void send_records(struct unwind_task_info *info)
+{
+	u64 context = READ_ONCE(info->context);
+	u64 cookie = context & ~CONTEXT_OWED;
+	unsigned int slot;
+	int idx;
+
+	if (!(context & CONTEXT_OWED))
+		return;
+
+	walk(info, cookie);
+	count_pass(info);
+	WRITE_ONCE(info->sending, 1);
+	barrier();
+	WRITE_ONCE(info->context, cookie);
+	barrier();
+
+	idx = srcu_read_lock(&clients_srcu);
+	for (slot = 0; slot < UNWIND_MAX_CLIENTS; slot++)
+		call_client(info, slot, cookie);
+	srcu_read_unlock(&clients_srcu, idx);
+
+	barrier();
+	WRITE_ONCE(info->sending, 0);
+}
+
+static void unwind_deferred_work(struct callback_head *head)
+{
+	struct unwind_task_info *info = &current->unwind_info;
+
+	/* first, so that a request from here on queues the work again */
+	WRITE_ONCE(info->queued, 0);
+	barrier();
+	send_records(info);
+}
+
+/*
+ * Past the last look at the work flags only an interrupt can still bring the
+ * task back: that is where an NMI may come, or a tracepoint with interrupts off.
+ */
+static bool may_be_leaving(void)
+{
+	return in_nmi() || (in_task() && irqs_disabled());
+}
+
+/*
+ * An event on the way out of the kernel, behind the end of the entry context, opens
+ * another one, whose interrupt comes before any user instruction and has its own way
+ * out.  All registers are then as they were the last time, and the entry was no
+ * system call.  An NMI counts for none of this: those have a limit of their own.
+ */
+static bool too_often_late(struct unwind_task_info *info)
+{
+	struct pt_regs *regs = task_pt_regs(task_of(info));
+	u32 hash;
+
+	if (READ_ONCE(info->context) || in_nmi() ||
+	    syscall_get_nr(task_of(info), regs) >= 0)
+		return false;
+
+	hash = jhash(regs, sizeof(*regs), 0);
+	if (hash != info->late_regs ||
+	    time_after(jiffies, info->late_since + UNWIND_PASSES_WHILE)) {
+		info->late_regs = hash;
+		info->late_since = jiffies;
+		info->late = 0;
+	}
+	return info->late++ >= UNWIND_MAX_LATE;
+}
+
+static int queue_work_once(struct unwind_task_info *info,
+			   enum task_work_notify_mode notify)
+{
+	int ret;
+
+	if (READ_ONCE(info->queued) || cmpxchg_local(&info->queued, 0, 1))
+		return 0;
+
+	info->work.func = unwind_deferred_work;
+	ret = task_work_add(task_of(info), &info->work, notify);
+	if (ret)
+		WRITE_ONCE(info->queued, 0);
+	return ret;
+}
+
+static int request(struct unwind_work *work, struct unwind_task_info *info,
+		   enum task_work_notify_mode notify, u64 *cookie)
+{
+	u32 stamp = READ_ONCE(work->stamp);
+	u64 context;
+	int ret;
+
+	*cookie = 0;
+	if (!stamp || !unwind_user_exists(task_of(info)))
+		return -EINVAL;
+	ret = READ_ONCE(info->refuse);
+	if (ret)
+		return ret;
+	if (notify == TWA_NMI_CURRENT && too_often_late(info))
+		return -EBUSY;
+
+	context = current_context(info) & ~CONTEXT_OWED;
+	if (!context)
+		return -EINVAL;
+	if (too_many_passes(info, context))
+		return -EBUSY;
+	if (notify == TWA_NMI_CURRENT && !arch_irq_work_has_interrupt())
+		return -EBUSY;
+	if (READ_ONCE(info->owed[work->slot]) == stamp) {
+		*cookie = context;
+		return 1;
+	}
+
+	WRITE_ONCE(info->owed[work->slot], stamp);
+	barrier();
+	WRITE_ONCE(info->context, context | CONTEXT_OWED);
+	barrier();
+	ret = queue_work_once(info, notify);
+	if (!ret)
+		*cookie = context;
+	return ret;
+}
+
+/**
+ * unwind_deferred_request - ask for the current task's user stack
+ * @work: the client, registered, and not cancelled before this returns
+ * @cookie: set to the cookie of the entry context
+ *
+ * The client's function is called with the stack and @cookie before the task
+ * returns to user space, or before its entry context is closed for another
+ * reason.  Constant work: no user memory is touched, nothing is allocated and
+ * no lock is taken.
+ *
+ * Context: Any, NMI included.
+ * Return: 0; 1 if @work is owed the stack of this entry context already, one
+ *	   call serves both; -EINVAL if the task has no user stack, or the one
+ *	   it had is being replaced, or its registers have changed under an
+ *	   earlier request and may be half written, or @work is not registered;
+ *	   another negative error if the stack is there and cannot be deferred,
+ *	   so it had best be unwound in place: -EAGAIN if the task is about to
+ *	   replace its mm, -EBUSY if sending records does not come to an end, see
+ *	   unwind_deferred_known(), if events on the way out of the kernel keep the
+ *	   task from leaving it, or if it may be past the point where it can be
+ *	   stopped, -ESRCH if the task is exiting.
+ */
+int unwind_deferred_request(struct unwind_work *work, u64 *cookie)
+{
+	return request(work, &current->unwind_info,
+		       may_be_leaving() ? TWA_NMI_CURRENT :
+					  TWA_RESUME | TWAF_NO_ALLOC, cookie);
+}
+
+/**
+ * unwind_deferred_known - the current task's user stack, if it was unwound already
+ * @trace: set to the stack; its entries belong to the task and hold until the
+ *	   code that this was called on top of goes on
+ *
+ * For a sample that cannot be deferred, as sending records is itself sampled:
+ * what is sent is at hand.  No user memory is touched.
+ *
+ * Context: Any, NMI included.
+ * Return: whether there are frames of this entry context.
+ */
+bool unwind_deferred_known(struct unwind_stacktrace *trace)
+{
+	struct unwind_task_info *info = &current->unwind_info;
+	u64 cookie = READ_ONCE(info->context) & ~CONTEXT_OWED;
+
+	/* the walk sets nr last */
+	trace->nr = 0;
+	if (!cookie || info->walked != cookie || !start_holds(info))
+		return false;
+	trace->nr = READ_ONCE(info->nr);
+	trace->entries = info->entries;
+	return trace->nr;
+}
+
+/**
+ * unwind_deferred_request_next - ask for the user stack of the task that this
+ *				  CPU is switching to
+ * @work: the client, registered, and not cancelled before this returns
+ * @task: the task
+ * @cookie: set to the cookie of its entry context
+ *
+ * As unwind_deferred_request(), for the sched_switch tracepoint.  There @task is
+ * chosen and not yet current: what it did elsewhere is done, and interrupts find
+ * the task before it, so its entry context is this caller's alone.  Nor is an
+ * interrupt needed to bring it back: it has called the scheduler, or an interrupt
+ * has for it, before the last look at the work flags, as that is followed by user
+ * mode with interrupts off.  Queueing for it kicks nobody, as it is on this CPU.
+ *
+ * Context: The run queue of this CPU locked, interrupts off.
+ * Return: as unwind_deferred_request(), and -EINVAL for any other task.
+ */
+int unwind_deferred_request_next(struct unwind_work *work,
+				 struct task_struct *task, u64 *cookie)
+{
+	*cookie = 0;
+	if (task == current || task_cpu(task) != raw_smp_processor_id() ||
+	    !task_curr(task))
+		return -EINVAL;
+	return request(work, &task->unwind_info, TWA_RESUME | TWAF_NO_ALLOC,
+		       cookie);
+}
+
+/**
+ * unwind_user_faultable - the current task's user stack, unwound at most once
+ * @trace: set to the stack; its entries belong to the task and hold until it
+ *	   returns to user space
+ *
+ * Context: Task context; may sleep.
+ * Return: 0, or -EINVAL or another negative error as
+ *	   unwind_deferred_request().
+ */
+int unwind_user_faultable(struct unwind_stacktrace *trace)
+{
+	struct unwind_task_info *info = &current->unwind_info;
+	u64 cookie;
+
+	trace->nr = 0;
+	if (!unwind_user_exists(current))
+		return -EINVAL;
+	if (info->refuse)
+		return info->refuse;
+	cookie = current_context(info) & ~CONTEXT_OWED;
+	if (!cookie)
+		return -EINVAL;
+
+	walk(info, cookie);
+	trace->nr = info->nr;
+	trace->entries = info->entries;
+	return 0;
+}
+
+/* The out-of-line half of unwind_deferred_close(). */
+void __unwind_deferred_close(void)
+{
+	struct unwind_task_info *info = &current->unwind_info;
+	int i;
+
+	for (i = 0; i < UNWIND_MAX_PASSES && !end_context(info); i++)
+		send_records(info);
+}
+
+/*
+ * The out-of-line half of unwind_deferred_leave().  What an NMI has asked for
+ * since the work flags were last looked at stays owed: its self-interrupt
+ * brings the task back before it runs a user instruction.
+ */
+void __unwind_deferred_leave(void)
+{
+	end_context(&current->unwind_info);
+}
+
+/* With requests refused, one round settles everything. */
+static void close_for_good(struct unwind_task_info *info, int error)
+{
+	WRITE_ONCE(info->refuse, error);
+	barrier();
+	send_records(info);
+	WRITE_ONCE(info->context, 0);
+}
+
+/**
+ * unwind_deferred_exec_begin - the old program's entry context ends
+ *
+ * To be called before the point of no return of execve, while thread id, mm and
+ * registers are still the old program's.  From here on there is no user stack.
+ *
+ * Context: Task context; may sleep.
+ */
+void unwind_deferred_exec_begin(void)
+{
+	struct unwind_task_info *info = &current->unwind_info;
+
+	close_for_good(info, -EAGAIN);
+	WRITE_ONCE(info->refuse, -EINVAL);
+}
+
+/**
+ * unwind_deferred_exec_end - the new program's registers and mm are in place
+ *
+ * Context: Task context.
+ */
+void unwind_deferred_exec_end(void)
+{
+	WRITE_ONCE(current->unwind_info.refuse, 0);
+}
+
+/**
+ * unwind_deferred_exit - the task's last entry context ends
+ *
+ * To be called while the mm and the perf events are still there.  After a failed
+ * execve there still is no user stack, otherwise what comes now is not deferred.
+ *
+ * Context: Task context; may sleep.
+ */
+void unwind_deferred_exit(void)
+{
+	struct unwind_task_info *info = &current->unwind_info;
+
+	close_for_good(info, READ_ONCE(info->refuse) ?: -ESRCH);
+	kfree(info->entries);
+	info->entries = NULL;
+	info->walked = 0;
+	info->nr = 0;
+}
+
+static int find_free_slot(struct unwind_work *work)
+{
+	int slot, found = -EBUSY;
+
+	for (slot = UNWIND_MAX_CLIENTS - 1; slot >= 0; slot--) {
+		struct unwind_work *other;
+
+		other = rcu_dereference_protected(clients[slot],
+						  lockdep_is_held(&clients_mutex));
+		if (other == work)
+			return -EEXIST;
+		if (!other)
+			found = slot;
+	}
+	return found;
+}
+
+/**
+ * unwind_deferred_init - register a client
+ * @work: the client; zeroed, or as unwind_deferred_cancel() left it
+ * @func: called with the stacks that the client asks for
+ *
+ * Context: Task context; may sleep.
+ * Return: 0, -EEXIST if @work is registered already, or -EBUSY if there are
+ *	   UNWIND_MAX_CLIENTS clients.
+ */
+int unwind_deferred_init(struct unwind_work *work, unwind_callback_t func)
+{
+	int slot;
+
+	mutex_lock(&clients_mutex);
+	slot = find_free_slot(work);
+	if (slot >= 0) {
+		if (!++last_stamp)
+			++last_stamp;
+		work->func = func;
+		work->slot = slot;
+		work->stamp = last_stamp;
+		rcu_assign_pointer(clients[slot], work);
+	}
+	mutex_unlock(&clients_mutex);
+	return slot < 0 ? slot : 0;
+}
+
+/**
+ * unwind_deferred_cancel - remove a client
+ * @work: the client; nothing happens if it is not registered
+ *
+ * When this returns, the client's function is not running and will not be
+ * called again; what was owed to it is forgotten.
+ *
+ * Context: Task context; may sleep.  Not from the client's function.
+ */
+void unwind_deferred_cancel(struct unwind_work *work)
+{
+	mutex_lock(&clients_mutex);
+	if (work->stamp &&
+	    rcu_access_pointer(clients[work->slot]) == work) {
+		RCU_INIT_POINTER(clients[work->slot], NULL);
+		synchronize_srcu(&clients_srcu);
+		work->stamp = 0;
+	}
+	mutex_unlock(&clients_mutex);
+}

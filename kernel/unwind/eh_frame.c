@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The .eh_frame method: where an object's unwind tables cover an address, they
+ * say how to find the caller, whatever the compiler did with the registers.
+ *
+ * This file goes from an address to the rule that holds there: by the cache, or
+ * by the object's sorted table of frame description entries, of which one has
+ * the address.  What is in an entry is for cfi.c, which object has the address
+ * for object.c.
+ *
+ * Formats: Linux Standard Base Core 5.0, section 10.6 (.eh_frame, .eh_frame_hdr).
+ */
+
+#include <linux/bitops.h>
+#include <linux/errno.h>
+#include <linux/jiffies.h>
+#include <linux/kernel.h>
+#include <linux/sched.h>
+
+#include "cache.h"
+#include "cfi.h"
+#include "object.h"
+#include "unwind.h"
+
+/* one row of the table; both values are relative to .eh_frame_hdr */
+struct table_row {
+	s32	ip;
+	s32	fde;
+};
+
+/* The last row whose function begins at @ip or before it. */
+static int find_row(struct unwind_user_state *state,
+		    const struct unwind_object *object, unsigned long ip,
+		    struct table_row *row)
+{
+	s64 want = ip - object->base;
+	u32 low = 0, high = object->nr;
+	s32 at;
+
+	if (want != (s32)want)
+		return -ENOENT;
+	if (!unwind_may_read(state, fls(high) * sizeof(at) + sizeof(*row)))
+		return -EFAULT;
+
+	/* rows below low begin at or before it, those from high on after it */
+	while (low < high) {
+		u32 mid = low + (high - low) / 2;
+
+		if (unwind_read_s32(state, object->table + mid * sizeof(*row),
+				    &at))
+			return -EFAULT;
+		if (at <= want)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (!low)
+		return -ENOENT;
+	return unwind_read(state, object->table + (low - 1) * sizeof(*row), row,
+			   sizeof(*row));
+}
+
+static int read_entry(void *ctx, unsigned long addr, void *to, size_t len)
+{
+	struct unwind_user_state *state = ctx;
+
+	return unwind_may_read(state, len) ? unwind_read(state, addr, to, len) : -EFAULT;
+}
+
+/* The rule for @ip from the tables, in full. */
+static int interpret(struct unwind_user_state *state,
+		     const struct unwind_object *object, unsigned long ip,
+		     struct unwind_cfi_rule *full)
+{
+	struct table_row row __uninitialized;
+	struct unwind_cfi *cfi = state->cfi;
+	int ret;
+
+	ret = find_row(state, object, ip, &row);
+	if (ret)
+		return ret;
+
+	cfi->read = read_entry;
+	cfi->ctx = state;
+	cfi->start = object->start;
+	cfi->limit = object->end;
+	cfi->data = object->base;
+	cfi->word = object->word;
+	return unwind_cfi_rule(cfi, object->base + row.fde, ip, full);
+}
+
+static bool fits(s32 offset)
+{
+	return offset == (s16)offset;
+}
+
+/*
+ * Most rules need no more than a struct unwind_user_rule can say.  In a function
+ * that realigns the stack all is found from its frame pointer, but for the return
+ * address, which lies below the CFA as ever.
+ */
+static void make_compact(const struct unwind_cfi_rule *full, unsigned int word,
+			 struct unwind_user_rule *rule)
+{
+	u8 kept_where = full->cfa_deref ? UNWIND_AT_FP : UNWIND_AT_CFA;
+	unsigned int slot;
+
+	*rule = (struct unwind_user_rule) { .kind = UNWIND_RULE_FULL };
+	if (full->ra_where == UNWIND_UNDEFINED) {
+		rule->kind = UNWIND_RULE_END;
+		return;
+	}
+	if (full->signal || full->ra_where != UNWIND_AT_CFA ||
+	    full->ra_off != -(s32)word)
+		return;
+	if (full->cfa_deref &&
+	    (full->cfa_reg != UNWIND_REG_FP || full->cfa_add))
+		return;
+
+	for (slot = 0; slot < UNWIND_NR_KEPT; slot++) {
+		if (full->kept_where[slot] == UNWIND_SAME)
+			continue;
+		if (full->kept_where[slot] >= UNWIND_UNDEFINED) {
+			rule->lost |= BIT(slot);
+			continue;
+		}
+		if (full->kept_where[slot] != kept_where ||
+		    !fits(full->kept_off[slot]))
+			return;
+		rule->kept |= BIT(slot);
+		rule->kept_off[slot] = full->kept_off[slot];
+	}
+	rule->cfa_off = full->cfa_off;
+	rule->cfa_reg = full->cfa_reg;
+	rule->kind = full->cfa_deref ? UNWIND_RULE_REALIGNED : UNWIND_RULE_FRAME;
+}
+
+static int find_object(struct unwind_user_state *state,
+		       const struct unwind_cache_state *begun, unsigned long ip,
+		       struct unwind_object *object)
+{
+	int ret;
+
+	if (!unwind_cache_find_object(ip, object))
+		return 0;
+	ret = unwind_object_at(state, ip, object);
+	if (!ret && !object->transient)
+		unwind_cache_add_object(begun, object);
+	/* a return address that is none */
+	if (ret == -ENOENT && !state->exact)
+		return -ENXIO;
+	return ret;
+}
+
+/*
+ * What could not be read may be there the next time, and is not for keeping.
+ * That there is no rule, or none that can be followed, is.
+ */
+static int find_in_tables(struct unwind_user_state *state, unsigned long ip,
+			  struct unwind_user_rule *rule,
+			  struct unwind_cfi_rule *full)
+{
+	struct unwind_object object;
+	struct unwind_cache_state begun;
+	int ret;
+
+	cond_resched();
+	if (time_after(jiffies, state->deadline))
+		return -EFAULT;
+	if (!unwind_cache_begin(&begun))
+		return -ENOMEM;
+	ret = find_object(state, &begun, ip, &object);
+	if (ret)
+		return ret;
+
+	if (!object.nr)
+		return unwind_cache_holds(&begun) ? -ENOENT : -EAGAIN;
+	if (object.word != state->word)
+		return -EOPNOTSUPP;
+	ret = interpret(state, &object, ip, full);
+	if (ret == -EFAULT || ret == -EINTR)
+		return ret;
+	if (ret)
+		*rule = (struct unwind_user_rule) {
+			.kind = ret == -ENOENT ? UNWIND_RULE_NONE : UNWIND_RULE_STOP,
+		};
+	else
+		make_compact(full, object.word, rule);
+
+	if (!unwind_cache_holds(&begun))
+		return -EAGAIN;
+	if (!object.transient)
+		unwind_cache_add_rule(&begun, ip, rule, full);
+	return 0;
+}
+
+/**
+ * unwind_eh_frame_rule - find a frame's caller by the unwind tables
+ * @state: the frame
+ * @rule: filled in
+ * @full: filled in if @rule says so
+ *
+ * A return address is that of the instruction after the call, which may belong
+ * to the next row or function: what counts is the call.
+ *
+ * Context: Task context of a user task; may sleep.
+ * Return: 0; -ENOENT if no tables cover the address; -ENXIO if it is no code's;
+ *	   -EOPNOTSUPP if they are for other code than runs there; -EFAULT or
+ *	   -EINTR if they cannot be read, or not for long; -EAGAIN if they have
+ *	   just been unmapped; -ENOMEM.
+ */
+int unwind_eh_frame_rule(struct unwind_user_state *state,
+			 struct unwind_user_rule *rule,
+			 struct unwind_cfi_rule *full)
+{
+	unsigned long ip = state->ip - state->back;
+	int ret, tries;
+
+	if (!unwind_cache_find_rule(ip, rule, full))
+		return rule->kind == UNWIND_RULE_NONE ? -ENOENT : 0;
+
+	for (tries = 0, ret = -EAGAIN; ret == -EAGAIN && tries < 3; tries++)
+		ret = find_in_tables(state, ip, rule, full);
+	if (ret)
+		return ret;
+	return rule->kind == UNWIND_RULE_NONE ? -ENOENT : 0;
+}

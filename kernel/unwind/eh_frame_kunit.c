@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit tests of steps by an object's tables, with an object made by hand in a user
+ * mapping, and of steps over signal frames of which no tables tell.
+ */
+
+#include <kunit/test.h>
+#include <linux/elf.h>
+#include <linux/mman.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include <asm/sigframe.h>
+#include <asm/unwind_user.h>
+
+#include "cfi.h"
+#include "unwind.h"
+
+#define BOTH_METHODS	(BIT(UNWIND_METHOD_FP) | BIT(UNWIND_METHOD_EH_FRAME))
+
+/* where things are in the object */
+#define HDR		0x200
+#define CIE		0x8000
+#define FDE		(CIE + 4 + sizeof(cie))
+#define CODE		0x9000
+#define CODE_BYTES	0x100
+#define OBJECT_BYTES	0xa000
+#define MAX_ROWS	1023
+#define INSNS		15
+
+struct object {
+	struct elf64_hdr	elf;
+	struct elf64_phdr	ph[2];
+};
+
+struct table {
+	u8	version, enc_frame, enc_count, enc_table;
+	s32	eh_frame;
+	u32	nr;
+	struct {
+		s32	ip, fde;
+	}	rows[MAX_ROWS];
+};
+
+/* version 1, "zR", 1, -8, register 16; pcrel sdata4; CFA = rsp + 8, ra at CFA - 8 */
+static const u8 cie[] = {
+	0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0,
+};
+
+static unsigned long map_as(struct kunit *test, size_t size, unsigned long flags)
+{
+	unsigned long addr;
+
+	addr = kunit_vm_mmap(test, NULL, 0, size, PROT_READ | PROT_WRITE | PROT_EXEC,
+			     MAP_ANONYMOUS | flags, 0);
+	KUNIT_ASSERT_NE_MSG(test, addr, 0, "no user mapping");
+	KUNIT_ASSERT_LT_MSG(test, addr, (unsigned long)TASK_SIZE, "no user mapping");
+	return addr;
+}
+
+/* Shared, as private mappings that follow each other may be made one. */
+static unsigned long map(struct kunit *test, size_t size, unsigned long flags)
+{
+	return map_as(test, size, MAP_SHARED | flags);
+}
+
+static void put(struct kunit *test, unsigned long addr, const void *from, size_t len)
+{
+	KUNIT_ASSERT_EQ(test, copy_to_user((void __user *)addr, from, len), 0);
+}
+
+static void put_word(struct kunit *test, unsigned long addr, unsigned long val)
+{
+	put(test, addr, &val, sizeof(val));
+}
+
+static void put_headers(struct kunit *test, unsigned long base)
+{
+	struct object object = {
+		.elf = {
+			.e_machine = UNWIND_ARCH_MACHINE_64,
+			.e_phoff = offsetof(struct object, ph),
+			.e_phentsize = sizeof(struct elf64_phdr),
+			.e_phnum = 2,
+		},
+		.ph = {
+			{ .p_type = PT_LOAD, .p_memsz = OBJECT_BYTES },
+			{
+				.p_type = PT_GNU_EH_FRAME, .p_vaddr = HDR,
+				.p_memsz = sizeof(struct table),
+			},
+		},
+	};
+
+	memcpy(object.elf.e_ident, ELFMAG, SELFMAG);
+	object.elf.e_ident[EI_CLASS] = ELFCLASS64;
+	object.elf.e_ident[EI_DATA] = ELFDATA2LSB;
+	put(test, base, &object, sizeof(object));
+}
+
+/* A function of four bytes each, the last of them with the code. */
+static void put_table(struct kunit *test, unsigned long base, u32 nr)
+{
+	struct table *table = kunit_kzalloc(test, sizeof(*table), GFP_KERNEL);
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, table);
+	table->version = 1;
+	table->enc_frame = 0x1b;
+	table->enc_count = 0x03;
+	table->enc_table = 0x3b;
+	table->eh_frame = CIE - HDR - 4;
+	table->nr = nr;
+	for (i = 0; i < nr; i++) {
+		table->rows[i].ip = CODE - HDR - 4 * (nr - 1 - i);
+		table->rows[i].fde = FDE - HDR;
+	}
+	put(test, base + HDR, table, sizeof(*table));
+}
+
+/* The code's row, by INSNS bytes of instructions. */
+static void put_entry(struct kunit *test, unsigned long base, const u8 *insns)
+{
+	struct {
+		u32	cie_len;
+		u8	cie[sizeof(cie)];
+		u32	len, distance;
+		s32	start;
+		u32	range;
+		u8	augmentation, insns[INSNS];
+		u32	end;
+	} entry = {
+		.cie_len = sizeof(cie),
+		.len = 17 + INSNS,
+		.distance = FDE + 4 - CIE,
+		.start = CODE - (FDE + 8),
+		.range = CODE_BYTES,
+	};
+
+	memcpy(entry.cie, cie, sizeof(cie));
+	memcpy(entry.insns, insns, sizeof(entry.insns));
+	put(test, base + CIE, &entry, sizeof(entry));
+}
+
+static void put_object(struct kunit *test, unsigned long base, u32 rows, const u8 *insns)
+{
+	put_headers(test, base);
+	put_table(test, base, rows);
+	put_entry(test, base, insns);
+}
+
+static unsigned long make_object(struct kunit *test, u32 rows, const u8 *insns)
+{
+	unsigned long base = map(test, OBJECT_BYTES, 0);
+
+	put_object(test, base, rows, insns);
+	return base;
+}
+
+static struct unwind_user_state at(struct kunit *test, unsigned long ip,
+				   unsigned long sp, unsigned int word)
+{
+	struct unwind_cfi *cfi = kunit_kzalloc(test, sizeof(*cfi), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, cfi);
+	return (struct unwind_user_state) {
+		.ip = ip, .insn = ip, .sp = sp, .word = word, .exact = true,
+		.methods = BOTH_METHODS, .table_bytes = SZ_64K, .faults = 64,
+		.deadline = jiffies + 60 * HZ, .switches = 1, .cfi = cfi,
+	};
+}
+
+static const u8 sp_plus_16[INSNS] = { 0x0e, 16 };
+static const u8 bx_plus_8[INSNS] = { 0x0c, 3, 8 };
+/* rbp at rbp, rbx at rbp - 16, CFA = *(rbp - 8) */
+static const u8 realigning[INSNS] = {
+	0x10, 6, 2, 0x76, 0, 0x10, 3, 2, 0x76, 0x70, 0x0f, 3, 0x76, 0x78, 0x06,
+};
+
+/* CFA = rsp, ra in rdi */
+static const u8 ra_in_di[INSNS] = { 0x0e, 0, 0x09, 16, 5 };
+
+static void by_tables(struct kunit *test)
+{
+	unsigned long base = make_object(test, 1, sp_plus_16);
+	unsigned long stack = map(test, SZ_4K, 0);
+	struct unwind_user_state state = at(test, base + CODE + 8, stack, 8);
+
+	put_word(test, stack + 8, base + CODE + 0x20);
+	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
+	KUNIT_EXPECT_EQ(test, state.ip, base + CODE + 0x20);
+	KUNIT_EXPECT_EQ(test, state.sp, stack + 16);
+	KUNIT_EXPECT_EQ(test, state.frames[UNWIND_METHOD_EH_FRAME], 1);
+}
+
+static void check_kept(struct kunit *test, struct unwind_user_state *state,
+		       unsigned int slot, unsigned long want)
+{
+	unsigned long val = 0;
+
+	KUNIT_EXPECT_TRUE(test, state->in_memory & BIT(slot));
+	KUNIT_EXPECT_FALSE(test, state->lost & BIT(slot));
+	KUNIT_EXPECT_EQ(test, unwind_read_word(state, state->kept[slot], &val), 0);
+	KUNIT_EXPECT_EQ(test, val, want);
+}
+
+/* A realigned stack: the frame pointer leads to the CFA and to what is kept. */
+static void realigned(struct kunit *test)
+{
+	unsigned long base = make_object(test, 1, realigning);
+	unsigned long stack = map(test, SZ_4K, 0), fp = stack + 0x100;
+	struct unwind_user_state state = at(test, base + CODE + 8, stack, 8);
+
+	put_word(test, fp, 1);
+	put_word(test, fp - 8, stack + 0x300);
+	put_word(test, fp - 16, 2);
+	put_word(test, stack + 0x300 - 8, base + CODE + 0x20);
+
+	state.kept[UNWIND_SLOT_FP] = fp;
+	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
+	KUNIT_EXPECT_EQ(test, state.ip, base + CODE + 0x20);
+	KUNIT_EXPECT_EQ(test, state.sp, stack + 0x300);
+	check_kept(test, &state, UNWIND_SLOT_FP, 1);
+	check_kept(test, &state, UNWIND_SLOT_BX, 2);
+
+	/* the frame pointer is now 1, and nothing is there */
+	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EFAULT);
+
+	state = at(test, base + CODE + 8, stack + 0x300, 8);
+	state.kept[UNWIND_SLOT_FP] = fp;
+	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EINVAL);
+	state.lost = BIT(UNWIND_SLOT_FP);
+	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EOPNOTSUPP);
+}
+
+/* As vfork(): the return address is in a register, known in the innermost frame. */
+static void in_register(struct kunit *test)
+{
+	unsigned long base = make_object(test, 1, ra_in_di);
+	unsigned long stack = map(test, SZ_4K, 0);
+	struct unwind_user_state state = at(test, base + CODE + 8, stack, 8);
+	struct pt_regs regs = { .di = base + CODE + 0x20 };
+
+	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EINVAL);
+	state.regs = &regs;
+	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
+	KUNIT_EXPECT_EQ(test, state.ip, base + CODE + 0x20);
+	KUNIT_EXPECT_EQ(test, state.sp, stack);
+
+	state = at(test, base + CODE + 8, stack, 8);
+	regs.di = TASK_SIZE_MAX;
+	state.regs = &regs;
+	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EINVAL);
+}
+
+/* What a step reads of tables with so many rows. */
+static unsigned int table_bytes(struct kunit *test, u32 rows)
+{
+	unsigned long base = make_object(test, rows, sp_plus_16);
+	unsigned long stack = map(test, SZ_4K, 0);
+	struct unwind_user_state state;
+	unsigned int spent, i;
+
+	put_word(test, stack + 8, base + CODE + 0x20);
+	state = at(test, base + CODE + 8, stack, 8);
+	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), 0);
+	spent = SZ_64K - state.table_bytes;
+
+	for (i = 0; i <= spent; i++) {
+		state = at(test, base + CODE + 8, stack, 8);
+		state.table_bytes = i;
+		KUNIT_EXPECT_EQ_MSG(test, unwind_user_next(&state),
+				    i < spent ? -EFAULT : 0, "%u of %u bytes", i, spent);
+	}
+	return spent;
+}
+
+/* The headers, the entry and the search for it are paid for, and not begun on credit. */
+static void table_budget(struct kunit *test)
+{
+	unsigned int one = table_bytes(test, 1);
+
+	KUNIT_EXPECT_GE(test, one, sizeof(struct object) + offsetof(struct table, rows) +
+				   sizeof(cie) + 17 + INSNS + 3 * 4);
+	/* ten looks instead of one */
+	KUNIT_EXPECT_EQ(test, table_bytes(test, MAX_ROWS), one + 9 * sizeof(s32));
+}
+
+/* Code that is no file's may have tables, too: with the budget gone nobody knows. */
+static void no_budget(struct kunit *test)
+{
+	unsigned long base = map_as(test, OBJECT_BYTES, MAP_PRIVATE);
+	unsigned long stack = map(test, SZ_4K, 0);
+	struct unwind_user_state state = at(test, base + CODE + 8, stack, 8);
+	unsigned int i;
+
+	put_object(test, base, 1, sp_plus_16);
+	put_word(test, stack + 8, base + CODE + 0x20);
+	for (i = 0; i < sizeof(struct object); i++) {
+		state.table_bytes = i;
+		KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EFAULT);
+		KUNIT_EXPECT_EQ(test, state.frames[UNWIND_METHOD_FP], 0);
+	}
+}
+
+/* A frame by another register, which the frame above it tells nothing of. */
+static void lost_register(struct kunit *test)
+{
+	unsigned long base = make_object(test, 1, bx_plus_8);
+	unsigned long text = map(test, SZ_4K, 0), stack = map(test, SZ_4K, 0);
+	struct unwind_user_state state = at(test, text, stack, 8);
+
+	put(test, text, "\x90\x90\x90\x90", 4);
+	put(test, base + CODE + 0x1b, "\xe8\0\0\0\0", 5);
+	put_word(test, stack + 72, base + CODE + 0x20);
+	put_word(test, stack + 192, base + CODE + 0x30);
+
+	state.kept[UNWIND_SLOT_FP] = stack + 64;
+	state.kept[UNWIND_SLOT_BX] = stack + 192;
+	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
+	KUNIT_EXPECT_EQ(test, state.ip, base + CODE + 0x20);
+	KUNIT_EXPECT_EQ(test, state.frames[UNWIND_METHOD_FP], 1);
+	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EOPNOTSUPP);
+
+	state.lost = 0;
+	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
+	KUNIT_EXPECT_EQ(test, state.ip, base + CODE + 0x30);
+}
+
+#ifdef CONFIG_IA32_EMULATION
+struct restorer_case {
+	const char	*name;
+	u8		code[8];
+	bool		rt;
+	/* where in the code, and what of the frame it has popped there */
+	u8		offset, popped;
+};
+
+#define SIGRETURN	{ 0x58, 0xb8, 119, 0, 0, 0, 0xcd, 0x80 }
+#define RT_SIGRETURN	{ 0xb8, 173, 0, 0, 0, 0xcd, 0x80 }
+
+static const struct restorer_case restorer_cases[] = {
+	{ "sigreturn",			SIGRETURN, false, 0, 0 },
+	{ "sigreturn, mov",		SIGRETURN, false, 1, 4 },
+	{ "sigreturn, int",		SIGRETURN, false, 6, 4 },
+	{ "sigreturn, in the call",	SIGRETURN, false, 8, 4 },
+	{ "rt_sigreturn",		RT_SIGRETURN, true, 0, 0 },
+	{ "rt_sigreturn, int",		RT_SIGRETURN, true, 5, 0 },
+	{ "rt_sigreturn, in the call",	RT_SIGRETURN, true, 7, 0 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(restorer_case, restorer_cases, name);
+
+static void put_sigcontext(struct kunit *test, unsigned long addr, unsigned long text,
+			   unsigned long stack)
+{
+	const struct sigcontext_32 sc = {
+		.ip = text + 0x200, .sp = stack + 0xf00, .bp = 1, .bx = 2, .si = 3,
+		.di = 4,
+	};
+
+	put(test, addr, &sc, sizeof(sc));
+}
+
+static void restorer_32(struct kunit *test)
+{
+	const struct restorer_case *c = test->param_value;
+	unsigned long text = map(test, SZ_4K, MAP_32BIT);
+	unsigned long stack = map(test, SZ_4K, MAP_32BIT), frame = stack + 0x40;
+	struct unwind_user_state state;
+	unsigned int slot;
+	unsigned long val;
+
+	put(test, text, c->code, sizeof(c->code));
+	put_sigcontext(test, frame +
+		       (c->rt ? offsetof(struct rt_sigframe_ia32, uc.uc_mcontext) :
+				offsetof(struct sigframe_ia32, sc)), text, stack);
+
+	/* the handler has returned: the address that it returned to is gone */
+	state = at(test, text + c->offset, frame + 4 + c->popped, 4);
+	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
+	KUNIT_EXPECT_EQ(test, state.ip, text + 0x200);
+	KUNIT_EXPECT_EQ(test, state.sp, stack + 0xf00);
+	KUNIT_EXPECT_TRUE(test, state.exact);
+	for (slot = 0; slot < 4; slot++) {
+		KUNIT_EXPECT_EQ(test, unwind_read_word(&state, state.kept[slot], &val), 0);
+		KUNIT_EXPECT_EQ(test, val, slot + 1);
+	}
+
+	/* a handler never returns into the midst of it */
+	state = at(test, text + c->offset, frame + 4 + c->popped, 4);
+	state.exact = false;
+	state.back = 1;
+	if (c->offset)
+		KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -ENOENT);
+}
+#endif
+
+static struct kunit_case eh_frame_cases[] = {
+	KUNIT_CASE(by_tables),
+	KUNIT_CASE(realigned),
+	KUNIT_CASE(in_register),
+	KUNIT_CASE(table_budget),
+	KUNIT_CASE(no_budget),
+	KUNIT_CASE(lost_register),
+#ifdef CONFIG_IA32_EMULATION
+	KUNIT_CASE_PARAM(restorer_32, restorer_case_gen_params),
+#endif
+	{}
+};
+
+static struct kunit_suite eh_frame_suite = {
+	.name = "unwind_eh_frame",
+	.test_cases = eh_frame_cases,
+};
+
+kunit_test_suite(eh_frame_suite);
+
+MODULE_DESCRIPTION("Tests of unwinding by .eh_frame");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The frame pointer method.
+ *
+ * A function that keeps a frame pointer pushes its caller's and sets the
+ * register to where it lies, so that register leads from frame to frame (System
+ * V ABI, AMD64 supplement, section 3.2.2; i386 supplement, section 2.2.2).  Only
+ * the innermost frame, or one that a signal came to, can be caught before that is
+ * done or after it is undone; the instruction about to run tells.
+ */
+
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/sched.h>
+#include <linux/uprobes.h>
+
+#include <asm/unwind_user.h>
+
+#include "unwind.h"
+
+/*
+ * The instruction at @ip as the compiler wrote it.  While a uprobe's handlers
+ * run, memory holds the breakpoint and the uprobe the instruction.  Sets
+ * *@probed then.
+ */
+static int read_insn(struct unwind_user_state *state, u8 *insn, bool *probed)
+{
+#ifdef CONFIG_UPROBES
+	struct uprobe_task *utask = current->utask;
+
+	if (utask && utask->auprobe) {
+		memcpy(insn, utask->auprobe->insn, UNWIND_ARCH_INSN_BYTES);
+		*probed = true;
+		return 0;
+	}
+#endif
+	*probed = false;
+	return unwind_read(state, state->insn, insn, UNWIND_ARCH_INSN_BYTES);
+}
+
+/* Does the word at @addr look like what a call instruction pushed? */
+static bool is_return_address(struct unwind_user_state *state,
+			      unsigned long addr)
+{
+	struct return_instance *ri = state->ri;
+	u8 before[UNWIND_ARCH_CALL_BYTES];
+	unsigned long ra;
+
+	if (unwind_read_word(state, addr, &ra))
+		return false;
+	if (unlikely(state->probed))
+		ra = unwind_uprobe_return(&ri, addr, ra);
+	ra += state->cs_base;
+	if (ra < sizeof(before) ||
+	    unwind_read(state, ra - sizeof(before), before, sizeof(before)))
+		return false;
+	return arch_unwind_is_call(before);
+}
+
+static enum unwind_arch_frame innermost_frame(struct unwind_user_state *state)
+{
+	u8 insn[UNWIND_ARCH_INSN_BYTES];
+	enum unwind_arch_frame frame;
+	unsigned long ra_addr;
+	bool probed;
+
+	if (read_insn(state, insn, &probed))
+		return UNWIND_FRAME_SET_UP;
+
+	frame = arch_unwind_frame(insn, state->word);
+	if (frame == UNWIND_FRAME_SET_UP)
+		return frame;
+
+	/*
+	 * In code without frame pointers the same instructions mean something
+	 * else; a return address in the right place tells.  Who sets a uprobe
+	 * on such an instruction, sets it on a function.
+	 */
+	ra_addr = state->sp + (frame == UNWIND_FRAME_PUSHED ? state->word : 0);
+	if (!probed && !is_return_address(state, ra_addr))
+		return UNWIND_FRAME_SET_UP;
+	return frame;
+}
+
+/*
+ * Where other methods come first, this is code that no tables describe.  It may
+ * use the register for anything: go by it only if that leads to a return address.
+ */
+static bool fp_is_plausible(struct unwind_user_state *state)
+{
+	unsigned long fp = state->kept[UNWIND_SLOT_FP];
+
+	if (state->methods == BIT(UNWIND_METHOD_FP))
+		return true;
+	if (state->in_memory & BIT(UNWIND_SLOT_FP)) {
+		if (unwind_read_word(state, fp, &fp))
+			return false;
+		fp += state->ss_base;
+	}
+	return fp && is_return_address(state, fp + state->word);
+}
+
+/**
+ * unwind_fp_rule - find a frame's caller by the frame pointer
+ * @state: the frame
+ * @rule: filled in
+ * @full: filled in if @rule says so
+ *
+ * Of signal frames it knows only where other methods come first: by itself it
+ * leads past them, and looks at no code but the innermost.
+ *
+ * Context: Task context of a user task; may sleep.
+ * Return: 0, right or wrong; -ENOENT if it would be wrong.
+ */
+int unwind_fp_rule(struct unwind_user_state *state,
+		   struct unwind_user_rule *rule, struct unwind_cfi_rule *full)
+{
+	enum unwind_arch_frame frame = UNWIND_FRAME_SET_UP;
+	s32 word = state->word;
+
+	if (state->methods != BIT(UNWIND_METHOD_FP) && unwind_sigframe(state, full)) {
+		rule->kind = UNWIND_RULE_FULL;
+		return 0;
+	}
+	if (state->lost & BIT(UNWIND_SLOT_FP))
+		return -ENOENT;
+	if (state->exact)
+		frame = innermost_frame(state);
+	if (frame == UNWIND_FRAME_SET_UP && !fp_is_plausible(state))
+		return -ENOENT;
+
+	*rule = unwind_fp_set_up(word);
+	if (frame == UNWIND_FRAME_SET_UP)
+		return 0;
+	rule->lost = 0;
+	rule->cfa_reg = UNWIND_REG_SP;
+	if (frame == UNWIND_FRAME_NONE) {
+		rule->cfa_off = word;
+		rule->kept = 0;
+	}
+	return 0;
+}

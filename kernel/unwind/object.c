@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Which loaded object has the code at an address, and where is its
+ * .eh_frame_hdr?
+ *
+ * An object's first mapped page holds its ELF header and program headers, in the
+ * mapping of the address or in one not far below.  This goes by what lies in
+ * memory, not by names or files: so the vDSO, deleted files, memfds and text that
+ * was copied to huge pages are objects like any other.  Where both mappings have
+ * a file it must be the same one.
+ *
+ * Formats: System V ABI, chapters 4 and 5 (object files, program loading);
+ * Linux Standard Base Core 5.0, section 10.6.2 (.eh_frame_hdr).
+ */
+
+#include <linux/elf.h>
+#include <linux/errno.h>
+#include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+
+#include <asm/unwind_user.h>
+
+#include "object.h"
+
+/* how many mappings below that of the code may lie between it and the header */
+#define MAX_MAPPINGS_BELOW	8
+#define MAX_PHDRS		64
+
+/* the only encodings that linkers write; LSB Core 5.0, section 10.5.1 */
+#define HDR_VERSION		1
+#define ENC_SDATA4_PCREL	0x1b
+#define ENC_UDATA4		0x03
+#define ENC_SDATA4_DATAREL	0x3b
+
+/* what program headers of both classes have to say */
+struct segment {
+	u32	type;
+	u32	flags;
+	u64	offset;
+	u64	vaddr;
+	u64	memsz;
+};
+
+struct header {
+	u64	phoff;
+	u32	phnum;
+	u32	phentsize;
+	u32	word;
+};
+
+static bool may_begin_object(struct vm_area_struct *vma,
+			     struct vm_area_struct *code)
+{
+	if (!(vma->vm_flags & VM_READ) ||
+	    (vma->vm_flags & (VM_IO | VM_PFNMAP | VM_HUGETLB)))
+		return false;
+	if (vma != code && !code->vm_file && (vma->vm_flags & VM_SHARED))
+		return false;
+	if (!vma->vm_file)
+		return !code->vm_file;
+	if (vma->vm_pgoff)
+		return false;
+	return !code->vm_file ||
+	       file_inode(vma->vm_file) == file_inode(code->vm_file);
+}
+
+/* Where the object may begin, nearest first; and what the code lies in. */
+static int list_beginnings(unsigned long ip, unsigned long *begin,
+			   struct unwind_object *code)
+{
+	VMA_ITERATOR(vmi, current->mm, ip);
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma, *first;
+	int i, nr = 0;
+
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
+
+	first = vma_find(&vmi, ip + 1);
+	if (!first || !(first->vm_flags & VM_EXEC)) {
+		mmap_read_unlock(mm);
+		return -ENOENT;
+	}
+	code->start = first->vm_start;
+	code->end = first->vm_end;
+	code->code_start = first->vm_start;
+	code->code_end = first->vm_end;
+	code->transient = first->vm_flags & VM_WRITE;
+
+	vma = first;
+	for (i = 0; vma && i <= MAX_MAPPINGS_BELOW; i++) {
+		if (may_begin_object(vma, first))
+			begin[nr++] = vma->vm_start;
+		vma = vma_prev(&vmi);
+	}
+	mmap_read_unlock(mm);
+	return nr;
+}
+
+static int read_some(struct unwind_user_state *state, unsigned long addr,
+		     void *to, size_t len)
+{
+	if (!unwind_may_read(state, len))
+		return -EFAULT;
+	return unwind_read(state, addr, to, len);
+}
+
+static int read_header(struct unwind_user_state *state, unsigned long begin,
+		       struct header *header)
+{
+	union {
+		unsigned char	ident[EI_NIDENT];
+		struct elf32_hdr	e32;
+		struct elf64_hdr	e64;
+	} elf;
+
+	if (read_some(state, begin, &elf, sizeof(elf)))
+		return -EFAULT;
+	if (memcmp(elf.ident, ELFMAG, SELFMAG) ||
+	    elf.ident[EI_DATA] != ELFDATA2LSB)
+		return -ENOENT;
+
+	if (elf.ident[EI_CLASS] == ELFCLASS64 &&
+	    elf.e64.e_machine == UNWIND_ARCH_MACHINE_64) {
+		header->phoff = elf.e64.e_phoff;
+		header->phnum = elf.e64.e_phnum;
+		header->phentsize = sizeof(struct elf64_phdr);
+		header->word = sizeof(u64);
+		return elf.e64.e_phentsize == header->phentsize ? 0 : -ENOENT;
+	}
+	if (elf.ident[EI_CLASS] == ELFCLASS32 &&
+	    elf.e32.e_machine == UNWIND_ARCH_MACHINE_32) {
+		header->phoff = elf.e32.e_phoff;
+		header->phnum = elf.e32.e_phnum;
+		header->phentsize = sizeof(struct elf32_phdr);
+		header->word = sizeof(u32);
+		return elf.e32.e_phentsize == header->phentsize ? 0 : -ENOENT;
+	}
+	return -ENOENT;
+}
+
+static int read_segment(struct unwind_user_state *state,
+			const struct header *header, unsigned long addr,
+			struct segment *segment)
+{
+	union {
+		struct elf32_phdr	p32;
+		struct elf64_phdr	p64;
+	} ph;
+
+	if (read_some(state, addr, &ph, header->phentsize))
+		return -EFAULT;
+
+	if (header->word == sizeof(u64)) {
+		*segment = (struct segment) {
+			.type = ph.p64.p_type,
+			.flags = ph.p64.p_flags,
+			.offset = ph.p64.p_offset,
+			.vaddr = ph.p64.p_vaddr,
+			.memsz = ph.p64.p_memsz,
+		};
+	} else {
+		*segment = (struct segment) {
+			.type = ph.p32.p_type,
+			.flags = ph.p32.p_flags,
+			.offset = ph.p32.p_offset,
+			.vaddr = ph.p32.p_vaddr,
+			.memsz = ph.p32.p_memsz,
+		};
+	}
+	return 0;
+}
+
+/**
+ * struct layout - what the program headers say, before it is known where to
+ * @first: lowest address of a PT_LOAD
+ * @last: end of the highest one
+ * @zero: address of the beginning of the file
+ * @eh_hdr: address of .eh_frame_hdr
+ * @eh_hdr_size: its size; 0 if there is none
+ */
+struct layout {
+	u64	first;
+	u64	last;
+	u64	zero;
+	u64	eh_hdr;
+	u64	eh_hdr_size;
+};
+
+static int note_segment(struct layout *layout, const struct segment *segment)
+{
+	u64 end;
+
+	if (check_add_overflow(segment->vaddr, segment->memsz, &end) ||
+	    end > TASK_SIZE_MAX)
+		return -EINVAL;
+
+	if (segment->type == PT_GNU_EH_FRAME) {
+		layout->eh_hdr = segment->vaddr;
+		layout->eh_hdr_size = segment->memsz;
+	}
+	if (segment->type == PT_LOAD) {
+		layout->first = min(layout->first, segment->vaddr & PAGE_MASK);
+		layout->last = max(layout->last, end);
+		if (segment->offset < PAGE_SIZE)
+			layout->zero = min(layout->zero,
+					   segment->vaddr - segment->offset);
+	}
+	return 0;
+}
+
+static int read_layout(struct unwind_user_state *state, unsigned long begin,
+		       const struct header *header, struct layout *layout)
+{
+	struct segment segment;
+	u64 addr = begin + header->phoff;
+	u32 i;
+
+	*layout = (struct layout) { .first = U64_MAX, .zero = U64_MAX };
+	if (header->phoff >= PAGE_SIZE || header->phnum > MAX_PHDRS)
+		return -ENOENT;
+
+	for (i = 0; i < header->phnum; i++, addr += header->phentsize) {
+		if (read_segment(state, header, addr, &segment))
+			return -EFAULT;
+		if (note_segment(layout, &segment))
+			return -EINVAL;
+	}
+	return layout->zero == U64_MAX ? -ENOENT : 0;
+}
+
+/*
+ * Changes of a mapping are told of (<linux/unwind_cache.h>), but not what is
+ * written through one, nor what becomes of memory that is neither a file's nor code.
+ */
+static bool tables_stay(unsigned long start, unsigned long end)
+{
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+	bool stay;
+
+	if (mmap_read_lock_killable(mm))
+		return false;
+	vma = vma_lookup(mm, start);
+	stay = vma && end <= vma->vm_end && !(vma->vm_flags & VM_WRITE) &&
+	       (vma->vm_file || (vma->vm_flags & VM_EXEC));
+	mmap_read_unlock(mm);
+	return stay;
+}
+
+/* The table's form is fixed: what no linker writes is not read. */
+static int read_eh_hdr(struct unwind_user_state *state, unsigned long addr,
+		       u64 size, struct unwind_object *object)
+{
+	struct {
+		u8	version;
+		u8	eh_frame_enc;
+		u8	count_enc;
+		u8	table_enc;
+		s32	eh_frame;
+		u32	nr;
+	} hdr;
+	unsigned long entries;
+
+	if (size < sizeof(hdr))
+		return 0;
+	if (read_some(state, addr, &hdr, sizeof(hdr)))
+		return -EFAULT;
+	if (hdr.version != HDR_VERSION || hdr.eh_frame_enc != ENC_SDATA4_PCREL ||
+	    hdr.count_enc != ENC_UDATA4 || hdr.table_enc != ENC_SDATA4_DATAREL)
+		return 0;
+	if (hdr.nr > (size - sizeof(hdr)) / sizeof(u64))
+		return 0;
+
+	object->base = addr;
+	object->table = addr + sizeof(hdr);
+	object->nr = hdr.nr;
+	entries = addr + offsetof(typeof(hdr), eh_frame) + hdr.eh_frame;
+	object->transient = !tables_stay(addr, object->table + hdr.nr * sizeof(u64)) ||
+			    !tables_stay(entries, entries + sizeof(u32));
+	return 0;
+}
+
+/* Is it an object that begins here, and does it have the address? */
+static int object_from(struct unwind_user_state *state, unsigned long begin,
+		       unsigned long ip, struct unwind_object *object)
+{
+	struct header header;
+	struct layout layout;
+	unsigned long bias, hdr;
+	int ret;
+
+	ret = read_header(state, begin, &header) ?:
+	      read_layout(state, begin, &header, &layout);
+	if (ret)
+		return ret;
+
+	bias = begin - layout.zero;
+	*object = (struct unwind_object) {
+		.start = bias + layout.first,
+		.end = bias + layout.last,
+		.word = header.word,
+	};
+	if (ip < object->start || ip >= object->end)
+		return -ENOENT;
+
+	hdr = bias + layout.eh_hdr;
+	if (layout.eh_hdr_size && hdr >= object->start &&
+	    hdr <= object->end && layout.eh_hdr_size <= object->end - hdr)
+		return read_eh_hdr(state, hdr, layout.eh_hdr_size, object);
+	return 0;
+}
+
+/**
+ * unwind_object_at - find the object that has the code at an address
+ * @state: the walk, whose fault budget is charged
+ * @ip: linear user address
+ * @object: filled in; without a table if no object has the address, as with
+ *	    code that was made at run time: then it is the mapping
+ *
+ * Context: Task context of a user task; may sleep.
+ * Return: 0, or -ENOENT if nothing that can be executed is mapped there, -EFAULT
+ *	   if a header that may be its own cannot be read now, or -EINTR.
+ */
+int unwind_object_at(struct unwind_user_state *state, unsigned long ip,
+		     struct unwind_object *object)
+{
+	unsigned long begin[MAX_MAPPINGS_BELOW + 1];
+	struct unwind_object code = {};
+	bool unread = false;
+	int i, nr, ret;
+
+	nr = list_beginnings(ip, begin, &code);
+	if (nr < 0)
+		return nr;
+
+	for (i = 0; i < nr; i++) {
+		ret = object_from(state, begin[i], ip, object);
+		if (!ret) {
+			object->code_start = max(code.code_start, object->start);
+			object->code_end = min(code.code_end, object->end);
+			object->transient |= code.transient;
+			return 0;
+		}
+		unread |= ret == -EFAULT;
+	}
+	/* what could not be read perhaps has tables; the vDSO's are no file's either */
+	if (unread)
+		return -EFAULT;
+	*object = code;
+	return 0;
+}

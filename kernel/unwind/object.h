@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Loaded objects: from a code address to the object's unwind tables.
+ */
+#ifndef _KERNEL_UNWIND_OBJECT_H
+#define _KERNEL_UNWIND_OBJECT_H
+
+#include "cache.h"
+
+int unwind_object_at(struct unwind_user_state *state, unsigned long ip,
+		     struct unwind_object *object);
+
+#endif /* _KERNEL_UNWIND_OBJECT_H */

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Inside the user unwinder: the walk's state, what a method answers, and how
+ * user memory is read.
+ */
+#ifndef _KERNEL_UNWIND_UNWIND_H
+#define _KERNEL_UNWIND_UNWIND_H
+
+#include <linux/bits.h>
+#include <linux/types.h>
+#include <linux/uaccess.h>
+
+#include <asm/unwind_regs.h>
+
+struct pt_regs;
+struct unwind_cfi;
+struct return_instance;
+
+/* what a walk uses; the bits of kernel.unwind_user_methods */
+enum unwind_method {
+	UNWIND_METHOD_FP,
+	UNWIND_METHOD_EH_FRAME,
+	UNWIND_NR_METHODS,
+};
+
+/**
+ * struct unwind_user_state - one user frame, and what the walk may still spend
+ * @ip: code address in this frame, as a linear address
+ * @sp: stack pointer of this frame, as a linear address
+ * @kept: the registers that a function keeps for its caller, by slot: their
+ *	  values, or where on the stack they are
+ * @in_memory: for each slot, whether @kept has a place and not a value
+ * @lost: for each slot, whether the register is not known
+ * @regs: registers of the innermost frame, while that is this frame
+ * @cs_base: base of the code segment; 0 except for odd 32-bit tasks
+ * @ss_base: base of the stack segment; 0 except for odd 32-bit tasks
+ * @word: bytes of a stack word of the code at @ip, 4 or 8
+ * @exact: @ip is the next instruction to run, not a return address
+ * @back: how many bytes before @ip the instruction is looked up that the frame
+ *	  is at: it has not ended when it is a call or a system call
+ * @probed: uprobes may have changed return addresses
+ * @insn: where the instruction that is the next to run can be read, while @exact
+ * @quick: page faults are off: what is not there is not brought in
+ * @methods: bit mask of the methods that may be used
+ * @frames: how many steps each method has made
+ * @switches: how often the stack may still go on in a mapping further down
+ * @faults: pages that may still be faulted in
+ * @deadline: no page is faulted in after this time, in jiffies
+ * @table_bytes: bytes of unwind tables and of objects' headers that may still be
+ *		 read
+ * @ri: innermost uretprobe whose hijacked return address is still ahead
+ * @cfi: memory to interpret tables in; what one step found out there may serve
+ *	 the next one
+ *
+ * A kept register is read only when a frame needs it, which is seldom, so a step
+ * just notes where it is.
+ */
+struct unwind_user_state {
+	unsigned long		ip;
+	unsigned long		sp;
+	unsigned long		kept[UNWIND_NR_KEPT];
+	u8			in_memory;
+	u8			lost;
+	struct pt_regs		*regs;
+	unsigned long		cs_base;
+	unsigned long		ss_base;
+	unsigned int		word;
+	bool			exact;
+	u8			back;
+	bool			probed;
+	unsigned long		insn;
+	bool			quick;
+	u8			methods;
+	u16			frames[UNWIND_NR_METHODS];
+	unsigned int		switches;
+	unsigned int		faults;
+	unsigned long		deadline;
+	unsigned int		table_bytes;
+	struct return_instance	*ri;
+	struct unwind_cfi	*cfi;
+};
+
+enum unwind_rule_kind {
+	UNWIND_RULE_NONE,	/* there is no rule: another method's turn */
+	UNWIND_RULE_END,	/* the frame has no caller */
+	UNWIND_RULE_STOP,	/* there is a rule, and it cannot be followed */
+	UNWIND_RULE_FULL,	/* an uncommon rule, see struct unwind_cfi_rule */
+	UNWIND_RULE_FRAME,	/* the caller's frame, as below */
+	UNWIND_RULE_REALIGNED,	/* the same, of a function that realigns the stack */
+};
+
+/**
+ * struct unwind_user_rule - how to get from a frame to its caller's
+ * @cfa_off: offset of the canonical frame address (the caller's sp) from the
+ *	     base register, in bytes; or of the place where it is, if the stack
+ *	     was realigned
+ * @kept_off: offset from the CFA of each slot that @kept has, in bytes; or from
+ *	      the base register, if the stack was realigned
+ * @kept: bit mask of the slots that are saved in memory; the others still hold
+ *	  the caller's values
+ * @lost: bit mask of the slots whose values for the caller are not known
+ * @cfa_reg: the base register, UNWIND_REG_*
+ * @kind: enum unwind_rule_kind
+ *
+ * The return address is the word below the CFA.  This is what all but a few
+ * frames need, in the vocabulary of DWARF 5, section 6.4 (call frame
+ * information).
+ */
+struct unwind_user_rule {
+	s32	cfa_off;
+	s16	kept_off[UNWIND_NR_KEPT];
+	u8	kept;
+	u8	lost;
+	u8	cfa_reg;
+	u8	kind;
+};
+
+struct unwind_cfi_rule;
+
+/*
+ * A frame whose frame pointer is set up.  It may have saved other registers, and
+ * nothing says where.
+ */
+static inline struct unwind_user_rule unwind_fp_set_up(s32 word)
+{
+	return (struct unwind_user_rule) {
+		.kind = UNWIND_RULE_FRAME,
+		.cfa_reg = UNWIND_REG_FP,
+		.cfa_off = 2 * word,
+		.kept = BIT(UNWIND_SLOT_FP),
+		.lost = (BIT(UNWIND_NR_KEPT) - 1) & ~BIT(UNWIND_SLOT_FP),
+		.kept_off[UNWIND_SLOT_FP] = -2 * word,
+	};
+}
+
+/* methods: 0 and a rule for the frame, or -ENOENT; @full if that is its kind */
+int unwind_fp_rule(struct unwind_user_state *state,
+		   struct unwind_user_rule *rule, struct unwind_cfi_rule *full);
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+int unwind_eh_frame_rule(struct unwind_user_state *state,
+			 struct unwind_user_rule *rule,
+			 struct unwind_cfi_rule *full);
+#endif
+
+bool unwind_sigframe(struct unwind_user_state *state,
+		     struct unwind_cfi_rule *full);
+
+#ifdef CONFIG_UNWIND_USER_UPROBES
+unsigned long unwind_uprobe_return(struct return_instance **next,
+				   unsigned long slot, unsigned long ra);
+void unwind_uprobe_undo(struct unwind_user_state *state);
+void unwind_uprobe_begin(struct unwind_user_state *state);
+#else
+static inline unsigned long unwind_uprobe_return(struct return_instance **next,
+						 unsigned long slot,
+						 unsigned long ra)
+{
+	return ra;
+}
+
+static inline void unwind_uprobe_undo(struct unwind_user_state *state) {}
+static inline void unwind_uprobe_begin(struct unwind_user_state *state) {}
+#endif
+
+/* what there is to say about a walk, and which methods it may use */
+enum unwind_end {
+	UNWIND_END_COMPLETE,	/* the outermost frame was reached */
+	UNWIND_END_DEPTH,	/* there are more frames than were asked for */
+	UNWIND_END_NO_RULE,	/* no method knows the frame */
+	UNWIND_END_STOP,	/* its rule is one that is not followed */
+	UNWIND_END_FAULT,	/* memory could not be read */
+	UNWIND_END_BAD,		/* what was read makes no sense */
+	UNWIND_END_GAVE_UP,	/* killed, no memory, or the mappings keep changing */
+	UNWIND_NR_ENDS,
+};
+
+u8 unwind_methods_enabled(void);
+void unwind_count_walk(const struct unwind_user_state *state,
+		       enum unwind_end end);
+
+/* the walk, for unwind_user() and its tests */
+void unwind_user_begin(struct unwind_user_state *state, struct pt_regs *regs);
+int unwind_user_next(struct unwind_user_state *state);
+
+/* user memory */
+int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to,
+		size_t len);
+int __unwind_read_word(struct unwind_user_state *state, unsigned long addr,
+		       unsigned long *val);
+int unwind_read_s32(struct unwind_user_state *state, unsigned long addr,
+		    s32 *val);
+bool unwind_other_mapping(unsigned long a, unsigned long b);
+
+/**
+ * unwind_may_read - is there budget to read so much of an object's tables?
+ * @state: the walk, which is charged
+ * @len: bytes
+ *
+ * As for page faults there is a budget: how much there is to read, the tables say.
+ *
+ * Context: Any.
+ * Return: false if there is not.
+ */
+static inline bool unwind_may_read(struct unwind_user_state *state, size_t len)
+{
+	if (len > state->table_bytes) {
+		/* once is for all: what is left would do for less to go on */
+		state->table_bytes = 0;
+		return false;
+	}
+	state->table_bytes -= len;
+	return true;
+}
+
+/**
+ * unwind_read_word - read one word of the current task's stack
+ * @state: the walk, which knows the size of a word
+ * @addr: linear user address, any value
+ * @val: where to put the word, zero-extended
+ *
+ * Context: Task context of a user task; may sleep, unless the walk is @quick.
+ * Return: 0, or -EFAULT when @addr is unaligned, the word is not there or not
+ *	   worth the wait.
+ */
+static __always_inline int unwind_read_word(struct unwind_user_state *state,
+					    unsigned long addr,
+					    unsigned long *val)
+{
+	/* page faults are off: this is all of it */
+	if (likely(state->quick && state->word == sizeof(*val) &&
+		   IS_ALIGNED(addr, sizeof(*val))))
+		return get_user(*val, (unsigned long __user *)addr);
+	return __unwind_read_word(state, addr, val);
+}
+
+#endif /* _KERNEL_UNWIND_UNWIND_H */

@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit tests of the frame walker, on stacks made by hand in a user mapping, and
+ * of the clients of deferred unwinding.
+ */
+
+#include <kunit/test.h>
+#include <linux/err.h>
+#include <linux/mman.h>
+#include <linux/sched.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/unwind_deferred.h>
+#include <linux/unwind_user.h>
+
+#include <asm/unwind_user.h>
+
+#include "unwind.h"
+
+#define CODE	0x401000UL	/* an address that could be code; never read */
+
+struct stack {
+	unsigned long	base;
+	size_t		size;
+};
+
+static unsigned long map(struct kunit *test, size_t size, unsigned long prot)
+{
+	unsigned long addr;
+
+	addr = kunit_vm_mmap(test, NULL, 0, size, prot,
+			     MAP_ANONYMOUS | MAP_PRIVATE, 0);
+	KUNIT_ASSERT_NE_MSG(test, addr, 0, "no user mapping");
+	KUNIT_ASSERT_LT_MSG(test, addr, (unsigned long)TASK_SIZE,
+			    "no user mapping");
+	return addr;
+}
+
+static void put64(struct kunit *test, unsigned long addr, u64 val)
+{
+	KUNIT_ASSERT_EQ(test, put_user(val, (u64 __user *)addr), 0);
+}
+
+static void put32(struct kunit *test, unsigned long addr, u32 val)
+{
+	KUNIT_ASSERT_EQ(test, put_user(val, (u32 __user *)addr), 0);
+}
+
+static void put_code(struct kunit *test, unsigned long addr, const char *code,
+		     size_t len)
+{
+	KUNIT_ASSERT_EQ(test, copy_to_user((void __user *)addr, code, len), 0);
+}
+
+static struct unwind_user_state at(unsigned long ip, unsigned long sp,
+				   unsigned long fp, unsigned int word)
+{
+	return (struct unwind_user_state) {
+		.ip = ip, .insn = ip, .sp = sp, .word = word,
+		.kept[UNWIND_SLOT_FP] = fp, .methods = BIT(UNWIND_METHOD_FP),
+		.faults = 16, .deadline = jiffies + 60 * HZ,
+	};
+}
+
+static unsigned int count_frames(struct unwind_user_state *state,
+				 unsigned int most)
+{
+	unsigned int nr;
+
+	for (nr = 0; nr < most; nr++) {
+		if (unwind_user_next(state))
+			break;
+	}
+	return nr;
+}
+
+/* frame i at base + 32 * i, returning to CODE + i; the last one ends */
+static void make_chain(struct kunit *test, unsigned long base, int frames)
+{
+	int i;
+
+	for (i = 0; i < frames; i++) {
+		unsigned long fp = base + 32 * i;
+
+		put64(test, fp, i + 1 < frames ? fp + 32 : 0);
+		put64(test, fp + 8, CODE + i);
+	}
+}
+
+static void fp_chain(struct kunit *test)
+{
+	unsigned long base = map(test, SZ_4K, PROT_READ | PROT_WRITE);
+	struct unwind_user_state state = at(CODE, base, base, 8);
+	int i;
+
+	make_chain(test, base, 20);
+	for (i = 0; i < 20; i++) {
+		KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
+		KUNIT_EXPECT_EQ(test, state.ip, CODE + i);
+		KUNIT_EXPECT_EQ(test, state.sp, base + 32 * i + 16);
+		KUNIT_EXPECT_FALSE(test, state.exact);
+	}
+	KUNIT_EXPECT_NE(test, unwind_user_next(&state), 0);
+}
+
+static void fp_chain_32(struct kunit *test)
+{
+	unsigned long base = kunit_vm_mmap(test, NULL, 0, SZ_4K,
+					   PROT_READ | PROT_WRITE,
+					   MAP_ANONYMOUS | MAP_PRIVATE |
+					   MAP_32BIT, 0);
+	struct unwind_user_state state = at(CODE, base, base, 4);
+
+	KUNIT_ASSERT_LT(test, base, SZ_2G);
+	put32(test, base, base + 16);
+	put32(test, base + 4, CODE + 1);
+	put32(test, base + 16, 0);
+	put32(test, base + 20, CODE + 2);
+
+	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
+	KUNIT_EXPECT_EQ(test, state.ip, CODE + 1);
+	KUNIT_EXPECT_EQ(test, state.sp, base + 8);
+	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
+	KUNIT_EXPECT_EQ(test, state.ip, CODE + 2);
+	KUNIT_EXPECT_NE(test, unwind_user_next(&state), 0);
+}
+
+struct entry_case {
+	const char	*name;
+	const char	*insn;
+	size_t		len;
+	/* words between the top of the stack and the return address */
+	int		above;
+};
+
+static const struct entry_case entry_cases[] = {
+	{ "push %rbp",		"\x55\x48\x89\xe5", 4, 0 },
+	{ "endbr64",		"\xf3\x0f\x1e\xfa", 4, 0 },
+	{ "mov %rsp,%rbp",	"\x48\x89\xe5\x90", 4, 1 },
+	{ "mov %rsp,%rbp (8b)",	"\x48\x8b\xec\x90", 4, 1 },
+	{ "ret",		"\xc3\x90\x90\x90", 4, 0 },
+	{ "ret imm16",		"\xc2\x08\x00\x90", 4, 0 },
+	{ "rep ret",		"\xf3\xc3\x90\x90", 4, 0 },
+	{ "none of them",	"\x90\x90\x90\x90", 4, -1 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(entry_case, entry_cases, name);
+
+/*
+ * The caller called from CODE-like memory (with a call before the return
+ * address), its own frame is at fp.
+ */
+static void innermost(struct kunit *test)
+{
+	const struct entry_case *c = test->param_value;
+	unsigned long text = map(test, SZ_4K, PROT_READ | PROT_WRITE);
+	unsigned long base = map(test, SZ_4K, PROT_READ | PROT_WRITE);
+	unsigned long ra = text + 0x105, fp = base + 256;
+	struct unwind_user_state state = at(text, base, fp, 8);
+
+	state.exact = true;
+	put_code(test, text, c->insn, c->len);
+	put_code(test, text + 0x100, "\xe8\0\0\0\0", 5);
+	make_chain(test, fp, 2);
+	if (c->above == 0) {
+		put64(test, base, ra);
+	} else if (c->above == 1) {
+		put64(test, base, fp);
+		put64(test, base + 8, ra);
+		state.kept[UNWIND_SLOT_FP] = 0xdead0000;	/* not set up: must not matter */
+	}
+
+	if (c->above >= 0) {
+		KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
+		KUNIT_EXPECT_EQ(test, state.ip, ra);
+	}
+	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
+	KUNIT_EXPECT_EQ(test, state.ip, CODE);
+	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
+	KUNIT_EXPECT_EQ(test, state.ip, CODE + 1);
+}
+
+/* push %rbp in code without frame pointers: what is on top is no return address */
+static void push_without_call(struct kunit *test)
+{
+	unsigned long text = map(test, SZ_4K, PROT_READ | PROT_WRITE);
+	unsigned long base = map(test, SZ_4K, PROT_READ | PROT_WRITE);
+	struct unwind_user_state state = at(text, base, base + 256, 8);
+
+	state.exact = true;
+	put_code(test, text, "\x55\x48\x89\xe5", 4);
+	put64(test, base, text + 0x200);
+	make_chain(test, base + 256, 1);
+	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
+	KUNIT_EXPECT_EQ(test, state.ip, CODE);
+}
+
+struct call_case {
+	const char	*name;
+	u8		bytes[UNWIND_ARCH_CALL_BYTES];
+	bool		call;
+};
+
+static const struct call_case call_cases[] = {
+	{ "call rel32",		{ 0, 0, 0xe8, 1, 2, 3, 4 },	true },
+	{ "call *%rax",		{ 0, 0, 0, 0, 0, 0xff, 0xd0 },	true },
+	{ "call *%r8",		{ 0, 0, 0, 0, 0x41, 0xff, 0xd0 }, true },
+	{ "call *8(%rax)",	{ 0, 0, 0, 0, 0xff, 0x50, 8 },	true },
+	{ "call *rip",		{ 0, 0xff, 0x15, 1, 2, 3, 4 },	true },
+	{ "call *x(,%rax,8)",	{ 0xff, 0x14, 0xc5, 1, 2, 3, 4 }, true },
+	{ "jmp *%rax",		{ 0, 0, 0, 0, 0, 0xff, 0xe0 },	false },
+	{ "jmp rel32",		{ 0, 0, 0xe9, 1, 2, 3, 4 },	false },
+	{ "nops",		{ 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90 },
+	  false },
+};
+
+KUNIT_ARRAY_PARAM_DESC(call_case, call_cases, name);
+
+static void is_call(struct kunit *test)
+{
+	const struct call_case *c = test->param_value;
+
+	KUNIT_EXPECT_EQ(test, arch_unwind_is_call(c->bytes), c->call);
+}
+
+static void hostile_cycle(struct kunit *test)
+{
+	unsigned long base = map(test, SZ_4K, PROT_READ | PROT_WRITE);
+	struct unwind_user_state state = at(CODE, base, base, 8);
+
+	put64(test, base, base + 64);
+	put64(test, base + 8, CODE);
+	put64(test, base + 64, base);
+	put64(test, base + 72, CODE);
+	KUNIT_EXPECT_EQ(test, count_frames(&state, 1000), 2);
+
+	state = at(CODE, base, base, 8);
+	put64(test, base, base);
+	KUNIT_EXPECT_EQ(test, count_frames(&state, 1000), 1);
+}
+
+/* frame pointers that lead nowhere */
+static void hostile_fp(struct kunit *test)
+{
+	unsigned long base = map(test, SZ_4K, PROT_READ | PROT_WRITE);
+	unsigned long none = map(test, SZ_4K, PROT_NONE);
+	const unsigned long fps[] = {
+		0, 1, 7, base + 1, base - 8, base - 16, base + SZ_4K, none,
+		TASK_SIZE_MAX - 16, TASK_SIZE_MAX - 8, TASK_SIZE_MAX,
+		1UL << 47, 1UL << 63, (1UL << 63) - 16, ULONG_MAX - 7,
+		ULONG_MAX - 15, (unsigned long)&fps,
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(fps); i++) {
+		struct unwind_user_state state = at(CODE, base, fps[i], 8);
+
+		if (none > base && fps[i] == base + SZ_4K)
+			continue;
+		KUNIT_EXPECT_NE_MSG(test, unwind_user_next(&state), 0,
+				    "fp %lx", fps[i]);
+		KUNIT_EXPECT_EQ_MSG(test, state.kept[UNWIND_SLOT_FP], fps[i],
+				    "state changed on failure");
+	}
+}
+
+static void hostile_return_address(struct kunit *test)
+{
+	unsigned long base = map(test, SZ_4K, PROT_READ | PROT_WRITE);
+	const unsigned long ras[] = {
+		0, TASK_SIZE_MAX, 1UL << 47, 1UL << 63, ULONG_MAX,
+		(unsigned long)&hostile_return_address,
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(ras); i++) {
+		struct unwind_user_state state = at(CODE, base, base, 8);
+
+		put64(test, base, base + 64);
+		put64(test, base + 8, ras[i]);
+		KUNIT_EXPECT_NE_MSG(test, unwind_user_next(&state), 0,
+				    "return address %lx", ras[i]);
+	}
+}
+
+/* a page that is not there costs one of the faults; with none left it ends */
+static void fault_budget(struct kunit *test)
+{
+	unsigned long area = map(test, 8 * SZ_4K, PROT_READ | PROT_WRITE);
+	struct unwind_user_state state = at(CODE, area, area, 8);
+	unsigned long val;
+	int i;
+
+	state.faults = 3;
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_EQ(test, unwind_read_word(&state, area + i * SZ_4K,
+						       &val), 0);
+	KUNIT_EXPECT_EQ(test, state.faults, 0);
+	KUNIT_EXPECT_NE(test, unwind_read_word(&state, area + 3 * SZ_4K, &val),
+			0);
+	KUNIT_EXPECT_EQ(test, unwind_read_word(&state, area, &val), 0);
+
+	state.faults = 3;
+	state.deadline = jiffies - 1;
+	KUNIT_EXPECT_NE(test, unwind_read_word(&state, area + 3 * SZ_4K, &val),
+			0);
+}
+
+static void ignore_trace(struct unwind_work *work,
+			 struct unwind_stacktrace *trace, u64 cookie)
+{
+}
+
+static void clients(struct kunit *test)
+{
+	struct unwind_work *work;
+	int i, n = 0, ret = 0;
+
+	work = kunit_kcalloc(test, UNWIND_MAX_CLIENTS + 1, sizeof(*work),
+			     GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, work);
+
+	/* somebody else may be a client too */
+	for (n = 0; n <= UNWIND_MAX_CLIENTS; n++) {
+		ret = unwind_deferred_init(&work[n], ignore_trace);
+		if (ret)
+			break;
+		KUNIT_EXPECT_NE(test, work[n].stamp, 0);
+	}
+	KUNIT_EXPECT_EQ(test, ret, -EBUSY);
+	KUNIT_EXPECT_GT(test, n, 0);
+	KUNIT_EXPECT_LE(test, n, UNWIND_MAX_CLIENTS);
+	KUNIT_EXPECT_EQ(test, unwind_deferred_init(&work[0], ignore_trace),
+			-EEXIST);
+
+	unwind_deferred_cancel(&work[n]);
+	for (i = 0; i < n; i++)
+		unwind_deferred_cancel(&work[i]);
+	unwind_deferred_cancel(&work[0]);
+	KUNIT_EXPECT_EQ(test, unwind_deferred_init(&work[n], ignore_trace), 0);
+	unwind_deferred_cancel(&work[n]);
+}
+
+struct told {
+	struct unwind_work	work;
+	unsigned int		calls;
+	u64			cookie;
+};
+
+static void tell(struct unwind_work *work, struct unwind_stacktrace *trace,
+		 u64 cookie)
+{
+	struct told *told = container_of(work, struct told, work);
+
+	told->calls++;
+	told->cookie = cookie;
+}
+
+/* Kernel threads are refused; for the request alone this one passes for another. */
+static int ask(struct told *told, u64 *cookie)
+{
+	int ret;
+
+	preempt_disable();
+	current->flags &= ~PF_KTHREAD;
+	ret = unwind_deferred_request(&told->work, cookie);
+	current->flags |= PF_KTHREAD;
+	preempt_enable();
+	return ret;
+}
+
+/* All of one entry context have one cookie, and each is told once, or not any more. */
+static void several_clients(struct kunit *test)
+{
+	u64 cookie = 0, other = 0, next = 0;
+	struct told *told;
+	int i, n;
+
+	told = kunit_kcalloc(test, UNWIND_MAX_CLIENTS, sizeof(*told), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, told);
+	/* for the mm */
+	map(test, PAGE_SIZE, PROT_READ);
+
+	for (n = 0; n < UNWIND_MAX_CLIENTS; n++)
+		if (unwind_deferred_init(&told[n].work, tell))
+			break;
+	KUNIT_EXPECT_GT(test, n, 2);
+
+	KUNIT_EXPECT_EQ(test, ask(&told[0], &cookie), 0);
+	KUNIT_EXPECT_NE(test, cookie, 0);
+	for (i = 1; i < n; i++) {
+		KUNIT_EXPECT_EQ(test, ask(&told[i], &other), 0);
+		KUNIT_EXPECT_EQ(test, other, cookie);
+		KUNIT_EXPECT_EQ(test, ask(&told[i], &other), 1);
+		KUNIT_EXPECT_EQ(test, other, cookie);
+	}
+	unwind_deferred_cancel(&told[0].work);
+	KUNIT_EXPECT_EQ(test, unwind_deferred_init(&told[0].work, tell), 0);
+	unwind_deferred_close();
+	KUNIT_EXPECT_EQ(test, told[0].calls, 0);
+	for (i = 1; i < n; i++) {
+		KUNIT_EXPECT_EQ(test, told[i].calls, 1);
+		KUNIT_EXPECT_EQ(test, told[i].cookie, cookie);
+	}
+
+	/* the next entry context is none of those who do not ask */
+	KUNIT_EXPECT_EQ(test, ask(&told[1], &next), 0);
+	KUNIT_EXPECT_NE(test, next, cookie);
+	unwind_deferred_close();
+	KUNIT_EXPECT_EQ(test, told[1].calls, 2);
+	KUNIT_EXPECT_EQ(test, told[1].cookie, next);
+	KUNIT_EXPECT_EQ(test, told[2].calls, 1);
+	for (i = 0; i < n; i++)
+		unwind_deferred_cancel(&told[i].work);
+}
+
+/* Bits are of several CPUs each, where there are many. */
+static void noted_cpus(struct kunit *test)
+{
+	struct unwind_task_info *info = &current->unwind_info;
+	unsigned int cpu;
+
+	migrate_disable();
+	cpu = smp_processor_id();
+	unwind_deferred_note_cpu();
+	unwind_deferred_note_cpu();
+	info->cpus_served = info->cpus;
+	KUNIT_EXPECT_TRUE(test, unwind_deferred_noted_cpu(cpu));
+	KUNIT_EXPECT_FALSE(test, unwind_deferred_noted_cpu(cpu + 1));
+	KUNIT_EXPECT_FALSE(test, unwind_deferred_noted_cpu(cpu + BITS_PER_LONG));
+
+	/* as if it had been elsewhere before */
+	info->cpus = (struct unwind_cpus) {
+		.bits = BIT((cpu + 1) % BITS_PER_LONG),
+		.only = cpu + 2,
+	};
+	unwind_deferred_note_cpu();
+	info->cpus_served = info->cpus;
+	KUNIT_EXPECT_TRUE(test, unwind_deferred_noted_cpu(cpu));
+	KUNIT_EXPECT_TRUE(test, unwind_deferred_noted_cpu(cpu + BITS_PER_LONG));
+
+	migrate_enable();
+	info->cpus = (struct unwind_cpus) {};
+	info->cpus_served = (struct unwind_cpus) {};
+}
+
+static void no_user_stack(struct kunit *test)
+{
+	struct unwind_stacktrace trace = {};
+	struct unwind_work work = {};
+	u64 cookie = 1;
+
+	KUNIT_EXPECT_EQ(test, unwind_deferred_request(&work, &cookie), -EINVAL);
+	KUNIT_EXPECT_EQ(test, cookie, 0);
+
+	KUNIT_ASSERT_EQ(test, unwind_deferred_init(&work, ignore_trace), 0);
+	cookie = 1;
+	KUNIT_EXPECT_EQ(test, unwind_deferred_request(&work, &cookie), -EINVAL);
+	KUNIT_EXPECT_EQ(test, cookie, 0);
+	unwind_deferred_cancel(&work);
+
+	KUNIT_EXPECT_EQ(test, unwind_user(&trace, 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, unwind_user_faultable(&trace), -EINVAL);
+}
+
+static struct kunit_case unwind_cases[] = {
+	KUNIT_CASE(fp_chain),
+	KUNIT_CASE(fp_chain_32),
+	KUNIT_CASE_PARAM(innermost, entry_case_gen_params),
+	KUNIT_CASE(push_without_call),
+	KUNIT_CASE_PARAM(is_call, call_case_gen_params),
+	KUNIT_CASE(hostile_cycle),
+	KUNIT_CASE(hostile_fp),
+	KUNIT_CASE(hostile_return_address),
+	KUNIT_CASE(fault_budget),
+	KUNIT_CASE(clients),
+	KUNIT_CASE(several_clients),
+	KUNIT_CASE(noted_cpus),
+	KUNIT_CASE(no_user_stack),
+	{}
+};
+
+static struct kunit_suite unwind_suite = {
+	.name = "unwind_deferred",
+	.test_cases = unwind_cases,
+};
+
+kunit_test_suite(unwind_suite);
+
+MODULE_DESCRIPTION("Tests of deferred user callchains");
+MODULE_LICENSE("GPL");

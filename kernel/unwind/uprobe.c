@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What uprobes put in the way of a program's own code, and the way around it.
+ *
+ * A pending uretprobe has put its trampoline in the place of a return address.  A
+ * probed instruction is stepped in a copy, in a slot of a page of the kernel's.  The
+ * breakpoint itself leaves the instruction pointer behind it.  No tables describe
+ * any of these, so a frame that is there is taken for what it would be without
+ * uprobes: the caller's, or that of the instruction itself.
+ */
+
+#include <linux/bits.h>
+#include <linux/sched.h>
+#include <linux/thread_info.h>
+#include <linux/uprobes.h>
+
+#include <asm/unwind_user.h>
+
+#include "unwind.h"
+
+static bool in_slot(const struct uprobe_task *utask, unsigned long addr)
+{
+	return utask && utask->active_uprobe &&
+	       addr - utask->xol_vaddr < UPROBE_XOL_SLOT_BYTES;
+}
+
+static unsigned long probed_address(const struct uprobe_task *utask,
+				    unsigned long addr)
+{
+	return utask->vaddr + (addr - utask->xol_vaddr);
+}
+
+/**
+ * unwind_uprobe_return - the return address that a word on the stack stands for
+ * @next: innermost uretprobe whose trampoline is still ahead; moved past the one
+ *	  that is found
+ * @slot: where on the stack the word lies
+ * @ra: the word
+ *
+ * Instances of functions that were left by longjmp() lie below and are passed over.
+ *
+ * Context: Task context of a user task.
+ * Return: the return address without uprobes; @ra if it is one.
+ */
+unsigned long unwind_uprobe_return(struct return_instance **next,
+				   unsigned long slot, unsigned long ra)
+{
+	struct return_instance *ri;
+
+	/* a call that was stepped in a slot has left this behind */
+	if (in_slot(current->utask, ra))
+		return probed_address(current->utask, ra);
+	if (ra != uprobe_get_trampoline_vaddr())
+		return ra;
+
+	for (ri = *next; ri; ri = ri->next) {
+		if (ri->stack == slot) {
+			*next = ri->next;
+			return ri->orig_ret_vaddr;
+		}
+	}
+	return ra;
+}
+
+/*
+ * The function has returned to the trampoline at @entry.  Where that goes to is
+ * known to the pending instance, or, once it has been asked, lies on the stack.
+ */
+static void leave_trampoline(struct unwind_user_state *state, unsigned long entry)
+{
+	unsigned long offset = state->ip - entry, slot, ra;
+	int pushed = arch_unwind_trampoline_pushed(offset, state->word);
+	struct return_instance *ri = state->ri;
+
+	if (pushed < 0)
+		return;
+	slot = state->sp + pushed - state->word;
+
+	if (!arch_unwind_trampoline_asked(offset, state->word) ||
+	    (state->regs && arch_unwind_in_syscall(state->regs))) {
+		ra = unwind_uprobe_return(&ri, slot, entry);
+		if (ra == entry)
+			return;
+	} else if (unwind_read_word(state, slot, &ra)) {
+		return;
+	}
+	if (!ra || ra >= TASK_SIZE_MAX)
+		return;
+	state->ip = ra;
+	state->sp = slot + state->word;
+	state->ri = ri;
+	state->regs = NULL;
+}
+
+/**
+ * unwind_uprobe_undo - look at a frame as it were without uprobes
+ * @state: a frame whose next instruction is @state->ip
+ *
+ * Context: Task context of a user task; may sleep.
+ */
+void unwind_uprobe_undo(struct unwind_user_state *state)
+{
+	unsigned long entry = uprobe_get_trampoline_vaddr();
+
+	/* uprobes know nothing of segments */
+	if (!state->cs_base && !state->ss_base &&
+	    entry != UPROBE_NO_TRAMPOLINE_VADDR &&
+	    state->ip - entry < UPROBE_XOL_SLOT_BYTES)
+		leave_trampoline(state, entry);
+}
+
+/**
+ * unwind_uprobe_begin - look at the innermost frame as it were without uprobes
+ * @state: the frame
+ *
+ * Context: Task context of a user task; may sleep.
+ */
+void unwind_uprobe_begin(struct unwind_user_state *state)
+{
+	struct uprobe_task *utask = current->utask;
+
+	if (utask && utask->active_uprobe) {
+		state->probed = true;
+		if (in_slot(utask, state->ip)) {
+			state->insn = state->ip;
+			state->ip = probed_address(utask, state->ip);
+		}
+		/* the copy may use a register in the place of the original's */
+		state->lost |= arch_unwind_xol_scratch(state->word);
+		state->regs = NULL;
+	} else if (test_thread_flag(TIF_UPROBE)) {
+		/* at a breakpoint that uprobes have not handled yet */
+		state->ip -= UPROBE_SWBP_INSN_SIZE;
+		state->insn = state->ip;
+	}
+
+	if (!utask)
+		return;
+	state->ri = utask->return_instances;
+	state->probed |= !!state->ri;
+	unwind_uprobe_undo(state);
+}

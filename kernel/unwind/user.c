@@ -1,0 +1,523 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Walking a user stack, frame by frame.
+ *
+ * For each frame a method gives the rule by which its caller is found; this
+ * file carries the rule out.  Nothing that it reads is trusted: the stack must
+ * move up with every frame but a few, so the walk ends, and a return address must
+ * be a user address, or it is not shown.
+ */
+
+#include <linux/errno.h>
+#include <linux/jiffies.h>
+#include <linux/overflow.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/sched/task_stack.h>
+#include <linux/sizes.h>
+#include <linux/unwind_user.h>
+#include <linux/uaccess.h>
+
+#include <asm/unwind_user.h>
+
+#include "cache.h"
+#include "cfi.h"
+#include "unwind.h"
+
+/* how often a walk may come to a stack further down: that is rare */
+#define UNWIND_MAX_SWITCHES	4
+/* what one walk may cost in pages brought in, and in time spent on them */
+#define UNWIND_MAX_FAULTS	256
+#define UNWIND_MAX_TIME		HZ
+/*
+ * ... and in bytes of unwind tables read: a cold step takes some 200, and some 800
+ * more for the headers of an object that is not known or cannot be kept
+ */
+#define UNWIND_MAX_TABLE_BYTES	SZ_1M
+
+/* tried in this order for each frame */
+static const struct {
+	enum unwind_method	method;
+	int (*rule)(struct unwind_user_state *state,
+		    struct unwind_user_rule *rule, struct unwind_cfi_rule *full);
+} methods[] = {
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+	{ UNWIND_METHOD_EH_FRAME, unwind_eh_frame_rule },
+#endif
+	{ UNWIND_METHOD_FP, unwind_fp_rule },
+};
+
+/*
+ * The next method is for frames that one knows nothing of, not for those whose
+ * tables cannot be read: there it would be likely to go wrong.
+ */
+static int find_rule(struct unwind_user_state *state,
+		     struct unwind_user_rule *rule, struct unwind_cfi_rule *full)
+{
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < ARRAY_SIZE(methods); i++) {
+		if (!(state->methods & BIT(methods[i].method)))
+			continue;
+		ret = methods[i].rule(state, rule, full);
+		if (ret == -ENOENT)
+			continue;
+		state->frames[methods[i].method] += !ret;
+		return ret;
+	}
+	return -ENOENT;
+}
+
+/*
+ * In a system call, and after one that a signal ended, the address is the next
+ * instruction's, which may be another function's; a restarted one is not over.
+ */
+static bool after_system_call(struct unwind_user_state *state)
+{
+	u8 insn[UNWIND_ARCH_SYSCALL_BYTES];
+
+	return !unwind_read(state, state->ip - sizeof(insn), insn, sizeof(insn)) &&
+	       arch_unwind_is_syscall(insn);
+}
+
+/*
+ * The caller's frame lies above, or this is not a stack; unless it is another
+ * one: that of the program under a signal handler's, or of a coroutine.
+ */
+static bool switch_stack(struct unwind_user_state *state, unsigned long cfa)
+{
+	if (state->quick || !state->switches ||
+	    !unwind_other_mapping(state->sp, cfa - 1))
+		return false;
+	state->switches--;
+	return true;
+}
+
+/* A register that calls destroy is known in the innermost frame only. */
+static int read_volatile_reg(struct unwind_user_state *state, unsigned int reg,
+			     unsigned long *val)
+{
+	if (!state->regs || !arch_unwind_has_reg(reg))
+		return -EOPNOTSUPP;
+	*val = arch_unwind_reg_val(state->regs, reg) + state->ss_base;
+	return 0;
+}
+
+/* A register of this frame. */
+static __always_inline int read_reg(struct unwind_user_state *state,
+				    unsigned int reg, unsigned long *val)
+{
+	int slot;
+
+	if (reg == UNWIND_REG_SP) {
+		*val = state->sp;
+		return 0;
+	}
+	slot = arch_unwind_slot(reg, state->word);
+	if (slot < 0 || slot >= UNWIND_NR_KEPT)
+		return read_volatile_reg(state, reg, val);
+	if (state->lost & BIT(slot))
+		return -EOPNOTSUPP;
+	*val = state->kept[slot];
+	if (!(state->in_memory & BIT(slot)))
+		return 0;
+	if (unwind_read_word(state, *val, val))
+		return -EFAULT;
+	*val += state->ss_base;
+	return 0;
+}
+
+static __always_inline int check_cfa(struct unwind_user_state *state,
+				     unsigned long cfa)
+{
+	if (cfa >= TASK_SIZE_MAX)
+		return -EINVAL;
+	if (cfa <= state->sp && !switch_stack(state, cfa))
+		return -EINVAL;
+	return 0;
+}
+
+/* A signal's stack may lie anywhere, in the stack that it came to as well. */
+static int check_signal_cfa(struct unwind_user_state *state, unsigned long cfa)
+{
+	if (cfa > state->sp)
+		return check_cfa(state, cfa);
+	if (!state->switches)
+		return -EINVAL;
+	state->switches--;
+	return 0;
+}
+
+static __always_inline int check_return_address(unsigned long ra)
+{
+	if (!ra)
+		return -ENODATA;
+	return ra < TASK_SIZE_MAX ? 0 : -EINVAL;
+}
+
+static __always_inline int read_return_address(struct unwind_user_state *state,
+					       unsigned long slot,
+					       unsigned long *ra,
+					       struct return_instance **ri)
+{
+	if (unwind_read_word(state, slot, ra))
+		return -EFAULT;
+	*ri = state->ri;
+	if (unlikely(state->probed))
+		*ra = unwind_uprobe_return(ri, slot, *ra);
+	return check_return_address(*ra);
+}
+
+/* Where the stack was realigned, the frame pointer leads to all that is kept. */
+static __always_inline int find_cfa(struct unwind_user_state *state,
+				    const struct unwind_user_rule *rule,
+				    unsigned long *kept, unsigned long *cfa)
+{
+	int ret;
+
+	ret = read_reg(state, rule->cfa_reg, kept);
+	if (ret)
+		return ret;
+	*cfa = *kept + rule->cfa_off;
+	if (likely(rule->kind == UNWIND_RULE_FRAME)) {
+		/* the program's start and a thread's leave 0 in the frame pointer */
+		if (!*kept)
+			return -ENODATA;
+		*kept = *cfa;
+		return 0;
+	}
+	if (unwind_read_word(state, *cfa, cfa))
+		return -EFAULT;
+	*cfa += state->ss_base;
+	return 0;
+}
+
+static __always_inline void note_kept(struct unwind_user_state *state,
+				      const struct unwind_user_rule *rule,
+				      unsigned long base)
+{
+	unsigned int slot, kept = rule->kept;
+
+	state->in_memory |= kept;
+	state->lost = (state->lost & ~kept) | rule->lost;
+	for (; kept; kept &= kept - 1) {
+		slot = __ffs(kept);
+		state->kept[slot] = base + rule->kept_off[slot];
+	}
+}
+
+static __always_inline int apply_rule(struct unwind_user_state *state,
+				      const struct unwind_user_rule *rule)
+{
+	unsigned long kept __uninitialized, cfa __uninitialized;
+	struct return_instance *ri __uninitialized;
+	unsigned long ra __uninitialized;
+	int ret;
+
+	ret = find_cfa(state, rule, &kept, &cfa);
+	if (ret)
+		return ret;
+	ret = check_cfa(state, cfa);
+	if (ret)
+		return ret;
+	ret = read_return_address(state, cfa - state->word, &ra, &ri);
+	if (ret)
+		return ret;
+
+	note_kept(state, rule, kept);
+	state->ip = ra + state->cs_base;
+	state->sp = cfa;
+	state->ri = ri;
+	state->exact = false;
+	state->back = 1;
+	state->regs = NULL;
+	return 0;
+}
+
+static bool known_rule(struct unwind_user_state *state,
+		       struct unwind_cache *cache,
+		       struct unwind_user_rule *rule)
+{
+	if (state->methods & BIT(UNWIND_METHOD_EH_FRAME))
+		return cache &&
+		       unwind_cache_peek(cache, state->ip - state->back, rule) &&
+		       rule->kind >= UNWIND_RULE_FRAME;
+	if (state->exact || !state->methods)
+		return false;
+	*rule = unwind_fp_set_up(state->word);
+	return true;
+}
+
+/*
+ * Most steps are by a rule that is known and over memory that is there.  They are
+ * taken in one go, with page faults off.  The first that is not so ends this, and
+ * is tried again in full.
+ */
+static unsigned int quick_steps(struct unwind_user_state *state,
+				unsigned long *entries, unsigned int room)
+{
+	struct unwind_user_rule rule __uninitialized;
+	struct unwind_cache *cache;
+	unsigned int nr = 0;
+
+	rcu_read_lock();
+	pagefault_disable();
+	state->quick = true;
+	cache = unwind_cache_of_current();
+	while (nr < room && known_rule(state, cache, &rule) &&
+	       !apply_rule(state, &rule))
+		entries[nr++] = state->ip;
+	state->quick = false;
+	pagefault_enable();
+	rcu_read_unlock();
+
+	state->frames[state->methods & BIT(UNWIND_METHOD_EH_FRAME) ?
+		      UNWIND_METHOD_EH_FRAME : UNWIND_METHOD_FP] += nr;
+	return nr;
+}
+
+static int full_cfa(struct unwind_user_state *state,
+		    const struct unwind_cfi_rule *full, unsigned long *cfa)
+{
+	int ret = read_reg(state, full->cfa_reg, cfa);
+
+	if (ret)
+		return ret;
+	*cfa += full->cfa_off;
+	if (full->cfa_deref) {
+		if (unwind_read_word(state, *cfa, cfa))
+			return -EFAULT;
+		*cfa += full->cfa_add + state->ss_base;
+	}
+	if (full->signal)
+		return check_signal_cfa(state, *cfa);
+	/* vfork() takes its return address off the stack; once is no loop */
+	if (full->ra_where == UNWIND_IN_REG && state->regs && *cfa == state->sp)
+		return 0;
+	return check_cfa(state, *cfa);
+}
+
+/* The base of what is found in memory at an offset. */
+static int full_base(struct unwind_user_state *state, u8 where,
+		     unsigned long cfa, unsigned long *base)
+{
+	switch (where) {
+	case UNWIND_AT_CFA:
+	case UNWIND_IS_CFA:
+		*base = cfa;
+		return 0;
+	case UNWIND_AT_SP:
+		*base = state->sp;
+		return 0;
+	case UNWIND_AT_FP:
+		return read_reg(state, UNWIND_REG_FP, base);
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+static int full_return_address(struct unwind_user_state *state,
+			       const struct unwind_cfi_rule *full,
+			       unsigned long cfa, unsigned long *ra,
+			       struct return_instance **ri)
+{
+	unsigned long base;
+	int ret;
+
+	if (full->ra_where != UNWIND_IN_REG)
+		return full_base(state, full->ra_where, cfa, &base) ?:
+		       read_return_address(state, base + full->ra_off, ra, ri);
+
+	ret = read_reg(state, full->ra_off, ra);
+	if (ret)
+		return ret;
+	*ri = state->ri;
+	if (unlikely(state->probed))
+		*ra = unwind_uprobe_return(ri, cfa - state->word, *ra);
+	return check_return_address(*ra);
+}
+
+/* What becomes of one kept register: a place, a value, or nothing. */
+static void full_kept(struct unwind_user_state *state,
+		      const struct unwind_cfi_rule *full, unsigned int slot,
+		      unsigned long cfa, struct unwind_user_state *next)
+{
+	u8 where = full->kept_where[slot], bit = BIT(slot);
+	unsigned long val = 0;
+	int ret;
+
+	if (where == UNWIND_SAME)
+		return;
+	if (where == UNWIND_IN_REG) {
+		ret = read_reg(state, full->kept_off[slot], &val);
+	} else {
+		ret = full_base(state, where, cfa, &val);
+		val += full->kept_off[slot];
+	}
+	next->kept[slot] = val;
+	next->lost &= ~bit;
+	next->in_memory &= ~bit;
+	if (ret)
+		next->lost |= bit;
+	else if (where != UNWIND_IN_REG && where != UNWIND_IS_CFA)
+		next->in_memory |= bit;
+}
+
+/* As apply_rule(), for what is seldom: signal frames, procedure linkage tables. */
+static noinline int apply_full_rule(struct unwind_user_state *state,
+				    const struct unwind_cfi_rule *full)
+{
+	unsigned long cfa, ra;
+	struct unwind_user_state next;
+	struct return_instance *ri;
+	unsigned int slot;
+	int ret;
+
+	ret = full_cfa(state, full, &cfa) ?:
+	      full_return_address(state, full, cfa, &ra, &ri);
+	if (ret)
+		return ret;
+
+	next = *state;
+	for (slot = 0; slot < UNWIND_NR_KEPT; slot++)
+		full_kept(state, full, slot, cfa, &next);
+	next.ip = ra + state->cs_base;
+	next.sp = cfa;
+	next.ri = ri;
+	next.exact = full->signal;
+	next.back = full->signal ? after_system_call(&next) : 1;
+	next.insn = next.ip;
+	next.regs = NULL;
+	if (full->signal)
+		unwind_uprobe_undo(&next);
+	*state = next;
+	return 0;
+}
+
+/**
+ * unwind_user_next - step from a frame to its caller's
+ * @state: the frame; left as it is on failure
+ *
+ * Context: Task context of a user task; may sleep.
+ * Return: 0; -ENODATA at the end of the stack; -ENOENT, -EOPNOTSUPP, -EFAULT or
+ *	   -EINVAL where it cannot be followed further.
+ */
+int unwind_user_next(struct unwind_user_state *state)
+{
+	struct unwind_user_rule rule __uninitialized;
+	struct unwind_cfi_rule full __uninitialized;
+	int ret;
+
+	ret = find_rule(state, &rule, &full);
+	if (ret)
+		return ret;
+
+	switch (rule.kind) {
+	case UNWIND_RULE_FRAME:
+	case UNWIND_RULE_REALIGNED:
+		return apply_rule(state, &rule);
+	case UNWIND_RULE_FULL:
+		return apply_full_rule(state, &full);
+	case UNWIND_RULE_END:
+		return -ENODATA;
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+/**
+ * unwind_user_begin - stand on the innermost frame
+ * @state: filled in
+ * @regs: user registers of the current task
+ *
+ * Context: Task context of a user task; may sleep.
+ */
+void unwind_user_begin(struct unwind_user_state *state, struct pt_regs *regs)
+{
+	*state = (struct unwind_user_state) {
+		.word		= arch_unwind_word(regs),
+		.cs_base	= arch_unwind_cs_base(regs),
+		.ss_base	= arch_unwind_ss_base(regs),
+		.exact		= true,
+		.regs		= regs,
+		.methods	= unwind_methods_enabled(),
+		.table_bytes	= UNWIND_MAX_TABLE_BYTES,
+		.switches	= UNWIND_MAX_SWITCHES,
+		.faults		= UNWIND_MAX_FAULTS,
+		.deadline	= jiffies + UNWIND_MAX_TIME,
+	};
+	state->ip = instruction_pointer(regs) + state->cs_base;
+	state->sp = user_stack_pointer(regs) + state->ss_base;
+	arch_unwind_kept(regs, state->kept);
+	state->kept[UNWIND_SLOT_FP] += state->ss_base;
+	state->insn = state->ip;
+	state->back = arch_unwind_in_syscall(regs) && after_system_call(state);
+	unwind_uprobe_begin(state);
+}
+
+static enum unwind_end end_of_walk(int ret)
+{
+	switch (ret) {
+	case 0:
+		return UNWIND_END_DEPTH;
+	case -ENODATA:
+		return UNWIND_END_COMPLETE;
+	case -ENOENT:
+		return UNWIND_END_NO_RULE;
+	case -EOPNOTSUPP:
+		return UNWIND_END_STOP;
+	case -EFAULT:
+		return UNWIND_END_FAULT;
+	case -EINTR:
+	case -ENOMEM:
+	case -EAGAIN:
+		return UNWIND_END_GAVE_UP;
+	default:
+		return UNWIND_END_BAD;
+	}
+}
+
+/**
+ * unwind_user - unwind the current task's user stack
+ * @trace: where to put it; @trace->entries has room for @max_entries
+ * @max_entries: most frames to store
+ *
+ * What can be read is walked until the stack ends, whether it ends well or not.
+ * The user memory that is read is the task's own; missing pages are faulted in
+ * within a budget of pages and time, unless the task is being killed.
+ *
+ * Context: Task context; may sleep.
+ * Return: 0, or -EINVAL when the current task has no user stack.
+ */
+int unwind_user(struct unwind_stacktrace *trace, unsigned int max_entries)
+{
+	struct pt_regs *regs = task_pt_regs(current);
+	struct unwind_cfi cfi __uninitialized;
+	struct unwind_user_state state;
+	int ret = 0;
+
+	trace->nr = 0;
+	if (!unwind_user_exists(current) || !arch_unwind_possible(regs))
+		return -EINVAL;
+	if (!max_entries)
+		return 0;
+
+	unwind_user_begin(&state, regs);
+	unwind_cfi_init(&cfi);
+	state.cfi = &cfi;
+	do {
+		trace->entries[trace->nr++] = state.ip;
+		trace->nr += quick_steps(&state, trace->entries + trace->nr,
+					 max_entries - trace->nr);
+		if (trace->nr == max_entries)
+			break;
+		ret = unwind_user_next(&state);
+	} while (!ret);
+
+	/* what is no code was no return address */
+	if (ret == -ENXIO)
+		trace->nr--;
+	unwind_count_walk(&state, end_of_walk(ret));
+	return 0;
+}
