@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * perf inject --merge-callchains: the session stitches, as for any other tool;
+ * here each sample that it delivers with another callchain becomes an event
+ * again, and all that tells of deferral is left out of what is written.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/perf_event.h>
+#include <linux/string.h>
+
+#include "debug.h"
+#include "deferred-callchain.h"
+#include "deferred-callchain-merge.h"
+#include "event.h"
+#include "evlist.h"
+#include "evsel.h"
+#include "header.h"
+#include "sample.h"
+#include "session.h"
+#include "tool.h"
+
+/**
+ * deferred_merge__init - set a tool up to merge
+ * @merge: does nothing if it is not enabled
+ * @tool: the tool, whose other callbacks are set
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int deferred_merge__init(struct deferred_merge *merge, struct perf_tool *tool)
+{
+	struct perf_tool usual;
+
+	if (!merge->enabled)
+		return 0;
+
+	merge->copy = malloc(PERF_SAMPLE_MAX_SIZE);
+	if (!merge->copy)
+		return -ENOMEM;
+
+	perf_tool__init(&usual, true);
+	tool->ordered_events = true;
+	tool->merge_deferred_callchains = true;
+	tool->compressed = usual.compressed;
+	return 0;
+}
+
+/**
+ * deferred_merge__exit - free what merging needed
+ * @merge: may be used no more
+ */
+void deferred_merge__exit(struct deferred_merge *merge)
+{
+	for (int i = 0; i < merge->nr_feats; i++)
+		free(merge->feats[i]);
+	free(merge->feats);
+	free(merge->copy);
+}
+
+/**
+ * deferred_merge__start - the input was opened
+ * @merge: does nothing if it is not enabled
+ * @session: the session that reads it
+ * @to_file: the output is a file
+ *
+ * Return: 0, or -EINVAL with a message if it cannot be merged.
+ */
+int deferred_merge__start(struct deferred_merge *merge, struct perf_session *session, bool to_file)
+{
+	if (!merge->enabled)
+		return 0;
+
+	if (session->header.needs_swap) {
+		pr_err("--merge-callchains cannot read data in the byte order of another machine.\n");
+		return -EINVAL;
+	}
+	merge->session = session;
+	merge->to_file = to_file;
+	return 0;
+}
+
+static u64 waiting(const struct deferred_callchain_stats *stats)
+{
+	return stats->samples - stats->stitched - deferred_callchain_stats__incomplete(stats);
+}
+
+static void say(const struct deferred_merge *merge, const struct deferred_callchain_stats *stats)
+{
+	if (!stats->samples) {
+		pr_info("[ perf inject: no deferred callchains, samples are as they were ]\n");
+		return;
+	}
+	pr_info("[ perf inject: merged %llu deferred callchains, %llu incomplete ]\n",
+		(unsigned long long)stats->stitched,
+		(unsigned long long)deferred_callchain_stats__incomplete(stats));
+	if (merge->cut_samples)
+		pr_info("[ perf inject: %llu samples would exceed 64 KiB, cut %llu outermost frames ]\n",
+			(unsigned long long)merge->cut_samples,
+			(unsigned long long)merge->cut_frames);
+}
+
+/**
+ * deferred_merge__finish - all events are written, the header is not
+ * @merge: does nothing if it is not enabled
+ *
+ * The output is one plain file, whatever the input was.
+ */
+void deferred_merge__finish(struct deferred_merge *merge)
+{
+	struct perf_session *session = merge->session;
+	struct evsel *evsel;
+
+	if (!merge->enabled)
+		return;
+
+	evlist__for_each_entry(session->evlist, evsel) {
+		evsel->core.attr.defer_callchain = 0;
+		evsel->core.attr.defer_output = 0;
+	}
+	for (int i = 0; i < merge->nr_feats; i++)
+		perf_header__set_feat(&session->header, merge->feats[i]->feat.feat_id);
+	perf_header__clear_feat(&session->header, HEADER_COMPRESSED);
+	perf_header__clear_feat(&session->header, HEADER_DIR_FORMAT);
+	say(merge, deferred_callchains__stats(session->deferred));
+}
+
+/**
+ * deferred_merge__keeps_feat - copy a header section that is written anew otherwise?
+ * @merge: false if it is not enabled
+ * @feat: HEADER_BUILD_ID, ...
+ *
+ * The command line is that of the recording.  perf inject writes build ids of
+ * what samples hit, but finds out what these are only if told to.
+ *
+ * Return: true if the section is to be copied as it is.
+ */
+bool deferred_merge__keeps_feat(const struct deferred_merge *merge, int feat)
+{
+	return merge->enabled && (feat == HEADER_CMDLINE || feat == HEADER_BUILD_ID);
+}
+
+/**
+ * deferred_merge__round - deliver the events of a round
+ * @merge: does nothing if it is not enabled
+ * @tool: the tool of the session
+ * @event: the PERF_RECORD_FINISHED_ROUND
+ * @oe: the queue of the session
+ *
+ * Return: 0 or what the tool returned.
+ */
+int deferred_merge__round(const struct deferred_merge *merge, const struct perf_tool *tool,
+			  union perf_event *event, struct ordered_events *oe)
+{
+	return merge->enabled ? perf_event__process_finished_round(tool, event, oe) : 0;
+}
+
+/**
+ * deferred_merge__copy_feat - write a header section that came as an event
+ * @merge: does nothing if it is not enabled
+ * @feat: HEADER_HOSTNAME, ...
+ * @writer: writes into the section
+ *
+ * Return: 1 if it is written, 0 if there was no such event, or a negative error code.
+ */
+int deferred_merge__copy_feat(const struct deferred_merge *merge, int feat,
+			      struct feat_writer *writer)
+{
+	for (int i = 0; i < merge->nr_feats; i++) {
+		struct perf_record_header_feature *event = &merge->feats[i]->feat;
+
+		if (event->feat_id == (u64)feat)
+			return writer->write(writer, event->data,
+					     event->header.size - sizeof(*event)) ?: 1;
+	}
+	return 0;
+}
+
+/* Some readers look for features in the header of a file only. */
+static union perf_event *keep_for_header(struct deferred_merge *merge, union perf_event *event)
+{
+	union perf_event **feats = realloc(merge->feats, (merge->nr_feats + 1) * sizeof(*feats));
+	union perf_event *copy = memdup(event, event->header.size);
+
+	if (feats)
+		merge->feats = feats;
+	if (!feats || !copy) {
+		free(copy);
+		return event;
+	}
+	merge->feats[merge->nr_feats++] = copy;
+	return NULL;
+}
+
+static union perf_event *feature(struct deferred_merge *merge, union perf_event *event)
+{
+	u64 feat = event->feat.feat_id;
+
+	if (feat == HEADER_COMPRESSED)
+		return NULL;
+
+	if (feat == HEADER_EVENT_DESC) {
+		deferred_merge__event_desc(event, merge->copy);
+		event = merge->copy;
+	}
+	if (merge->to_file && feat < HEADER_LAST_FEATURE &&
+	    event->header.size >= sizeof(event->feat))
+		return keep_for_header(merge, event);
+	return event;
+}
+
+/**
+ * deferred_merge__event - the last look at an event before it is written
+ * @merge: leaves all as it is if it is not enabled
+ * @event: what is about to be written
+ *
+ * A reader delivers what came before the end of a round once the next one ends.
+ * As long as a sample waits, there is no such end: it will be written late, and
+ * the reader has to put it before what is written meanwhile.
+ *
+ * Return: what to write, or NULL for nothing.
+ */
+union perf_event *deferred_merge__event(struct deferred_merge *merge, union perf_event *event)
+{
+	if (!merge->enabled)
+		return event;
+
+	switch (event->header.type) {
+	case PERF_RECORD_HEADER_ATTR:
+		deferred_merge__attr_event(event, merge->copy);
+		return merge->copy;
+	case PERF_RECORD_HEADER_FEATURE:
+		return feature(merge, event);
+	case PERF_RECORD_FINISHED_ROUND:
+		return waiting(deferred_callchains__stats(merge->session->deferred)) ? NULL : event;
+	default:
+		return event;
+	}
+}
+
+/* Of a sample that the session delivers as it is, the callchain is in the event. */
+static bool is_rewritten(const union perf_event *event, const struct perf_sample *sample)
+{
+	const void *chain = sample->callchain;
+
+	return chain && (chain < (const void *)event ||
+			 chain >= (const void *)event + event->header.size);
+}
+
+/**
+ * deferred_merge__sample - make an event of a sample that the session delivers
+ * @merge: leaves all as it is if it is not enabled
+ * @event: the event of the sample
+ * @sample: the sample, whose callchain may be another than that in @event
+ * @evsel: its event
+ *
+ * Return: the event to write, valid until the next call.
+ */
+union perf_event *deferred_merge__sample(struct deferred_merge *merge, union perf_event *event,
+					 const struct perf_sample *sample, struct evsel *evsel)
+{
+	struct perf_sample parsed;
+	u64 cut;
+
+	if (!merge->enabled || event->header.type != PERF_RECORD_SAMPLE ||
+	    !is_rewritten(event, sample) ||
+	    evlist__parse_sample(evsel->evlist, event, &parsed) || !parsed.callchain)
+		return event;
+
+	cut = deferred_merge__sample_event(event, parsed.callchain, sample->callchain,
+					   merge->copy);
+	merge->cut_samples += !!cut;
+	merge->cut_frames += cut;
+	return merge->copy;
+}

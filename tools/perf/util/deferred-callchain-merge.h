@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __PERF_DEFERRED_CALLCHAIN_MERGE_H
+#define __PERF_DEFERRED_CALLCHAIN_MERGE_H
+
+#include <stdbool.h>
+#include <linux/types.h>
+
+struct evsel;
+struct feat_writer;
+struct ip_callchain;
+struct ordered_events;
+struct perf_sample;
+struct perf_session;
+struct perf_tool;
+union perf_event;
+
+/**
+ * struct deferred_merge - what perf inject --merge-callchains keeps in mind
+ * @enabled: the option was given; nothing else is used without it
+ * @session: the session that is rewritten
+ * @to_file: the output has a header, and it is written last
+ * @copy: the event under rewriting
+ * @feats: features that came as events and go into the header
+ * @nr_feats: how many there are
+ * @cut_samples: samples that had to lose frames to fit an event
+ * @cut_frames: the frames that they lost
+ */
+struct deferred_merge {
+	bool enabled;
+	struct perf_session *session;
+	bool to_file;
+	union perf_event *copy;
+	union perf_event **feats;
+	int nr_feats;
+	u64 cut_samples;
+	u64 cut_frames;
+};
+
+/* deferred-callchain-merge.c: what is written in the place of an event */
+u64 deferred_merge__sample_event(const union perf_event *event, const struct ip_callchain *place,
+				 const struct ip_callchain *chain, union perf_event *out);
+void deferred_merge__attr_event(const union perf_event *event, union perf_event *out);
+void deferred_merge__event_desc(const union perf_event *event, union perf_event *out);
+int deferred_merge__pack_header(int fd);
+
+/* deferred-callchain-inject.c: what perf inject calls */
+int deferred_merge__init(struct deferred_merge *merge, struct perf_tool *tool);
+void deferred_merge__exit(struct deferred_merge *merge);
+int deferred_merge__start(struct deferred_merge *merge, struct perf_session *session,
+			  bool to_file);
+void deferred_merge__finish(struct deferred_merge *merge);
+bool deferred_merge__keeps_feat(const struct deferred_merge *merge, int feat);
+int deferred_merge__copy_feat(const struct deferred_merge *merge, int feat,
+			      struct feat_writer *writer);
+int deferred_merge__round(const struct deferred_merge *merge, const struct perf_tool *tool,
+			  union perf_event *event, struct ordered_events *oe);
+union perf_event *deferred_merge__event(struct deferred_merge *merge, union perf_event *event);
+union perf_event *deferred_merge__sample(struct deferred_merge *merge, union perf_event *event,
+					 const struct perf_sample *sample, struct evsel *evsel);
+
+#endif /* __PERF_DEFERRED_CALLCHAIN_MERGE_H */

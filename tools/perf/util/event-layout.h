@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __PERF_EVENT_LAYOUT_H
+#define __PERF_EVENT_LAYOUT_H
+
+#include <stdbool.h>
+#include <linux/types.h>
+
+struct evlist;
+union perf_event;
+
+bool perf_event__fits(const union perf_event *event, bool swapped);
+bool perf_event__is_of(const union perf_event *event, const struct evlist *evlist, u64 id);
+
+#endif /* __PERF_EVENT_LAYOUT_H */

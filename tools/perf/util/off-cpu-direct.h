@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __PERF_OFF_CPU_DIRECT_H
+#define __PERF_OFF_CPU_DIRECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <linux/compiler.h>
+#include <linux/perf_event.h>
+#include <linux/types.h>
+
+#include "bpf_skel/off_cpu_payload.h"
+
+struct evlist;
+struct evsel;
+struct off_cpu_bpf;
+union perf_event;
+
+/* What BPF output looks like with the event's attributes in the kernel. */
+struct off_cpu_record {
+	struct perf_event_header header;
+	u64 id;
+	u32 pid, tid;			/* not the waiter's */
+	u64 time;
+	u32 cpu, reserved;
+	u32 raw_size;
+	u8 raw[];
+} __packed;
+
+struct off_cpu_payload_room {
+	struct off_cpu_payload	head;
+	u64			ips[OFF_CPU_MAX_STACKS + OFF_CPU_KERNEL_ROOM];
+};
+
+/* Enough for any sample that is made of a payload. */
+#define OFF_CPU_SAMPLE_ROOM	4096
+
+/* off-cpu-sample.c: from what the BPF program sent to a sample */
+bool off_cpu_record__payload(const union perf_event *event, struct off_cpu_payload_room *to);
+size_t off_cpu__synthesize(union perf_event *to, const struct perf_event_attr *attr,
+			   const struct off_cpu_record *record,
+			   const struct off_cpu_payload_room *room);
+
+/* off-cpu-unpack.c: on the way from the ring buffer to the file */
+int off_cpu_unpack__start(struct evsel *evsel, int sums_fd);
+unsigned long off_cpu_unpack__malformed(void);
+void off_cpu_unpack__stop(void);
+
+/* off-cpu-event.c: the event, as the kernel and as readers see it */
+int off_cpu_event__add(struct evlist *evlist);
+void off_cpu_event__before_open(struct evlist *evlist, bool can_defer);
+struct evsel *off_cpu_event__after_open(struct evlist *evlist, int output_fd);
+u64 off_cpu_threshold(void);
+
+/* off-cpu-run.c: the BPF program */
+bool off_cpu_run__is_possible(void);
+void off_cpu_run__configure(struct off_cpu_bpf *skel);
+bool off_cpu_run__knows_pids(struct off_cpu_bpf *skel);
+bool off_cpu_run__can_defer(void);
+void off_cpu_run__begin(struct off_cpu_bpf *skel, bool new_tasks);
+void off_cpu_run__end(struct off_cpu_bpf *skel, struct evlist *evlist);
+void off_cpu_run__report(struct off_cpu_bpf *skel);
+
+/* bpf_off_cpu.c: have the ring buffers read, as perf record does it */
+int off_cpu_drain(void);
+
+#endif /* __PERF_OFF_CPU_DIRECT_H */

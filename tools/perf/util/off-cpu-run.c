@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The off-CPU BPF program: what to tell it, when it begins and when it ends.
+ */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <sys/stat.h>
+#include <linux/kernel.h>
+#include <linux/time64.h>
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+
+#include "callchain.h"
+#include "debug.h"
+#include "evlist.h"
+#include "mmap.h"
+#include "off-cpu-direct.h"
+#include "off_cpu.h"
+
+#include "bpf_skel/off_cpu.skel.h"
+
+/* More than the records of one task that sleeps at the end. */
+#define TASK_BYTES	2048
+
+static bool can_defer;
+
+static bool btf_has(const struct btf *btf, const char *name, u32 kind)
+{
+	return btf__find_by_name_kind(btf, name, kind) > 0;
+}
+
+static const struct bpf_insn return_0[] = {
+	{ .code = BPF_ALU64 | BPF_MOV | BPF_K },
+	{ .code = BPF_JMP | BPF_EXIT },
+};
+
+/* What is missing is said in words of our own. */
+static struct btf *load_types(void)
+{
+	libbpf_print_fn_t print = libbpf_set_print(NULL);
+	struct btf *btf = btf__load_vmlinux_btf();
+
+	libbpf_set_print(print);
+	return btf;
+}
+
+/**
+ * off_cpu_run__is_possible - look for what would make all else fail
+ *
+ * Return: false, with a message, if there is something.
+ */
+bool off_cpu_run__is_possible(void)
+{
+	struct btf *btf = load_types();
+	int prog;
+
+	if (!btf) {
+		pr_err("Cannot measure time off the CPU: the kernel has no type information (BTF).\n");
+		return false;
+	}
+	btf__free(btf);
+
+	prog = bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, NULL, "GPL", return_0,
+			     ARRAY_SIZE(return_0), NULL);
+	if (prog < 0) {
+		pr_err("Cannot measure time off the CPU: no BPF program can be loaded: %s.\n",
+		       strerror(-prog));
+		return false;
+	}
+	close(prog);
+	return true;
+}
+
+/* Tracing of functions is a choice of the kernel's configuration. */
+static bool can_trace(const char *function)
+{
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_TRACE_FENTRY);
+	int id = libbpf_find_vmlinux_btf_id(function, BPF_TRACE_FENTRY);
+	int prog, link = -1;
+
+	if (id < 0)
+		return false;
+	opts.attach_btf_id = id;
+	prog = bpf_prog_load(BPF_PROG_TYPE_TRACING, NULL, "GPL", return_0,
+			     ARRAY_SIZE(return_0), &opts);
+	if (prog < 0)
+		return false;
+	link = bpf_raw_tracepoint_open(NULL, prog);
+	if (link >= 0)
+		close(link);
+	close(prog);
+	return link >= 0;
+}
+
+static struct bpf_insn call_of(const struct btf *btf, const char *function)
+{
+	struct bpf_insn insn = {
+		.code = BPF_JMP | BPF_CALL,
+		.src_reg = BPF_PSEUDO_KFUNC_CALL,
+		.imm = btf__find_by_name_kind(btf, function, BTF_KIND_FUNC),
+	};
+
+	return insn;
+}
+
+/*
+ * Can a program keep from being preempted?  Where BPF is interpreted one that contains a
+ * call of a kernel function is refused, whether it ever gets there or not.
+ */
+static bool can_stay_on(const struct btf *btf)
+{
+	struct bpf_insn insns[] = {
+		call_of(btf, "bpf_preempt_disable"),
+		call_of(btf, "bpf_preempt_enable"),
+		return_0[0],
+		return_0[1],
+	};
+	int prog;
+
+	prog = bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, NULL, "GPL", insns,
+			     ARRAY_SIZE(insns), NULL);
+	if (prog >= 0)
+		close(prog);
+	return prog >= 0;
+}
+
+static void choose(bool first, struct bpf_program *one, struct bpf_program *other)
+{
+	bpf_program__set_autoload(first ? one : other, true);
+}
+
+/* The kernel's PROC_PID_INIT_INO. */
+#define INITIAL_PID_NS	0xEFFFFFFC
+
+static bool in_pid_ns(void)
+{
+	struct stat st;
+
+	/* without a /proc of its own perf may be in any */
+	return stat("/proc/self/ns/pid", &st) || st.st_ino != INITIAL_PID_NS;
+}
+
+/**
+ * off_cpu_run__configure - tell the program what is wanted and possible
+ * @skel: opened, not yet loaded
+ */
+void off_cpu_run__configure(struct off_cpu_bpf *skel)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	bool stays_on = can_stay_on(btf);
+
+	/* of a kernel that has both, none can be called if one cannot */
+	can_defer = btf_has(btf, "bpf_perf_defer_callchain", BTF_KIND_FUNC) &&
+		    (stays_on || !btf_has(btf, "bpf_preempt_disable", BTF_KIND_FUNC));
+	choose(can_defer && callchain_param.enabled && callchain_param.defer,
+	       skel->progs.on_switch_deferring, skel->progs.on_switch);
+	choose(stays_on, skel->progs.iter_begin_at_rest, skel->progs.iter_begin);
+	skel->rodata->threshold = off_cpu_threshold();
+	if (btf_has(btf, "btf_trace_sched_prepare_exec", BTF_KIND_TYPEDEF))
+		bpf_program__set_autoload(skel->progs.on_exec, true);
+	else if (can_trace("begin_new_exec"))
+		bpf_program__set_autoload(skel->progs.on_begin_exec, true);
+	if (can_trace("exit_signals"))
+		choose(stays_on, skel->progs.on_exit_at_rest, skel->progs.on_exit);
+	btf__free(btf);
+	if (in_pid_ns()) {
+		skel->rodata->in_pid_ns = true;
+		bpf_program__set_autoload(skel->progs.note_pid_ns, true);
+	}
+}
+
+/**
+ * off_cpu_run__knows_pids - show the program the PID namespace
+ * @skel: loaded
+ *
+ * Return: false, with a message, if it cannot number tasks as perf record does.
+ */
+bool off_cpu_run__knows_pids(struct off_cpu_bpf *skel)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts);
+	int err;
+
+	if (!skel->rodata->in_pid_ns)
+		return true;
+	err = bpf_prog_test_run_opts(bpf_program__fd(skel->progs.note_pid_ns), &opts);
+	if (err)
+		pr_err("Cannot measure time off the CPU: the PID namespace is not the initial one, and unknown: %s.\n",
+		       strerror(-err));
+	return !err;
+}
+
+/**
+ * off_cpu_run__can_defer - can the program get cookies?
+ */
+bool off_cpu_run__can_defer(void)
+{
+	return can_defer;
+}
+
+/* The smallest of the ring buffers; 0 if none has to be read before it is full. */
+static size_t smallest_buffer(struct evlist *evlist)
+{
+	size_t size, least = 0;
+	int i;
+
+	for (i = 0; evlist->mmap && i < evlist->core.nr_mmaps; i++) {
+		if (!evlist->mmap[i].core.base)
+			continue;
+		size = evlist->mmap[i].core.mask + 1;
+		if (!least || size < least)
+			least = size;
+	}
+	return least;
+}
+
+static bool is_half_full(struct mmap *map)
+{
+	struct perf_event_mmap_page *page = map->core.base;
+
+	return page && READ_ONCE(page->data_head) - READ_ONCE(page->data_tail) >
+		       ((unsigned int)map->core.mask + 1) / 2;
+}
+
+static u64 bytes_read(struct evlist *evlist)
+{
+	u64 bytes = 0;
+	int i;
+
+	for (i = 0; evlist->mmap && i < evlist->core.nr_mmaps; i++) {
+		struct perf_event_mmap_page *page = evlist->mmap[i].core.base;
+
+		bytes += page ? READ_ONCE(page->data_tail) : 0;
+	}
+	return bytes;
+}
+
+/*
+ * Buffers that other threads read are read as soon as they are half full.  Where what was
+ * read cannot be written, or nobody reads any more, there will be no room.
+ */
+static bool wait_for_room(struct evlist *evlist)
+{
+	u64 before = bytes_read(evlist);
+	int i, tries;
+
+	for (tries = 0; tries < 1000; tries++) {
+		if (off_cpu_drain() < 0)
+			return false;
+		for (i = 0; evlist->mmap && i < evlist->core.nr_mmaps; i++)
+			if (is_half_full(&evlist->mmap[i]))
+				break;
+		if (!evlist->mmap || i == evlist->core.nr_mmaps)
+			return true;
+		usleep(USEC_PER_MSEC);
+	}
+	return bytes_read(evlist) != before;
+}
+
+/* Begin to run an iterator over all tasks. */
+static int start_iterator(struct bpf_link *link)
+{
+	int fd = bpf_iter_create(bpf_link__fd(link));
+
+	if (fd < 0)
+		pr_warning("WARNING: cannot look at tasks that sleep: %s\n", strerror(-fd));
+	return fd;
+}
+
+static bool look_at_tasks(struct bpf_link *link)
+{
+	int fd = start_iterator(link);
+	char nothing[64];
+
+	if (fd < 0)
+		return false;
+	while (read(fd, nothing, sizeof(nothing)) > 0)
+		;
+	close(fd);
+	return true;
+}
+
+/* Some at a time: there is room for so many in the buffers. */
+static void send_sleepers(struct bpf_link *link, struct evlist *evlist)
+{
+	size_t tasks = smallest_buffer(evlist) / 4 / TASK_BYTES;
+	int fd = start_iterator(link);
+	char a_byte_each[64];
+	bool is_read = true;
+
+	if (fd < 0)
+		return;
+	tasks = max_t(size_t, min_t(size_t, tasks, sizeof(a_byte_each)), 1);
+	do
+		is_read = is_read && wait_for_room(evlist);
+	while (read(fd, a_byte_each, tasks) > 0);
+	close(fd);
+}
+
+/**
+ * off_cpu_run__begin - take note of waits from now on
+ * @skel: attached
+ * @new_tasks: nothing that is recorded is there yet
+ */
+void off_cpu_run__begin(struct off_cpu_bpf *skel, bool new_tasks)
+{
+	struct bpf_link *link = skel->links.iter_begin_at_rest ?: skel->links.iter_begin;
+
+	/* what a switch needs is there before one counts */
+	bool can_look = look_at_tasks(link);
+
+	skel->bss->enabled = 1;
+	if (can_look && !new_tasks)
+		look_at_tasks(link);
+}
+
+static u64 now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
+}
+
+/* Who changes a map of maps waits until every program that was on its way is done. */
+static void wait_for_programs(struct off_cpu_bpf *skel)
+{
+	int inner = bpf_map__fd(skel->maps.nothing);
+	u32 zero = 0;
+
+	if (bpf_map_update_elem(bpf_map__fd(skel->maps.barrier), &zero, &inner, BPF_ANY))
+		usleep(100 * USEC_PER_MSEC);
+}
+
+/**
+ * off_cpu_run__end - have everything sent that is known of waits
+ * @skel: attached
+ * @evlist: what is recorded
+ *
+ * The events must still be enabled and their buffers be read after this.
+ */
+void off_cpu_run__end(struct off_cpu_bpf *skel, struct evlist *evlist)
+{
+	if (!skel->bss->enabled)
+		return;
+	/* a task that ends from now on looks for both */
+	skel->bss->stopped_at = now();
+	__sync_synchronize();
+	skel->bss->enabled = 0;
+	wait_for_programs(skel);
+	send_sleepers(skel->links.iter_end, evlist);
+}
+
+static u64 time_left_over(int sums_fd)
+{
+	struct off_cpu_sum_key key, *last = NULL;
+	struct off_cpu_sum sum;
+	u64 left = 0;
+
+	while (!bpf_map_get_next_key(sums_fd, last, &key)) {
+		last = &key;
+		if (!bpf_map_lookup_elem(sums_fd, &key, &sum))
+			left += sum.period;
+	}
+	return left;
+}
+
+/**
+ * off_cpu_run__report - say what was not recorded
+ * @skel: ended, and everything read that it has sent
+ */
+void off_cpu_run__report(struct off_cpu_bpf *skel)
+{
+	u64 left = time_left_over(bpf_map__fd(skel->maps.sums));
+
+	if (skel->bss->lost_waits)
+		pr_warning("WARNING: LOST %llu waits of %llu ms in all, too many differ.\n",
+			   (unsigned long long)skel->bss->lost_waits,
+			   (unsigned long long)skel->bss->lost_time / NSEC_PER_MSEC);
+	if (skel->bss->missed_waits)
+		pr_warning("WARNING: LOST %llu waits that could not be measured.\n",
+			   (unsigned long long)skel->bss->missed_waits);
+	pr_debug("off-cpu: %llu tasks were not prepared for\n",
+		 (unsigned long long)skel->bss->made_late);
+	if (skel->bss->lost_stacks)
+		pr_warning("WARNING: LOST the user stacks of %llu waits.\n",
+			   (unsigned long long)skel->bss->lost_stacks);
+	if (skel->bss->not_followed)
+		pr_warning("WARNING: %llu new tasks were not followed, there were too many.\n",
+			   (unsigned long long)skel->bss->not_followed);
+	if (left)
+		pr_warning("WARNING: LOST summed waits of %llu ms, there was no room for them.\n",
+			   (unsigned long long)left / NSEC_PER_MSEC);
+}

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Unpack the output of the off-CPU BPF program on its way from the ring buffers to
+ * the file.  Everything else passes as it is, and where nothing is to be unpacked
+ * nothing is copied.
+ *
+ * Several threads may do this, each for its own ring buffers.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/kernel.h>
+#include <linux/zalloc.h>
+#include <bpf/bpf.h>
+#include <internal/lib.h>
+
+#include "debug.h"
+#include "event.h"
+#include "evsel.h"
+#include "mmap.h"
+#include "off-cpu-direct.h"
+#include "off_cpu.h"
+
+/**
+ * struct unpack - what lies between a ring buffer and the file
+ * @map: the ring buffer
+ * @push: what writes to the file
+ * @to: ... and to which
+ * @out: what is to be written next, if it had to be copied
+ * @used: bytes in @out
+ * @part: a record whose end is in the next piece
+ * @have: bytes in @part
+ */
+struct unpack {
+	struct mmap	*map;
+	off_cpu_push_fn	push;
+	void		*to;
+	char		*out;
+	size_t		used;
+	char		*part;
+	size_t		have;
+};
+
+static struct {
+	struct evsel	*evsel;
+	u64		*ids;
+	size_t		nr_ids;
+	int		sums_fd;
+	atomic_ulong	malformed;
+	atomic_ulong	forgotten;
+} off_cpu;
+
+static int compare_ids(const void *a, const void *b)
+{
+	u64 x = *(const u64 *)a, y = *(const u64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/**
+ * off_cpu_unpack__start - begin to unpack what is pushed
+ * @evsel: offcpu-time, opened
+ * @sums_fd: the map of sums
+ *
+ * Return: 0, or -ENOMEM with a message.
+ */
+int off_cpu_unpack__start(struct evsel *evsel, int sums_fd)
+{
+	off_cpu.nr_ids = evsel->core.ids;
+	off_cpu.ids = malloc(off_cpu.nr_ids * sizeof(u64));
+	if (!off_cpu.ids) {
+		pr_err("There is no memory to unpack the samples of %s.\n", OFFCPU_EVENT);
+		return -ENOMEM;
+	}
+	memcpy(off_cpu.ids, evsel->core.id, off_cpu.nr_ids * sizeof(u64));
+	qsort(off_cpu.ids, off_cpu.nr_ids, sizeof(u64), compare_ids);
+	off_cpu.malformed = 0;
+	off_cpu.forgotten = 0;
+	off_cpu.sums_fd = sums_fd;
+	off_cpu.evsel = evsel;
+	return 0;
+}
+
+/**
+ * off_cpu_unpack__malformed - how many records were skipped since the start
+ */
+unsigned long off_cpu_unpack__malformed(void)
+{
+	return off_cpu.malformed;
+}
+
+/**
+ * off_cpu_unpack__stop - end of unpacking; say what went wrong
+ */
+void off_cpu_unpack__stop(void)
+{
+	off_cpu.evsel = NULL;
+	zfree(&off_cpu.ids);
+	if (off_cpu.malformed)
+		pr_warning("WARNING: %lu off-CPU records made no sense and were skipped.\n",
+			   (unsigned long)off_cpu.malformed);
+	if (off_cpu.forgotten)
+		pr_warning("WARNING: the summed waits of %lu threads could not be read.\n",
+			   (unsigned long)off_cpu.forgotten);
+}
+
+/* Every event has its id in front while there is something to unpack. */
+static bool is_ours(const union perf_event *event)
+{
+	u64 id;
+
+	if (event->header.type != PERF_RECORD_SAMPLE ||
+	    event->header.size < sizeof(event->header) + sizeof(id))
+		return false;
+	id = event->sample.array[0];
+	return bsearch(&id, off_cpu.ids, off_cpu.nr_ids, sizeof(id), compare_ids);
+}
+
+static int push(struct unpack *un, void *buf, size_t size)
+{
+	return size ? un->push(un->map, un->to, buf, size) : 0;
+}
+
+static int flush(struct unpack *un)
+{
+	size_t used = un->used;
+
+	un->used = 0;
+	return push(un, un->out, used) < 0 ? -1 : 0;
+}
+
+/*
+ * Whoever compresses has room for as much as there is in the ring buffer and a page.
+ * The page is left for the headers, as what cannot be compressed gets no smaller.
+ */
+static size_t out_room(struct unpack *un)
+{
+	return mmap__mmap_len(un->map) - page_size;
+}
+
+/* Space for one more sample. */
+static union perf_event *make_room(struct unpack *un)
+{
+	if (!un->out) {
+		un->out = malloc(out_room(un) + OFF_CPU_SAMPLE_ROOM);
+		if (!un->out)
+			return NULL;
+	}
+	if (un->used && un->used + OFF_CPU_SAMPLE_ROOM > out_room(un) && flush(un))
+		return NULL;
+	return (void *)un->out + un->used;
+}
+
+static int put_sample(struct unpack *un, const struct off_cpu_record *record,
+		      const struct off_cpu_payload_room *payload)
+{
+	union perf_event *to = make_room(un);
+
+	if (!to)
+		return -1;
+	un->used += off_cpu__synthesize(to, &off_cpu.evsel->core.attr, record, payload);
+	return 0;
+}
+
+/* The list ends as each sum is taken out of the map. */
+static int put_sums(struct unpack *un, const struct off_cpu_record *record,
+		    struct off_cpu_payload_room *payload)
+{
+	struct off_cpu_sum_key *key = &payload->head.key;
+	struct off_cpu_sum sum;
+
+	while (key->hash) {
+		if (bpf_map_lookup_elem(off_cpu.sums_fd, key, &sum) ||
+		    bpf_map_delete_elem(off_cpu.sums_fd, key)) {
+			off_cpu.forgotten++;
+			return 0;
+		}
+		payload->head.period = sum.period;
+		payload->head.cgroup_id = sum.cgroup_id;
+		payload->head.nr_user = min_t(u64, sum.nr_user, OFF_CPU_MAX_STACKS);
+		memcpy(payload->ips, sum.user, sizeof(sum.user));
+		if (put_sample(un, record, payload))
+			return -1;
+		key->hash = sum.next;
+	}
+	return 0;
+}
+
+static int unpack(struct unpack *un, const union perf_event *event)
+{
+	const struct off_cpu_record *record = (const void *)event;
+	struct off_cpu_payload_room payload;
+
+	if (!off_cpu_record__payload(event, &payload)) {
+		off_cpu.malformed++;
+		return 0;
+	}
+	if (payload.head.kind == OFF_CPU_SUMS)
+		return put_sums(un, record, &payload);
+	return put_sample(un, record, &payload);
+}
+
+/* Behind samples that wait to be written, as small writes cost more than copies. */
+static int pass(struct unpack *un, void *buf, size_t size)
+{
+	if (!size)
+		return 0;
+	if (un->used && size <= out_room(un) - un->used) {
+		memcpy(un->out + un->used, buf, size);
+		un->used += size;
+		return 0;
+	}
+	return flush(un) || push(un, buf, size) < 0 ? -1 : 0;
+}
+
+/* The record of @size bytes that begins in the piece before. */
+static int finish_part(struct unpack *un, const void *buf, size_t size)
+{
+	union perf_event *event = (void *)un->part;
+
+	memcpy(un->part + un->have, buf, size);
+	un->have = 0;
+	if (is_ours(event))
+		return unpack(un, event);
+	return pass(un, event, event->header.size);
+}
+
+static int begin_part(struct unpack *un, const void *buf, size_t size)
+{
+	if (!un->part)
+		un->part = malloc(PERF_SAMPLE_MAX_SIZE);
+	if (!un->part)
+		return -1;
+	memcpy(un->part, buf, size);
+	un->have = size;
+	return 0;
+}
+
+/*
+ * One piece of a ring buffer.  Records are aligned, so a header is never cut in
+ * two; one that claims less than itself cannot be passed over.
+ */
+static int push_piece(struct mmap *map __maybe_unused, void *to, void *buf, size_t size)
+{
+	struct unpack *un = to;
+	size_t passed = 0, at = 0;
+
+	if (un->have) {
+		at = ((union perf_event *)un->part)->header.size - un->have;
+		if (at > size || finish_part(un, buf, at))
+			return -1;
+		passed = at;
+	}
+
+	while (size - at >= sizeof(struct perf_event_header)) {
+		union perf_event *event = buf + at;
+
+		if (event->header.size < sizeof(event->header))
+			break;
+		if (event->header.size > size - at) {
+			if (pass(un, buf + passed, at - passed))
+				return -1;
+			return begin_part(un, event, size - at);
+		}
+		if (is_ours(event)) {
+			if (pass(un, buf + passed, at - passed) || unpack(un, event))
+				return -1;
+			passed = at + event->header.size;
+		}
+		at += event->header.size;
+	}
+	return pass(un, buf + passed, size - passed);
+}
+
+/**
+ * off_cpu_push - perf_mmap__push(), unpacking off-CPU samples
+ * @map: the ring buffer
+ * @to: passed on to @push_fn
+ * @push_fn: takes what is to be written
+ *
+ * Return: as perf_mmap__push()
+ */
+int off_cpu_push(struct mmap *map, void *to, off_cpu_push_fn push_fn)
+{
+	struct unpack un = { .map = map, .push = push_fn, .to = to };
+	int ret;
+
+	if (!off_cpu.evsel)
+		return perf_mmap__push(map, to, push_fn);
+
+	ret = perf_mmap__push(map, &un, push_piece);
+	/* a record without its end is no business of ours */
+	if (!ret && (pass(&un, un.part, un.have) || flush(&un)))
+		ret = -1;
+	free(un.out);
+	free(un.part);
+	return ret;
+}
