@@ -1,0 +1,665 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Benchmark reading perf.data files with deferred callchains, against the same
+ * callchains recorded in place.
+ *
+ * All threads are sampled in one entry context each before any of them writes
+ * its deferred record: all samples wait at once.  Where the records lie in the
+ * same flush round they are at hand when the samples have their turn; where
+ * they lie rounds later, all samples are late.
+ *
+ * The reader looks up thread, maps and symbols of every sample and of its
+ * frames, as all commands do that show callchains.  Another one only looks at
+ * the addresses: that is what reading itself takes.
+ *
+ * Every measurement has a process of its own, so that its peak of memory is
+ * its own.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/list.h>
+#include <linux/perf_event.h>
+#include <linux/time64.h>
+#include <subcmd/parse-options.h>
+
+#include "bench.h"
+#include "tests/deferred-callchain-file.h"
+#include "tests/deferred-callchain-load.h"
+#include "util/addr_location.h"
+#include "util/callchain.h"
+#include "util/data.h"
+#include "util/debug.h"
+#include "util/deferred-callchain.h"
+#include "util/event.h"
+#include "util/evlist.h"
+#include "util/machine.h"
+#include "util/sample.h"
+#include "util/session.h"
+#include "util/symbol_conf.h"
+#include "util/tool.h"
+
+#define LATER_ROUNDS	3
+
+static unsigned int only_threads;
+static unsigned int nr_samples = 4;
+static unsigned int nr_frames = 16;
+static unsigned int nr_repeat = 5;
+static unsigned int naive_limit = 20;
+static unsigned int tools_threads = 10000;
+
+static const struct option options[] = {
+	OPT_UINTEGER('t', "threads", &only_threads, "Measure this number of threads only"),
+	OPT_UINTEGER('s', "samples", &nr_samples, "Samples of each thread (default: 4)"),
+	OPT_UINTEGER('d', "depth", &nr_frames, "User frames of each sample (default: 16)"),
+	OPT_UINTEGER('r', "repeat", &nr_repeat, "Take the best of so many runs (default: 5)"),
+	OPT_UINTEGER(0, "naive-limit", &naive_limit,
+		     "Leave the naive list out past so many seconds, 0 for always (default: 20)"),
+	OPT_UINTEGER(0, "tools-threads", &tools_threads,
+		     "Threads for perf script and report, 0 to leave them out (default: 10000)"),
+	OPT_END()
+};
+
+static const char * const bench_usage[] = {
+	"perf bench internals deferred-callchain <options>",
+	NULL
+};
+
+/* What one run took, and what it delivered. */
+struct cost {
+	int err;
+	u64 ns;			/* CPU time */
+	u64 kbytes;		/* peak of memory, mapped files included */
+	u64 samples;
+	u64 bare;
+	u64 wrong;
+	u64 disordered;		/* samples older than one delivered before */
+};
+
+/* The same callchains read both ways. */
+struct pair {
+	struct cost in_place;
+	struct cost ours;
+};
+
+enum reader_kind {
+	READER_RESOLVE,		/* as perf script and perf report do for each sample */
+	READER_BARE,		/* nothing but look at the addresses */
+	READER_NAIVE,		/* as the first, and stitches with a list */
+};
+
+struct reader {
+	struct perf_tool tool;
+	enum reader_kind kind;
+	struct perf_session *session;
+	const struct synth_load *load;
+	struct cost *cost;
+	u64 last_time;
+	struct list_head naive;
+};
+
+/* A deferred sample in the naive list. */
+struct naive_sample {
+	struct list_head node;
+	struct evsel *evsel;
+	struct machine *machine;
+	u64 cookie;
+	u32 tid;
+	u64 event[];
+};
+
+/* A file and what was put into it. */
+struct input {
+	struct synth_load load;
+	char path[64];
+};
+
+static void count_sample(struct reader *reader, const struct perf_sample *sample,
+			 const struct ip_callchain *chain)
+{
+	struct cost *cost = reader->cost;
+	enum synth_verdict verdict = synth_load__check(reader->load, chain, sample->tid);
+
+	cost->samples++;
+	cost->bare += verdict == SYNTH_BARE;
+	cost->wrong += verdict == SYNTH_WRONG;
+	cost->disordered += sample->time < reader->last_time;
+	reader->last_time = max(reader->last_time, sample->time);
+}
+
+static int resolve_sample(struct perf_sample *sample, struct evsel *evsel,
+			  struct machine *machine)
+{
+	struct callchain_cursor *cursor = get_tls_callchain_cursor();
+	struct addr_location al;
+	int ret;
+
+	addr_location__init(&al);
+	ret = machine__resolve(machine, &al, sample);
+	if (!ret)
+		ret = sample__resolve_callchain(sample, cursor, NULL, evsel, &al,
+						PERF_MAX_STACK_DEPTH);
+	addr_location__exit(&al);
+	return ret;
+}
+
+static int read_sample(const struct perf_tool *tool, union perf_event *event __maybe_unused,
+		       struct perf_sample *sample, struct evsel *evsel, struct machine *machine)
+{
+	struct reader *reader = container_of(tool, struct reader, tool);
+
+	count_sample(reader, sample, sample->callchain);
+	return reader->kind == READER_BARE ? 0 : resolve_sample(sample, evsel, machine);
+}
+
+static int naive__sample(const struct perf_tool *tool, union perf_event *event,
+			 struct perf_sample *sample, struct evsel *evsel,
+			 struct machine *machine)
+{
+	struct reader *reader = container_of(tool, struct reader, tool);
+	struct naive_sample *ns;
+
+	if (!sample->deferred_callchain)
+		return read_sample(tool, event, sample, evsel, machine);
+
+	ns = malloc(sizeof(*ns) + event->header.size);
+	if (!ns)
+		return -ENOMEM;
+
+	ns->evsel = evsel;
+	ns->machine = machine;
+	ns->cookie = sample->deferred_cookie;
+	ns->tid = sample->tid;
+	memcpy(ns->event, event, event->header.size);
+	list_add_tail(&ns->node, &reader->naive);
+	return 0;
+}
+
+static int naive__deliver(struct reader *reader, struct naive_sample *ns,
+			  const struct ip_callchain *user)
+{
+	struct perf_sample sample;
+	struct ip_callchain *chain;
+	size_t kernel;
+	int ret = evlist__parse_sample(reader->session->evlist, (void *)ns->event, &sample);
+
+	if (ret)
+		return ret;
+
+	kernel = ip_callchain__kernel_nr(sample.callchain);
+	chain = malloc(sizeof(*chain) + (kernel + user->nr) * sizeof(u64));
+	if (!chain)
+		return -ENOMEM;
+
+	chain->nr = kernel + user->nr;
+	memcpy(chain->ips, sample.callchain->ips, kernel * sizeof(u64));
+	memcpy(chain->ips + kernel, user->ips, user->nr * sizeof(u64));
+	sample.callchain = chain;
+	ret = read_sample(&reader->tool, (void *)ns->event, &sample, ns->evsel, ns->machine);
+	free(chain);
+	return ret;
+}
+
+/* Every record goes through all that waits. */
+static int naive__record(const struct perf_tool *tool, union perf_event *event,
+			 struct perf_sample *sample, struct machine *machine __maybe_unused)
+{
+	struct reader *reader = container_of(tool, struct reader, tool);
+	const void *user = &event->callchain_deferred.nr;
+	struct naive_sample *ns, *tmp;
+	int ret = 0;
+
+	list_for_each_entry_safe(ns, tmp, &reader->naive, node) {
+		if (ns->tid != sample->tid || ns->cookie != event->callchain_deferred.cookie)
+			continue;
+		ret = ret ?: naive__deliver(reader, ns, user);
+		list_del(&ns->node);
+		free(ns);
+	}
+	return ret;
+}
+
+/* As all commands that look up threads and maps; the stage must keep what they rely on. */
+static void follow_threads(struct perf_tool *tool)
+{
+	tool->mmap = perf_event__process_mmap;
+	tool->mmap2 = perf_event__process_mmap2;
+	tool->comm = perf_event__process_comm;
+	tool->namespaces = perf_event__process_namespaces;
+	tool->fork = perf_event__process_fork;
+	tool->exit = perf_event__process_exit;
+}
+
+static void reader__init(struct reader *reader)
+{
+	bool naive = reader->kind == READER_NAIVE;
+
+	perf_tool__init(&reader->tool, /*ordered_events=*/true);
+	reader->tool.sample = naive ? naive__sample : read_sample;
+	if (reader->kind != READER_BARE)
+		follow_threads(&reader->tool);
+	if (naive)
+		reader->tool.callchain_deferred = naive__record;
+	reader->tool.merge_deferred_callchains = !naive;
+	reader->tool.no_warn = true;
+	INIT_LIST_HEAD(&reader->naive);
+}
+
+static int read_file(const struct input *input, struct cost *cost, enum reader_kind kind)
+{
+	struct perf_data data = { .path = input->path, .mode = PERF_DATA_MODE_READ,
+				  .force = true };
+	struct reader reader = { .load = &input->load, .cost = cost, .kind = kind };
+	int ret;
+
+	symbol_conf.use_callchain = true;
+	reader__init(&reader);
+	reader.session = perf_session__new(&data, &reader.tool);
+	if (IS_ERR(reader.session))
+		return PTR_ERR(reader.session);
+
+	ret = perf_session__process_events(reader.session);
+	perf_session__delete(reader.session);
+	return ret;
+}
+
+static u64 cpu_time(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
+}
+
+static void child_reads(const struct input *input, struct cost *cost, enum reader_kind kind)
+{
+	u64 start = cpu_time();
+
+	cost->err = read_file(input, cost, kind);
+	cost->ns = cpu_time() - start;
+	_exit(0);
+}
+
+static void child_runs(const char * const *argv)
+{
+	int null = open("/dev/null", O_RDWR);
+
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	dup2(null, STDERR_FILENO);
+	execv("/proc/self/exe", (char **)argv);
+	_exit(127);
+}
+
+static u64 rusage_ns(const struct rusage *usage)
+{
+	return (usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * NSEC_PER_SEC +
+	       (usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * NSEC_PER_USEC;
+}
+
+/* One run in a process of its own: of a command, or else of a reader. */
+static void run_child(const struct input *input, enum reader_kind kind,
+		      const char * const *argv, struct cost *cost)
+{
+	struct rusage usage;
+	int status;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid && argv)
+		child_runs(argv);
+	else if (!pid)
+		child_reads(input, cost, kind);
+
+	if (pid < 0 || wait4(pid, &status, 0, &usage) != pid || status) {
+		cost->err = -EIO;
+		return;
+	}
+	cost->kbytes = usage.ru_maxrss;
+	if (argv)
+		cost->ns = rusage_ns(&usage);
+}
+
+static struct cost measure_once(const struct input *input, enum reader_kind kind,
+				const char * const *argv)
+{
+	struct cost cost = { .err = -ENOMEM };
+	struct cost *shared = mmap(NULL, sizeof(cost), PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (shared == MAP_FAILED)
+		return cost;
+
+	run_child(input, kind, argv, shared);
+	cost = *shared;
+	munmap(shared, sizeof(cost));
+	return cost;
+}
+
+static void keep_best(struct cost *best, const struct cost *cost)
+{
+	best->err = best->err ?: cost->err;
+	best->ns = min(best->ns, cost->ns);
+	best->kbytes = min(best->kbytes, cost->kbytes);
+}
+
+static int write_input(const struct input *input)
+{
+	struct synth s = { .size = 0 };
+	int fd = open(input->path, O_RDWR);
+	int ret = fd < 0 ? -errno : synth_load__build(&input->load, &s);
+
+	if (!ret)
+		ret = synth__write(&s, fd, SIZE_MAX);
+	synth__free(&s);
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+/* In a child, so that the memory it takes is not that of the measurements. */
+static int fill_input(const struct input *input)
+{
+	int status = -1;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid)
+		_exit(write_input(input) ? 1 : 0);
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
+		return -EIO;
+	return 0;
+}
+
+static int make_input(struct input *input, const struct synth_load *load, bool in_place)
+{
+	int fd, ret;
+
+	input->load = *load;
+	input->load.in_place = in_place;
+	snprintf(input->path, sizeof(input->path), "/tmp/perf-bench-deferred-XXXXXX");
+	fd = mkstemp(input->path);
+	if (fd < 0)
+		return -errno;
+
+	close(fd);
+	ret = fill_input(input);
+	if (ret)
+		unlink(input->path);
+	return ret;
+}
+
+static double ratio(u64 a, u64 b)
+{
+	return b ? (double)a / b : 0;
+}
+
+static double ms(const struct cost *cost)
+{
+	return (double)cost->ns / NSEC_PER_MSEC;
+}
+
+static double mbytes(const struct cost *cost)
+{
+	return (double)cost->kbytes / 1024;
+}
+
+static double disorder(const struct cost *cost)
+{
+	return 100 * ratio(cost->disordered, cost->samples);
+}
+
+static bool is_right(const char *what, const struct cost *cost, u64 samples)
+{
+	if (!cost->err && !cost->wrong && !cost->bare && cost->samples == samples)
+		return true;
+
+	pr_err("%s: error %d, %llu of %llu samples, %llu incomplete, %llu wrong\n", what,
+	       cost->err, (unsigned long long)cost->samples, (unsigned long long)samples,
+	       (unsigned long long)cost->bare, (unsigned long long)cost->wrong);
+	return false;
+}
+
+static void print_intro(void)
+{
+	printf("# Reading deferred callchains, against the same callchains in place: CPU time and\n"
+	       "# peak memory of a process, the mapped file included; the best of %u runs.\n"
+	       "# %u user frames.  at hand: records in the flush round of their samples;\n"
+	       "# later: behind it.  disorder: samples delivered out of time order.\n",
+	       nr_repeat, nr_frames);
+}
+
+static void print_head(const char *title, const char *last)
+{
+	printf("\n# %s\n\n", title);
+	printf("%24s | %-16s | %-39s | %s\n", "", "in place", "stitched", last);
+	printf("%7s %7s %8s | %8s %7s | %8s %7s %6s %6s %8s |", "threads", "samples", "records",
+	       "ms", "MB", "ms", "MB", "time", "memory", "disorder");
+	if (*last)
+		printf(" %9s %6s %8s", "ms", "time", "disorder");
+	printf("\n");
+}
+
+static void print_costs(const struct pair *pair)
+{
+	const struct cost *in_place = &pair->in_place, *ours = &pair->ours;
+
+	printf(" %8.1f %7.1f | %8.1f %7.1f %5.2fx %5.2fx", ms(in_place), mbytes(in_place),
+	       ms(ours), mbytes(ours), ratio(ours->ns, in_place->ns),
+	       ratio(ours->kbytes, in_place->kbytes));
+}
+
+static void print_row(const struct synth_load *load, const struct pair *pair)
+{
+	printf("%7u %7u %8s |", load->threads, load->threads * load->samples,
+	       load->delay ? "later" : "at hand");
+	print_costs(pair);
+	printf(" %7.1f%% |", disorder(&pair->ours));
+}
+
+static void print_naive(const struct cost *naive, const struct cost *in_place)
+{
+	if (naive->samples)
+		printf(" %9.1f %5.1fx %7.1f%%\n", ms(naive), ratio(naive->ns, in_place->ns),
+		       disorder(naive));
+	else if (naive_limit)
+		printf("  would take more than %u s\n", naive_limit);
+	else
+		printf("\n");
+	fflush(stdout);
+}
+
+/* Quadratic in the threads; @naive has what it took with a tenth of them. */
+static bool naive_takes_too_long(const struct cost *naive)
+{
+	return !naive_limit || naive->ns > naive_limit * NSEC_PER_SEC / 100;
+}
+
+static int measure_naive(const struct input *input, u64 samples, struct cost *naive)
+{
+	if (naive_takes_too_long(naive)) {
+		naive->samples = 0;
+		return 0;
+	}
+	*naive = measure_once(input, READER_NAIVE, NULL);
+	return is_right("naive list", naive, samples) ? 0 : -EIO;
+}
+
+/* In turns, so that a busy moment of the machine does not hit one of them only. */
+static struct pair measure_pair(const struct input *deferred, const struct input *in_place,
+				enum reader_kind kind, const char * const *deferred_argv,
+				const char * const *in_place_argv)
+{
+	struct pair best = {
+		.in_place = measure_once(in_place, kind, in_place_argv),
+		.ours = measure_once(deferred, kind, deferred_argv),
+	};
+
+	for (unsigned int i = 1; i < nr_repeat; i++) {
+		struct cost again = measure_once(in_place, kind, in_place_argv);
+
+		keep_best(&best.in_place, &again);
+		again = measure_once(deferred, kind, deferred_argv);
+		keep_best(&best.ours, &again);
+	}
+	return best;
+}
+
+static bool pair_is_right(const struct pair *pair, u64 samples)
+{
+	return is_right("in place", &pair->in_place, samples) &&
+	       is_right("stitched", &pair->ours, samples);
+}
+
+static int bench_files(const struct input *deferred, const struct input *in_place,
+		       struct cost *naive)
+{
+	u64 samples = (u64)deferred->load.threads * deferred->load.samples;
+	struct pair pair = measure_pair(deferred, in_place, READER_RESOLVE, NULL, NULL);
+
+	if (!pair_is_right(&pair, samples) || measure_naive(deferred, samples, naive))
+		return -EIO;
+
+	print_row(&deferred->load, &pair);
+	print_naive(naive, &pair.in_place);
+	return 0;
+}
+
+static int bench_bare(const struct input *deferred, const struct input *in_place,
+		      struct cost *naive __maybe_unused)
+{
+	u64 samples = (u64)deferred->load.threads * deferred->load.samples;
+	struct pair pair = measure_pair(deferred, in_place, READER_BARE, NULL, NULL);
+
+	if (!pair_is_right(&pair, samples))
+		return -EIO;
+
+	print_row(&deferred->load, &pair);
+	printf("\n");
+	return 0;
+}
+
+static int bench_command(const char *name, const char * const *deferred,
+			 const char * const *in_place)
+{
+	struct pair pair = measure_pair(NULL, NULL, READER_BARE, deferred, in_place);
+
+	if (pair.in_place.err || pair.ours.err) {
+		pr_err("%s fails\n", name);
+		return -EIO;
+	}
+	printf("%24s |", name);
+	print_costs(&pair);
+	printf("\n");
+	fflush(stdout);
+	return 0;
+}
+
+/* What a user sees, where there is much to do for a sample besides reading it. */
+static int bench_commands(const struct input *deferred, const struct input *in_place,
+			  struct cost *naive __maybe_unused)
+{
+	const char * const script[][7] = {
+		{ "perf", "script", "-F", "comm,tid,time,ip", "-i", deferred->path, NULL },
+		{ "perf", "script", "-F", "comm,tid,time,ip", "-i", in_place->path, NULL },
+	};
+	const char * const report[][6] = {
+		{ "perf", "report", "--stdio", "-i", deferred->path, NULL },
+		{ "perf", "report", "--stdio", "-i", in_place->path, NULL },
+	};
+	int ret = bench_command("perf script", script[0], script[1]);
+
+	return ret ?: bench_command("perf report --stdio", report[0], report[1]);
+}
+
+typedef int (*bench_fn)(const struct input *deferred, const struct input *in_place,
+			struct cost *naive);
+
+static int with_files(unsigned int threads, unsigned int samples, unsigned int delay,
+		      bench_fn bench, struct cost *naive)
+{
+	const struct synth_load load = {
+		.threads = threads, .contexts = 1, .samples = samples, .kernel = 4,
+		.depth = nr_frames, .cpus = 4, .delay = delay,
+	};
+	struct input deferred, in_place;
+	int ret = make_input(&deferred, &load, false);
+
+	if (ret)
+		return ret;
+
+	ret = make_input(&in_place, &load, true);
+	if (!ret) {
+		ret = bench(&deferred, &in_place, naive);
+		unlink(in_place.path);
+	}
+	unlink(deferred.path);
+	return ret;
+}
+
+static int bench_sizes(unsigned int delay, bench_fn bench)
+{
+	struct cost naive = { .ns = 0 };
+	int ret = 0;
+
+	if (only_threads)
+		return with_files(only_threads, nr_samples, delay, bench, &naive);
+
+	for (unsigned int threads = 100; !ret && threads <= 100000; threads *= 10)
+		ret = with_files(threads, nr_samples, delay, bench, &naive);
+	naive.ns = 0;
+	return ret ?: with_files(1, 100000, delay, bench, &naive);
+}
+
+static int bench_table(const char *title, bench_fn bench)
+{
+	int ret;
+
+	print_head(title, bench == bench_files ? "naive list" : "");
+	ret = bench_sizes(0, bench);
+	return ret ?: bench_sizes(LATER_ROUNDS, bench);
+}
+
+static int bench_tools(void)
+{
+	if (!tools_threads)
+		return 0;
+
+	printf("\n# Whole commands: %u threads, %u samples each, records at hand\n\n",
+	       tools_threads, nr_samples);
+	return with_files(tools_threads, nr_samples, 0, bench_commands, NULL);
+}
+
+static bool options_make_sense(void)
+{
+	return nr_samples && nr_frames && nr_frames <= 128 && nr_repeat &&
+	       nr_samples <= 1000000 && only_threads <= 1000000 && tools_threads <= 1000000;
+}
+
+int bench_deferred_callchain(int argc, const char **argv)
+{
+	int ret;
+
+	argc = parse_options(argc, argv, options, bench_usage, 0);
+	if (argc || !options_make_sense())
+		usage_with_options(bench_usage, options);
+
+	print_intro();
+	ret = bench_table("Threads, maps and symbols looked up", bench_files);
+	ret = ret ?: bench_table("Read only", bench_bare);
+	ret = ret ?: bench_tools();
+	if (ret)
+		pr_err("deferred-callchain: %s\n", strerror(-ret));
+	return ret ? 1 : 0;
+}

@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Read files that are cut off or damaged, the fuzzer's finds among them. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <linux/bitmap.h>
+#include <linux/compiler.h>
+#include <linux/kernel.h>
+#include <linux/perf_event.h>
+
+#include "debug.h"
+#include "deferred-callchain-file.h"
+#include "deferred-callchain-reader.h"
+#include "deferred-callchain-table.h"
+#include "event.h"
+#include "event-layout.h"
+#include "header.h"
+#include "sample.h"
+#include "tests.h"
+#include "tool.h"
+
+static void build_good(struct synth *s)
+{
+	synth__comm(s, 100, 1);
+	synth__deferred(s, 100, 10, 1);
+	synth__deferred(s, 200, 11, 2);
+	synth__in_place(s, 200, 14, 9, 2);
+	synth__record(s, 200, 20, 2, 4);
+	synth__record(s, 100, 21, 1, 3);
+	synth__exit(s, 100, 30);
+}
+
+static const char expect_good[] =
+	"100@10 k2 100/1*3\n"
+	"200@11 k2 200/2*4\n"
+	"200@14 k2 200/9*2\n";
+
+/* Whatever is left of a file, what is delivered is what was delivered before. */
+static bool truncate_everywhere(struct synth *s)
+{
+	struct reader_tool reader;
+	bool ok = true;
+
+	for (size_t size = s->gap; ok && size < synth__file_size(s); size++) {
+		reader_tool__init(&reader, true);
+		reader_tool__read_quietly(&reader, s, size);
+		ok = !strstr(reader.text.buf, "0x") && !strstr(reader.text.buf, "raw") &&
+		     !reader.stats.malformed;
+		if (!ok)
+			pr_debug("FAILED after %zu bytes:\n%s", size, reader.text.buf);
+	}
+	return ok;
+}
+
+static int test__deferred_truncated(struct test_suite *test __maybe_unused,
+				    int subtest __maybe_unused)
+{
+	bool ok = true;
+
+	for (int i = 0; i < 4; i++) {
+		struct synth s = { .foreign = i % 2, .gap = i / 2 * 8192 };
+
+		build_good(&s);
+		ok &= truncate_everywhere(&s);
+		synth__free(&s);
+	}
+	return ok ? TEST_OK : TEST_FAIL;
+}
+
+static void build_unknown(struct synth *s)
+{
+	build_good(s);
+	synth__unknown(s, 0x7fffffff);
+}
+
+/* What waits already is older than the end. */
+static void build_unknown_later(struct synth *s)
+{
+	synth__comm(s, 100, 1);
+	synth__deferred(s, 100, 10, 1);
+	synth__pass_time(s, 20);
+	synth__unknown(s, 0x7fffffff);
+}
+
+static void build_inflated_raw(struct synth *s)
+{
+	synth__deferred(s, 100, 10, 1);
+	synth__inflate_raw(s);
+}
+
+static void build_many_namespaces(struct synth *s)
+{
+	const u64 words[] = { 100, 1ULL << 40, 1, 1 };
+
+	synth__words(s, PERF_RECORD_NAMESPACES, 10, words, ARRAY_SIZE(words));
+}
+
+static void build_many_branches(struct synth *s)
+{
+	s->branches = 1ULL << 40;
+	synth__deferred(s, 100, 10, 1);
+}
+
+static void build_no_branches(struct synth *s)
+{
+	s->branch_callchains = true;
+	build_good(s);
+}
+
+/* Both its texts, the old and the new one, end far behind the file. */
+static void build_long_text_poke(struct synth *s)
+{
+	const u64 words[] = { 0, -1ULL };
+
+	build_good(s);
+	synth__words(s, PERF_RECORD_TEXT_POKE, 40, words, ARRAY_SIZE(words));
+}
+
+/* A thread that is its own parent and has another pid as such, and then one more. */
+static void build_own_child(struct synth *s)
+{
+	synth__comm(s, 101, 1);
+	s->pairs = true;
+	synth__fork_by(s, 101, 101, 2);
+	synth__fork(s, 101, 3);
+	s->pairs = false;
+	build_good(s);
+}
+
+static void build_empty(struct synth *s)
+{
+	s->single = true;
+	for (u32 type = PERF_RECORD_MMAP; type < PERF_RECORD_CALLCHAIN_DEFERRED; type++) {
+		if (type != PERF_RECORD_SAMPLE)
+			synth__empty(s, type);
+	}
+	for (u32 type = PERF_RECORD_USER_TYPE_START; type < PERF_RECORD_HEADER_MAX; type++) {
+		if (type != PERF_RECORD_COMPRESSED)
+			synth__empty(s, type);
+	}
+	build_good(s);
+}
+
+/* Those of perf stat, where nothing was counted. */
+static void build_counts(struct synth *s)
+{
+	const u64 round[] = { 0, 10 };
+
+	build_good(s);
+	synth__words(s, PERF_RECORD_STAT_ROUND, 40, round, ARRAY_SIZE(round));
+}
+
+/* Longer than the event, which has room for its ids. */
+static void build_long_attr(struct synth *s)
+{
+	const u64 words[8] = { 1 | 0xffffffULL << 32 };
+
+	build_good(s);
+	synth__words(s, PERF_RECORD_HEADER_ATTR, 40, words, ARRAY_SIZE(words));
+}
+
+/* Where nobody compares the events with each other. */
+static void build_no_id(struct synth *s)
+{
+	s->no_id = true;
+	s->piped = true;
+	build_good(s);
+}
+
+/* Nothing says of which event it is. */
+static void build_no_attrs(struct synth *s)
+{
+	s->no_attrs = true;
+	s->piped = true;
+	synth__comm(s, 100, 1);
+}
+
+/* An event of id 0 is taken for the first one, and a new name replaces an old one. */
+static void build_update_of_none(struct synth *s)
+{
+	const u64 words[] = { PERF_EVENT_UPDATE__NAME, 0, 'x' };
+
+	s->no_attrs = true;
+	s->piped = true;
+	synth__words(s, PERF_RECORD_EVENT_UPDATE, 10, words, ARRAY_SIZE(words));
+	build_good(s);
+}
+
+/* A sample waits, and by then its id is that of an event without callchains. */
+static void build_other_attr(struct synth *s)
+{
+	s->piped = true;
+	synth__comm(s, 100, 1);
+	synth__deferred(s, 100, 10, 1);
+	synth__pass_time(s, 20);
+	synth__round(s);
+	synth__attr(s, SYNTH_SAMPLING_ID, PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP);
+}
+
+/* One of the second event by its place, and by its fields one of the first. */
+static void build_other_fields(struct synth *s)
+{
+	const u64 words[] = { SYNTH_SECOND_ID, SYNTH_SAMPLING_ID };
+
+	s->plain_second = true;
+	s->piped = true;
+	synth__words(s, PERF_RECORD_SAMPLE, 10, words, ARRAY_SIZE(words));
+	build_good(s);
+}
+
+struct broken_case {
+	const char *name;
+	void (*build)(struct synth *s);
+	const char *expect;
+	int ret;
+	bool native;
+	bool comms;
+};
+
+static const struct broken_case broken_cases[] = {
+	{ "unknown event", build_unknown, .expect = "", .ret = -EINVAL },
+	{ "unknown event, later", build_unknown_later, .expect = "100@10 k2 -\n", .ret = -EINVAL },
+	{ "inflated raw data", build_inflated_raw, .expect = "", .ret = -EFAULT },
+	{ "many namespaces", build_many_namespaces, .expect = "" },
+	{ "many branches", build_many_branches, .expect = "", .ret = -EFAULT },
+	{ "no branches", build_no_branches, .expect = expect_good },
+	{ "long text poke", build_long_text_poke, .expect = expect_good },
+	{ "own child", build_own_child, .expect = expect_good },
+	{ "empty events", build_empty, .expect = expect_good },
+	{ "counts", build_counts, .expect = expect_good },
+	{ "no id", build_no_id, .expect = "", .ret = -EINVAL, .native = true },
+	{ "long attr", build_long_attr, .expect = expect_good },
+	{ "no attrs", build_no_attrs, .expect = "", .ret = -EINVAL, .native = true, .comms = true },
+	{ "update of none", build_update_of_none, .expect = "update: -22\n", .ret = -EINVAL,
+	  .native = true },
+	{ "other fields", build_other_fields, .expect = expect_good, .native = true },
+	{ "other attr", build_other_attr, .expect = "900@20 k2 900/9*1\n", .ret = -EFAULT,
+	  .native = true },
+};
+
+/* An empty event has none of the fields of a sample_id. */
+static int no_sample_id(const struct perf_tool *tool, union perf_event *event __maybe_unused,
+			struct perf_sample *sample, struct machine *machine __maybe_unused)
+{
+	struct reader_tool *reader = container_of(tool, struct reader_tool, tool);
+
+	if (sample->time != -1ULL || sample->tid != (u32)-1)
+		read_text__add(&reader->text, "sample_id of %u@%llu\n", sample->tid,
+			       (unsigned long long)sample->time);
+	return 0;
+}
+
+static int note_update(const struct perf_tool *tool, union perf_event *event,
+		       struct evlist **evlist)
+{
+	struct reader_tool *reader = container_of(tool, struct reader_tool, tool);
+	int ret = perf_event__process_event_update(tool, event, evlist);
+
+	read_text__add(&reader->text, "update: %d\n", ret);
+	return ret;
+}
+
+static int note_comm(const struct perf_tool *tool, union perf_event *event,
+		     struct perf_sample *sample, struct machine *machine)
+{
+	struct reader_tool *reader = container_of(tool, struct reader_tool, tool);
+
+	read_text__add(&reader->text, "%s\n", event->comm.comm);
+	return perf_event__process_comm(tool, event, sample, machine);
+}
+
+static bool run_broken_case(const struct broken_case *c, bool foreign)
+{
+	struct synth s = { .foreign = foreign };
+	struct reader_tool reader;
+	int ret;
+
+	c->build(&s);
+	reader_tool__init(&reader, true);
+	reader.tool.comm = c->comms ? note_comm : perf_event__process_comm;
+	reader.tool.fork = perf_event__process_fork;
+	reader.tool.event_update = note_update;
+	reader.tool.context_switch = no_sample_id;
+	dump_trace = true;
+	ret = reader_tool__read_quietly(&reader, &s, SIZE_MAX);
+	dump_trace = false;
+	synth__free(&s);
+	if (ret != c->ret)
+		pr_debug("FAILED %s: %d\n", c->name, ret);
+	return read_text__is(&reader.text, c->expect, c->name) && ret == c->ret;
+}
+
+static int test__deferred_broken(struct test_suite *test __maybe_unused,
+				 int subtest __maybe_unused)
+{
+	bool ok = true;
+
+	for (size_t i = 0; i < ARRAY_SIZE(broken_cases); i++) {
+		ok &= run_broken_case(&broken_cases[i], false);
+		if (!broken_cases[i].native)
+			ok &= run_broken_case(&broken_cases[i], true);
+	}
+	return ok ? TEST_OK : TEST_FAIL;
+}
+
+#define NR_WORDS	14
+
+/**
+ * struct layout_case - is an event large enough?
+ * @type: its type
+ * @size: without the header
+ * @words: what it has there, as a machine of this byte order writes it
+ * @fits: what perf_event__fits() is to say
+ */
+struct layout_case {
+	u32 type;
+	u16 size;
+	u64 words[NR_WORDS];
+	bool fits;
+};
+
+#define TEXT	0x4141414141414141ULL
+#define POKE	(5 | 3ULL << 16)	/* 5 old bytes and 3 new ones */
+
+static const struct layout_case layout_cases[] = {
+	{ PERF_RECORD_EXIT, 23, {}, false },
+	{ PERF_RECORD_EXIT, 24, {}, true },
+	{ PERF_RECORD_COMM, 8, { 1 }, false },
+	{ PERF_RECORD_COMM, 16, { 1, TEXT }, false },
+	{ PERF_RECORD_COMM, 16, { 1, TEXT >> 8 }, true },
+	{ PERF_RECORD_COMM, 24, { 1, TEXT, 0 }, true },
+	{ PERF_RECORD_NAMESPACES, 16, { 1, 1 }, false },
+	{ PERF_RECORD_NAMESPACES, 31, { 1, 1 }, false },
+	{ PERF_RECORD_NAMESPACES, 32, { 1, 1 }, true },
+	{ PERF_RECORD_NAMESPACES, 32, { 1, -1ULL }, false },
+	{ PERF_RECORD_TEXT_POKE, 19, { 1, POKE }, false },
+	{ PERF_RECORD_TEXT_POKE, 20, { 1, POKE }, true },
+	{ PERF_RECORD_THREAD_MAP, 16, { 1 }, false },
+	{ PERF_RECORD_THREAD_MAP, 32, { 1 }, true },
+	{ PERF_RECORD_HEADER_ATTR, 63, { 64ULL << 32 }, false },
+	{ PERF_RECORD_HEADER_ATTR, 64, { 64ULL << 32 }, true },
+	{ PERF_RECORD_HEADER_ATTR, 64, { 63ULL << 32 }, false },
+	{ PERF_RECORD_HEADER_ATTR, 64, { 72ULL << 32 }, false },
+	{ PERF_RECORD_AUXTRACE_ERROR, 32, {}, false },
+	{ PERF_RECORD_AUXTRACE_ERROR, 33, {}, true },
+	{ PERF_RECORD_AUXTRACE_ERROR, 40, { 0, 0, 1ULL << 32 }, false },
+	{ PERF_RECORD_AUXTRACE_ERROR, 41, { 0, 0, 1ULL << 32 }, true },
+	{ PERF_RECORD_AUXTRACE_ERROR, 111, { 0, 0, 2ULL << 32 }, false },
+	{ PERF_RECORD_AUXTRACE_ERROR, 112, { 0, 0, 2ULL << 32 }, true },
+	{ PERF_RECORD_CPU_MAP, 3, {}, false },
+	{ PERF_RECORD_CPU_MAP, 8, { 2ULL << 16 }, true },
+	{ PERF_RECORD_CPU_MAP, 8, { 3ULL << 16 }, false },
+	{ PERF_RECORD_CPU_MAP, 16, { 1 | 2ULL << 16 | 4ULL << 32 }, true },
+	{ PERF_RECORD_CPU_MAP, 16, { 1 | 3ULL << 16 | 4ULL << 32 }, false },
+	{ PERF_RECORD_CPU_MAP, 18, { 1 | 1ULL << 16 | 8ULL << 32 }, true },
+	{ PERF_RECORD_CPU_MAP, 18, { 1 | 2ULL << 16 | 8ULL << 32 }, false },
+	{ PERF_RECORD_CPU_MAP, 16, { 1 | 1ULL << 16 | 5ULL << 32 }, false },
+	{ PERF_RECORD_CPU_MAP, 7, { 2 }, false },
+	{ PERF_RECORD_CPU_MAP, 8, { 2 }, true },
+	{ PERF_RECORD_EVENT_UPDATE, 24, { PERF_EVENT_UPDATE__NAME, 1, TEXT }, false },
+	{ PERF_RECORD_EVENT_UPDATE, 24, { PERF_EVENT_UPDATE__NAME, 1, TEXT >> 8 }, true },
+	{ PERF_RECORD_EVENT_UPDATE, 23, { PERF_EVENT_UPDATE__SCALE, 1 }, false },
+	{ PERF_RECORD_EVENT_UPDATE, 24, { PERF_EVENT_UPDATE__SCALE, 1 }, true },
+	{ PERF_RECORD_EVENT_UPDATE, 24, { PERF_EVENT_UPDATE__CPUS, 1, 2ULL << 16 }, true },
+	{ PERF_RECORD_EVENT_UPDATE, 24, { PERF_EVENT_UPDATE__CPUS, 1, 3ULL << 16 }, false },
+	{ PERF_RECORD_STAT_ROUND, 8, {}, false },
+	{ PERF_RECORD_FINISHED_ROUND, 0, {}, true },
+	{ PERF_RECORD_HEADER_MAX, 0, {}, true },
+};
+
+/* Fields of @size bytes each, from the one word to the other. */
+static void swap_fields(u64 *from, u64 *to, size_t size)
+{
+	for (char *field = (char *)from; field < (char *)to; field += size) {
+		for (size_t i = 0; i < size / 2; i++) {
+			char byte = field[i];
+
+			field[i] = field[size - 1 - i];
+			field[size - 1 - i] = byte;
+		}
+	}
+}
+
+static void swap_words(u32 type, u64 *words)
+{
+	switch (type) {
+	case PERF_RECORD_COMM:
+		break;
+	case PERF_RECORD_TEXT_POKE:
+		swap_fields(words + 1, words + 2, sizeof(u16));
+		break;
+	case PERF_RECORD_CPU_MAP:
+		swap_fields(words, words + 1, sizeof(u16));
+		break;
+	case PERF_RECORD_HEADER_ATTR:
+	case PERF_RECORD_AUXTRACE_ERROR:
+		swap_fields(words, words + 3, sizeof(u32));
+		break;
+	case PERF_RECORD_EVENT_UPDATE:
+		swap_fields(words, words + 2, sizeof(u64));
+		break;
+	default:
+		swap_fields(words, words + NR_WORDS, sizeof(u64));
+	}
+}
+
+static bool check_layout(const struct layout_case *c, bool swapped)
+{
+	struct {
+		struct perf_event_header header;
+		u64 words[NR_WORDS];
+	} event = { .header = { .type = c->type, .size = sizeof(event.header) + c->size } };
+
+	memcpy(event.words, c->words, sizeof(event.words));
+	if (swapped)
+		swap_words(c->type, event.words);
+	if (perf_event__fits((void *)&event, swapped) == c->fits)
+		return true;
+
+	pr_debug("FAILED: type %u, %u bytes, swapped %d\n", c->type, c->size, swapped);
+	return false;
+}
+
+static int test__deferred_layouts(struct test_suite *test __maybe_unused,
+				  int subtest __maybe_unused)
+{
+	bool ok = true;
+
+	for (size_t i = 0; i < ARRAY_SIZE(layout_cases); i++) {
+		ok &= check_layout(&layout_cases[i], false);
+		ok &= check_layout(&layout_cases[i], true);
+	}
+	return ok ? TEST_OK : TEST_FAIL;
+}
+
+#define NR_PLACES	4096
+
+/* Tids that a file was made of, so that a fixed factor takes them all to one place. */
+static int test__deferred_hashes(struct test_suite *test __maybe_unused,
+				 int subtest __maybe_unused)
+{
+	const u64 inverse = 0xf1de83e19937733dULL;	/* of the factor of the golden ratio */
+	DECLARE_BITMAP(seen, NR_PLACES) = {};
+	int places;
+
+	deferred_table__choose_factor();
+	for (u64 i = 0; i < NR_PLACES; i++)
+		__set_bit(deferred_table__hash(i * inverse << 4) / (-1ULL / NR_PLACES + 1), seen);
+	places = bitmap_weight(seen, NR_PLACES);
+	pr_debug("%d places\n", places);
+	return places > NR_PLACES / 64 ? TEST_OK : TEST_FAIL;
+}
+
+/* Whatever was where the tool is now. */
+static int test__deferred_tool(struct test_suite *test __maybe_unused,
+			       int subtest __maybe_unused)
+{
+	struct perf_tool tool[2];
+
+	memset(&tool[0], 0, sizeof(tool[0]));
+	memset(&tool[1], 1, sizeof(tool[1]));
+	perf_tool__init(&tool[0], /*ordered_events=*/true);
+	perf_tool__init(&tool[1], /*ordered_events=*/true);
+	return tool[0].dont_split_sample_group == tool[1].dont_split_sample_group ?
+	       TEST_OK : TEST_FAIL;
+}
+
+static struct test_case tests__deferred_callchain_broken[] = {
+	TEST_CASE("Deferred callchains in truncated files", deferred_truncated),
+	TEST_CASE("Deferred callchains in broken files", deferred_broken),
+	TEST_CASE("Sizes of events in files with deferred callchains", deferred_layouts),
+	TEST_CASE("Hashes of threads and cookies", deferred_hashes),
+	TEST_CASE("Tools for deferred callchains", deferred_tool),
+	{ .name = NULL, }
+};
+
+struct test_suite suite__deferred_callchain_broken = {
+	.desc = "Broken files with deferred callchains",
+	.test_cases = tests__deferred_callchain_broken,
+};

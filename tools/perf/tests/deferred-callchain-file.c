@@ -1,0 +1,714 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Small perf.data files with deferred callchains, of either byte order.  Every
+ * user frame says whose it is, so that a wrong stitch is visible.
+ */
+#include <byteswap.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/perf_event.h>
+#include <internal/lib.h>
+
+#include "compress.h"
+#include "data.h"
+#include "deferred-callchain.h"
+#include "deferred-callchain-file.h"
+#include "event.h"
+#include "header.h"
+#include "session.h"
+#include "tool.h"
+
+#define SAMPLE_TYPE	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | \
+			 PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | \
+			 PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW)
+#define TRACKING_ID	22
+#define NR_ATTRS	3
+#define MAX_EVENT_U64	4096
+/* Bytes that are compressed at a time. */
+#define PIECE		300
+#define MAX_PACKED	1024
+
+/* One event under construction, in this machine's byte order. */
+struct body {
+	size_t nr;
+	u64 words[MAX_EVENT_U64];
+};
+
+struct file_attr {
+	struct perf_event_attr attr;
+	struct perf_file_section ids;
+};
+
+/* What precedes the events. */
+struct file_start {
+	u64 magic, size, attr_size;
+	struct perf_file_section attrs, data, event_types;
+	u64 features[4];
+	u64 ids[NR_ATTRS];
+	struct file_attr attr[NR_ATTRS];
+};
+
+static u32 order32(const struct synth *s, u32 value)
+{
+	return s->foreign ? bswap_32(value) : value;
+}
+
+static u16 order16(const struct synth *s, u16 value)
+{
+	return s->foreign ? bswap_16(value) : value;
+}
+
+static u64 order64(const struct synth *s, u64 value)
+{
+	return s->foreign ? bswap_64(value) : value;
+}
+
+u64 synth__user_ip(u32 tid, u64 cookie, unsigned int depth)
+{
+	return 0x55ULL << 40 | (u64)(tid & 0xfffff) << 20 | (cookie & 0xff) << 12 | depth;
+}
+
+static u32 pid_of(const struct synth *s, u32 tid)
+{
+	return s->pairs ? tid & ~1U : tid;
+}
+
+static bool grow(struct synth *s, size_t size)
+{
+	size_t room = max(s->room * 2, s->size + size);
+	char *grown;
+
+	if (s->size + size <= s->room)
+		return true;
+
+	grown = realloc(s->data, room);
+	if (!grown) {
+		s->failed = true;
+		return false;
+	}
+	s->data = grown;
+	s->room = room;
+	return true;
+}
+
+static void append(struct synth *s, const void *data, size_t size)
+{
+	if (!size || !grow(s, size))
+		return;
+
+	memcpy(s->data + s->size, data, size);
+	s->size += size;
+}
+
+/* Put the events of @from, of the same byte order, behind those of @s. */
+void synth__append(struct synth *s, const struct synth *from)
+{
+	append(s, from->data, from->size);
+	s->failed |= from->failed;
+}
+
+static void put_header(struct synth *s, u32 type, u16 misc, size_t size)
+{
+	struct perf_event_header header = {
+		.type = order32(s, type),
+		.misc = order16(s, misc),
+		.size = order16(s, sizeof(header) + size),
+	};
+
+	append(s, &header, sizeof(header));
+}
+
+static void put(struct synth *s, u32 type, u16 misc, const struct body *body)
+{
+	put_header(s, type, misc, body->nr * sizeof(u64));
+	append(s, body->words, body->nr * sizeof(u64));
+}
+
+static void add64(const struct synth *s, struct body *body, u64 value)
+{
+	body->words[body->nr++] = order64(s, value);
+}
+
+static void add32x2(const struct synth *s, struct body *body, u32 first, u32 second)
+{
+	u32 pair[] = { order32(s, first), order32(s, second) };
+
+	memcpy(&body->words[body->nr++], pair, sizeof(pair));
+}
+
+static void add_sample_id(const struct synth *s, struct body *body, u32 tid, u64 time)
+{
+	add32x2(s, body, pid_of(s, tid), tid);
+	add64(s, body, time);
+	if (!s->no_cpu)
+		add32x2(s, body, s->cpu, 0);
+	add64(s, body, TRACKING_ID);
+}
+
+/* Bytes that no reader may swap; their size is in front of them. */
+static void add_raw(const struct synth *s, struct body *body)
+{
+	u32 size = order32(s, SYNTH_RAW_SIZE);
+	char *raw = (char *)&body->words[body->nr];
+
+	memcpy(raw, &size, sizeof(size));
+	memcpy(raw + sizeof(size), SYNTH_RAW, SYNTH_RAW_SIZE);
+	body->nr += (sizeof(size) + SYNTH_RAW_SIZE) / sizeof(u64);
+}
+
+/* Text that ends in a zero byte, and zeroes up to the next multiple of 8. */
+static void add_text(struct body *body, const char *text)
+{
+	size_t size = (strlen(text) + sizeof(u64)) / sizeof(u64);
+
+	memset(&body->words[body->nr], 0, size * sizeof(u64));
+	memcpy(&body->words[body->nr], text, strlen(text));
+	body->nr += size;
+}
+
+void synth__name(struct synth *s, u32 tid, u64 time, u16 misc, const char *name)
+{
+	struct body body;
+
+	body.nr = 0;
+	add32x2(s, &body, pid_of(s, tid), tid);
+	add_text(&body, name);
+	add_sample_id(s, &body, tid, time);
+	put(s, PERF_RECORD_COMM, misc, &body);
+}
+
+void synth__comm(struct synth *s, u32 tid, u64 time)
+{
+	synth__name(s, tid, time, 0, "thread");
+}
+
+void synth__exec(struct synth *s, u32 tid, u64 time)
+{
+	synth__name(s, tid, time, PERF_RECORD_MISC_COMM_EXEC, "thread");
+}
+
+static void put_task(struct synth *s, u32 type, u32 tid, u32 parent, u64 time)
+{
+	struct body body;
+
+	body.nr = 0;
+	add32x2(s, &body, pid_of(s, tid), pid_of(s, parent));
+	add32x2(s, &body, tid, parent);
+	add64(s, &body, time);
+	add_sample_id(s, &body, tid, time);
+	put(s, type, 0, &body);
+}
+
+void synth__exit(struct synth *s, u32 tid, u64 time)
+{
+	put_task(s, PERF_RECORD_EXIT, tid, 2, time);
+}
+
+void synth__fork(struct synth *s, u32 tid, u64 time)
+{
+	put_task(s, PERF_RECORD_FORK, tid, 2, time);
+}
+
+void synth__fork_by(struct synth *s, u32 parent, u32 tid, u64 time)
+{
+	put_task(s, PERF_RECORD_FORK, tid, parent, time);
+}
+
+/* A new thread of the same process. */
+void synth__clone(struct synth *s, u32 tid, u64 time)
+{
+	put_task(s, PERF_RECORD_FORK, tid, pid_of(s, tid), time);
+}
+
+/* Map the pages that user frames of @tid are in, beginning with those of @cookie. */
+void synth__mmap_by(struct synth *s, u32 who, u32 tid, u64 time, u64 cookie, unsigned int pages,
+		    const char *name)
+{
+	struct body body;
+
+	body.nr = 0;
+	add32x2(s, &body, pid_of(s, who), who);
+	add64(s, &body, synth__user_ip(tid, cookie, 0));
+	add64(s, &body, (u64)pages << 12);
+	add64(s, &body, 0);
+	add_text(&body, name);
+	add_sample_id(s, &body, who, time);
+	put(s, PERF_RECORD_MMAP, PERF_RECORD_MISC_USER, &body);
+}
+
+void synth__mmap(struct synth *s, u32 tid, u64 time, u64 cookie, unsigned int pages,
+		 const char *name)
+{
+	synth__mmap_by(s, tid, tid, time, cookie, pages, name);
+}
+
+/* All namespaces are the same one. */
+void synth__namespace(struct synth *s, u32 tid, u64 time, u64 inode)
+{
+	struct body body;
+
+	body.nr = 0;
+	add32x2(s, &body, pid_of(s, tid), tid);
+	add64(s, &body, NR_NAMESPACES);
+	for (int i = 0; i < NR_NAMESPACES; i++) {
+		add64(s, &body, 1);
+		add64(s, &body, inode);
+	}
+	add_sample_id(s, &body, tid, time);
+	put(s, PERF_RECORD_NAMESPACES, 0, &body);
+}
+
+void synth__lost(struct synth *s, u64 time)
+{
+	struct body body;
+
+	body.nr = 0;
+	add64(s, &body, TRACKING_ID);
+	add64(s, &body, 1);
+	add_sample_id(s, &body, 0, time);
+	put(s, PERF_RECORD_LOST, 0, &body);
+}
+
+void synth__round(struct synth *s)
+{
+	put_header(s, PERF_RECORD_FINISHED_ROUND, 0, 0);
+}
+
+void synth__sample(struct synth *s, u32 tid, u64 time, u16 misc, const u64 *ips, size_t nr)
+{
+	u64 ip = misc == PERF_RECORD_MISC_USER ? synth__user_ip(tid, 0, 0) : SYNTH_KERNEL_IP;
+	struct body body;
+
+	body.nr = 0;
+	add64(s, &body, s->second ? SYNTH_SECOND_ID : SYNTH_SAMPLING_ID);
+	add64(s, &body, ip);
+	add32x2(s, &body, pid_of(s, tid), tid);
+	add64(s, &body, time);
+	add32x2(s, &body, s->cpu, 0);
+	add64(s, &body, 1);
+	add64(s, &body, nr);
+	for (size_t i = 0; i < nr; i++)
+		add64(s, &body, ips[i]);
+	add_raw(s, &body);
+	if (s->branches)
+		add64(s, &body, s->branches);
+	put(s, PERF_RECORD_SAMPLE, misc, &body);
+}
+
+static size_t kernel_half(u64 *ips, unsigned int depth)
+{
+	size_t nr = 0;
+
+	if (depth)
+		ips[nr++] = PERF_CONTEXT_KERNEL;
+	for (unsigned int i = 0; i < depth; i++)
+		ips[nr++] = SYNTH_KERNEL_IP + i;
+	return nr;
+}
+
+static size_t user_half(u64 *ips, u32 tid, u64 cookie, unsigned int depth)
+{
+	size_t nr = 0;
+
+	ips[nr++] = PERF_CONTEXT_USER;
+	for (unsigned int i = 0; i < depth; i++)
+		ips[nr++] = synth__user_ip(tid, cookie, i);
+	return nr;
+}
+
+void synth__in_place(struct synth *s, u32 tid, u64 time, u64 context, unsigned int depth)
+{
+	u64 ips[256];
+	size_t nr = kernel_half(ips, 2);
+
+	nr += user_half(ips + nr, tid, context, depth);
+	synth__sample(s, tid, time, PERF_RECORD_MISC_KERNEL, ips, nr);
+}
+
+/* The turn of what was read before comes here; what is read later comes late. */
+void synth__pass_time(struct synth *s, u64 time)
+{
+	synth__round(s);
+	synth__in_place(s, 900, time, 9, 1);
+	synth__round(s);
+}
+
+void synth__deferred_at(struct synth *s, u32 tid, u64 time, u64 cookie, u16 misc,
+			unsigned int kernel)
+{
+	u64 ips[256];
+	size_t nr = kernel_half(ips, kernel);
+
+	ips[nr++] = PERF_CONTEXT_USER_DEFERRED;
+	ips[nr++] = cookie;
+	synth__sample(s, tid, time, misc, ips, nr);
+}
+
+void synth__deferred(struct synth *s, u32 tid, u64 time, u64 cookie)
+{
+	synth__deferred_at(s, tid, time, cookie, PERF_RECORD_MISC_KERNEL, 2);
+}
+
+void synth__record_at(struct synth *s, u32 tid, u64 time, u64 cookie, u16 misc, u64 nr,
+		      const u64 *ips, size_t nr_ips)
+{
+	struct body body;
+
+	body.nr = 0;
+	add64(s, &body, cookie);
+	add64(s, &body, nr);
+	for (size_t i = 0; i < nr_ips; i++)
+		add64(s, &body, ips[i]);
+	add_sample_id(s, &body, tid, time);
+	put(s, PERF_RECORD_CALLCHAIN_DEFERRED, misc, &body);
+}
+
+void synth__record(struct synth *s, u32 tid, u64 time, u64 cookie, unsigned int depth)
+{
+	u64 ips[256];
+	size_t nr = user_half(ips, tid, cookie, depth);
+
+	synth__record_at(s, tid, time, cookie, PERF_RECORD_MISC_USER, nr, ips, nr);
+}
+
+void synth__unknown(struct synth *s, u32 type)
+{
+	const struct body body = { .nr = 2 };
+
+	put(s, type, 0, &body);
+}
+
+/* Whatever @words are, and a sample_id behind them. */
+void synth__words(struct synth *s, u32 type, u64 time, const u64 *words, size_t nr)
+{
+	struct body body;
+
+	body.nr = 0;
+	for (size_t i = 0; i < nr; i++)
+		add64(s, &body, words[i]);
+	add_sample_id(s, &body, 0, time);
+	put(s, type, 0, &body);
+}
+
+/* One more event, or another one of the same id; of this machine's byte order. */
+void synth__attr(struct synth *s, u64 id, u64 sample_type)
+{
+	struct {
+		struct perf_event_attr attr;
+		u64 id;
+	} event = { .attr = {}, .id = id };
+
+	event.attr.type = PERF_TYPE_SOFTWARE;
+	event.attr.size = sizeof(event.attr);
+	event.attr.config = PERF_COUNT_SW_CPU_CLOCK;
+	event.attr.sample_type = sample_type;
+	event.attr.sample_id_all = 1;
+	put_header(s, PERF_RECORD_HEADER_ATTR, 0, sizeof(event));
+	append(s, &event, sizeof(event));
+}
+
+/* Have the sample that was written last claim more raw data than there is. */
+void synth__inflate_raw(struct synth *s)
+{
+	u32 size = order32(s, 0x7ffffff0);
+
+	memcpy(s->data + s->size - sizeof(size) - SYNTH_RAW_SIZE, &size, sizeof(size));
+}
+
+/* An event that ends with its header. */
+void synth__empty(struct synth *s, u32 type)
+{
+	put_header(s, type, 0, 0);
+}
+
+void synth__raw_record(struct synth *s, const void *body, size_t size)
+{
+	put_header(s, PERF_RECORD_CALLCHAIN_DEFERRED, PERF_RECORD_MISC_USER, size);
+	append(s, body, size);
+}
+
+/* The flags are bit fields: each byte is mirrored on the other kind of machine. */
+static void mirror_flags(struct perf_event_attr *attr)
+{
+	u8 bytes[sizeof(*attr)], *flags;
+
+	memcpy(bytes, attr, sizeof(bytes));
+	flags = bytes + offsetof(struct perf_event_attr, read_format) + sizeof(attr->read_format);
+	for (int i = 0; i < 8; i++) {
+		u8 byte = flags[i], mirrored = 0;
+
+		for (int bit = 0; bit < 8; bit++)
+			mirrored |= (byte >> bit & 1) << (7 - bit);
+		flags[i] = mirrored;
+	}
+	memcpy(attr, bytes, sizeof(bytes));
+}
+
+static void order_attr(const struct synth *s, struct perf_event_attr *attr)
+{
+	if (!s->foreign)
+		return;
+
+	attr->type = bswap_32(attr->type);
+	attr->size = bswap_32(attr->size);
+	attr->config = bswap_64(attr->config);
+	attr->sample_period = bswap_64(attr->sample_period);
+	attr->sample_type = bswap_64(attr->sample_type);
+	attr->sample_max_stack = bswap_16(attr->sample_max_stack);
+	attr->branch_sample_type = bswap_64(attr->branch_sample_type);
+	mirror_flags(attr);
+}
+
+static struct perf_file_section section(const struct synth *s, u64 offset, u64 size)
+{
+	return (struct perf_file_section){
+		.offset = order64(s, offset),
+		.size = order64(s, size),
+	};
+}
+
+static void fill_attr(const struct synth *s, struct file_start *start, int i, u64 id, u64 config)
+{
+	struct perf_event_attr *attr = &start->attr[i].attr;
+	bool tracking = id == TRACKING_ID;
+
+	attr->type = PERF_TYPE_SOFTWARE;
+	attr->size = sizeof(*attr);
+	attr->config = config;
+	attr->sample_period = 4000;
+	attr->sample_type = SAMPLE_TYPE;
+	if (tracking && s->no_cpu)
+		attr->sample_type &= ~PERF_SAMPLE_CPU;
+	if (s->no_id && id == SYNTH_SAMPLING_ID)
+		attr->sample_type &= ~PERF_SAMPLE_IDENTIFIER;
+	if (s->plain_second && id == SYNTH_SECOND_ID)
+		attr->sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_ID;
+	attr->sample_id_all = 1;
+	attr->defer_callchain = !tracking;
+	attr->defer_output = tracking;
+	attr->comm = tracking;
+	attr->task = tracking;
+	attr->sample_max_stack = tracking ? 0 : s->max_stack;
+	if (s->branches && !tracking)
+		attr->sample_type |= PERF_SAMPLE_BRANCH_STACK;
+	if (s->branch_callchains && !tracking)
+		attr->branch_sample_type = PERF_SAMPLE_BRANCH_CALL_STACK;
+	order_attr(s, attr);
+	start->attr[i].ids = section(s, offsetof(struct file_start, ids[i]), sizeof(u64));
+	start->ids[i] = order64(s, id);
+}
+
+static void fill_start(const struct synth *s, struct file_start *start)
+{
+	memset(start, 0, sizeof(*start));
+	start->magic = order64(s, SYNTH_MAGIC);
+	start->size = order64(s, offsetof(struct file_start, ids));
+	start->attr_size = order64(s, sizeof(struct file_attr));
+	start->attrs = section(s, offsetof(struct file_start, attr),
+			       (s->single ? 1 : NR_ATTRS) * sizeof(struct file_attr));
+	start->data = section(s, sizeof(*start) + s->gap, s->size);
+	fill_attr(s, start, 0, SYNTH_SAMPLING_ID, PERF_COUNT_SW_CPU_CLOCK);
+	fill_attr(s, start, 1, TRACKING_ID, PERF_COUNT_SW_DUMMY);
+	fill_attr(s, start, 2, SYNTH_SECOND_ID, PERF_COUNT_SW_TASK_CLOCK);
+}
+
+/* What precedes the events in a pipe. */
+struct pipe_start {
+	u64 magic, size;
+	struct {
+		struct perf_event_header header;
+		struct perf_event_attr attr;
+		u64 id;
+	} attr[NR_ATTRS];
+};
+
+static void fill_pipe_start(const struct file_start *from, struct pipe_start *start)
+{
+	start->magic = from->magic;
+	start->size = offsetof(struct pipe_start, attr);
+	for (int i = 0; i < NR_ATTRS; i++) {
+		start->attr[i].header.type = PERF_RECORD_HEADER_ATTR;
+		start->attr[i].header.misc = 0;
+		start->attr[i].header.size = sizeof(start->attr[i]);
+		start->attr[i].attr = from->attr[i].attr;
+		start->attr[i].id = from->ids[i];
+	}
+}
+
+static size_t head_size(const struct synth *s)
+{
+	if (!s->piped)
+		return sizeof(struct file_start);
+	return s->no_attrs ? offsetof(struct pipe_start, attr) : sizeof(struct pipe_start);
+}
+
+size_t synth__file_size(const struct synth *s)
+{
+	return sizeof(struct file_start) + s->gap + s->size;
+}
+
+/* What follows the events of a compressed file. */
+struct file_end {
+	struct perf_file_section where;
+	u32 version, type, level, ratio, mmap_len;
+};
+
+static size_t pack_header(void *record, size_t more)
+{
+	struct perf_event_header *header = record;
+
+	if (!more) {
+		*header = (struct perf_event_header){ .type = PERF_RECORD_COMPRESSED };
+		more = sizeof(*header);
+	}
+	header->size += more;
+	return more;
+}
+
+/* Put the events of @s into @packed, compressed. */
+static int pack(const struct synth *s, struct synth *packed)
+{
+	char buf[MAX_PACKED];
+	struct zstd_data zstd;
+	int ret = zstd_init(&zstd, 1);
+
+	for (size_t at = 0; !ret && at < s->size; at += PIECE) {
+		size_t left = min_t(size_t, PIECE, s->size - at);
+		ssize_t size = zstd_compress_stream_to_records(&zstd, buf, sizeof(buf),
+							       s->data + at, left, sizeof(buf),
+							       pack_header);
+
+		if (size > 0)
+			append(packed, buf, size);
+		else
+			ret = -EINVAL;
+	}
+	zstd_fini(&zstd);
+	return packed->failed ? -ENOMEM : ret;
+}
+
+static int write_compressed(const struct synth *s, int fd)
+{
+	struct file_end end = { .version = 1, .type = PERF_COMP_ZSTD, .level = 1, .ratio = 1,
+				.mmap_len = PIECE };
+	struct synth packed = {};
+	struct file_start start;
+	int ret = pack(s, &packed);
+
+	fill_start(s, &start);
+	start.data.size = packed.size;
+	start.features[HEADER_COMPRESSED / 64] |= 1ULL << HEADER_COMPRESSED % 64;
+	end.where.offset = sizeof(start) + packed.size + sizeof(end.where);
+	end.where.size = sizeof(end) - sizeof(end.where);
+	if (!ret && (writen(fd, &start, sizeof(start)) != sizeof(start) ||
+		     writen(fd, packed.data, packed.size) != (ssize_t)packed.size ||
+		     writen(fd, &end, sizeof(end)) != sizeof(end)))
+		ret = -errno;
+	synth__free(&packed);
+	return ret;
+}
+
+/* Write the file, but no more than @limit bytes of it; a compressed one as a whole. */
+int synth__write(const struct synth *s, int fd, size_t limit)
+{
+	struct file_start start;
+	struct pipe_start pipe_start;
+	const void *head = s->piped ? (void *)&pipe_start : &start;
+	size_t first = min(limit, head_size(s));
+	size_t gap = min(limit - first, s->gap);
+	size_t rest = min(limit - first - gap, s->size);
+
+	if (s->failed)
+		return -ENOMEM;
+	if (ftruncate(fd, 0) || lseek(fd, 0, SEEK_SET))
+		return -errno;
+	if (s->compressed)
+		return write_compressed(s, fd);
+
+	fill_start(s, &start);
+	fill_pipe_start(&start, &pipe_start);
+	if (writen(fd, head, first) != (ssize_t)first ||
+	    lseek(fd, gap, SEEK_CUR) < 0 || ftruncate(fd, first + gap) ||
+	    writen(fd, s->data, rest) != (ssize_t)rest)
+		return -errno;
+	return 0;
+}
+
+static int read_file(struct perf_tool *tool, const char *path,
+		     struct perf_session **where, struct deferred_callchain_stats *stats)
+{
+	struct perf_data data = { .path = path, .mode = PERF_DATA_MODE_READ, .force = true };
+	struct perf_session *session = perf_session__new(&data, tool);
+	int ret;
+
+	if (IS_ERR(session))
+		return PTR_ERR(session);
+
+	if (where)
+		*where = session;
+	ret = perf_session__process_events(session);
+	*stats = *deferred_callchains__stats(session->deferred);
+	perf_session__delete(session);
+	return ret;
+}
+
+/* The end of a session in a pipe closes standard input. */
+static int read_piped(struct perf_tool *tool, int fd, struct perf_session **where,
+		      struct deferred_callchain_stats *stats)
+{
+	int save = dup(STDIN_FILENO);
+	int ret = -errno;
+
+	tool->attr = perf_event__process_attr;
+	if (!lseek(fd, 0, SEEK_SET) && dup2(fd, STDIN_FILENO) == STDIN_FILENO)
+		ret = read_file(tool, "-", where, stats);
+	if (save >= 0) {
+		dup2(save, STDIN_FILENO);
+		close(save);
+	}
+	return ret;
+}
+
+static int write_and_read(struct perf_tool *tool, const struct synth *s, size_t limit,
+			  struct perf_session **where, struct deferred_callchain_stats *stats)
+{
+	char path[] = "/tmp/perf-test-deferred-XXXXXX";
+	int fd = mkstemp(path);
+	int ret;
+
+	if (fd < 0)
+		return -errno;
+
+	ret = synth__write(s, fd, limit);
+	if (!ret && s->piped)
+		ret = read_piped(tool, fd, where, stats);
+	else if (!ret)
+		ret = read_file(tool, path, where, stats);
+	close(fd);
+	unlink(path);
+	return ret;
+}
+
+/* Write no more than @limit bytes of the file and read that. */
+int synth__read(struct perf_tool *tool, const struct synth *s, size_t limit,
+		struct deferred_callchain_stats *stats)
+{
+	return write_and_read(tool, s, limit, NULL, stats);
+}
+
+/* The same for all of it; tell where the session is while it is read. */
+int synth__read_session(struct perf_tool *tool, const struct synth *s,
+			struct perf_session **where, struct deferred_callchain_stats *stats)
+{
+	return write_and_read(tool, s, SIZE_MAX, where, stats);
+}
+
+void synth__free(struct synth *s)
+{
+	free(s->data);
+	memset(s, 0, sizeof(*s));
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __TESTS_DEFERRED_CALLCHAIN_FILE_H
+#define __TESTS_DEFERRED_CALLCHAIN_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <linux/types.h>
+
+struct deferred_callchain_stats;
+struct perf_session;
+struct perf_tool;
+
+/* "PERFILE2" */
+#define SYNTH_MAGIC		0x32454c4946524550ULL
+#define SYNTH_KERNEL_IP		0xffffffff81000000ULL
+#define SYNTH_SAMPLING_ID	11
+#define SYNTH_SECOND_ID		33
+/* The raw data of every sample. */
+#define SYNTH_RAW		"twelve bytes"
+#define SYNTH_RAW_SIZE		12
+
+/**
+ * struct synth - a perf.data file in the making
+ * @foreign: as written on a machine of the other byte order
+ * @max_stack: sample_max_stack of the sampling event
+ * @no_cpu: the sample_id trailer, that of the other event, has no CPU
+ * @pairs: threads 2n and 2n + 1 are those of one process, instead of one each
+ * @second: samples are of the second sampling event
+ * @single: there is only the first sampling event
+ * @branch_callchains: the sampling events have callchains from branches, and no branches
+ * @branches: so many does each sample claim to have, while it has none
+ * @no_id: the samples of the first event do not say whose they are
+ * @no_attrs: nothing says which events there are, which a pipe allows
+ * @plain_second: the samples of the second event have an address and an id, and no more
+ * @gap: bytes that lie between the header and the events, as ids may
+ * @piped: as written into a pipe; of this machine's byte order
+ * @compressed: by zstd, in pieces that events lie across; of this machine's byte order
+ * @failed: there was no memory
+ * @cpu: where the events to come are written
+ * @size: bytes of @data
+ * @room: bytes allocated for @data
+ * @data: the events
+ */
+struct synth {
+	bool foreign;
+	u16 max_stack;
+	bool no_cpu;
+	bool pairs;
+	bool second;
+	bool single;
+	bool branch_callchains;
+	u64 branches;
+	bool no_id;
+	bool no_attrs;
+	bool plain_second;
+	size_t gap;
+	bool piped;
+	bool compressed;
+	bool failed;
+	u32 cpu;
+	size_t size;
+	size_t room;
+	char *data;
+};
+
+u64 synth__user_ip(u32 tid, u64 cookie, unsigned int depth);
+void synth__name(struct synth *s, u32 tid, u64 time, u16 misc, const char *name);
+void synth__comm(struct synth *s, u32 tid, u64 time);
+void synth__exec(struct synth *s, u32 tid, u64 time);
+void synth__exit(struct synth *s, u32 tid, u64 time);
+void synth__fork(struct synth *s, u32 tid, u64 time);
+void synth__fork_by(struct synth *s, u32 parent, u32 tid, u64 time);
+void synth__clone(struct synth *s, u32 tid, u64 time);
+void synth__mmap(struct synth *s, u32 tid, u64 time, u64 cookie, unsigned int pages,
+		 const char *name);
+void synth__mmap_by(struct synth *s, u32 who, u32 tid, u64 time, u64 cookie, unsigned int pages,
+		    const char *name);
+void synth__namespace(struct synth *s, u32 tid, u64 time, u64 inode);
+void synth__lost(struct synth *s, u64 time);
+void synth__round(struct synth *s);
+void synth__sample(struct synth *s, u32 tid, u64 time, u16 misc, const u64 *ips, size_t nr);
+void synth__pass_time(struct synth *s, u64 time);
+void synth__in_place(struct synth *s, u32 tid, u64 time, u64 context, unsigned int depth);
+void synth__deferred(struct synth *s, u32 tid, u64 time, u64 cookie);
+void synth__deferred_at(struct synth *s, u32 tid, u64 time, u64 cookie, u16 misc,
+			unsigned int kernel);
+void synth__record(struct synth *s, u32 tid, u64 time, u64 cookie, unsigned int depth);
+void synth__record_at(struct synth *s, u32 tid, u64 time, u64 cookie, u16 misc, u64 nr,
+		      const u64 *ips, size_t nr_ips);
+void synth__empty(struct synth *s, u32 type);
+void synth__unknown(struct synth *s, u32 type);
+void synth__words(struct synth *s, u32 type, u64 time, const u64 *words, size_t nr);
+void synth__attr(struct synth *s, u64 id, u64 sample_type);
+void synth__inflate_raw(struct synth *s);
+void synth__raw_record(struct synth *s, const void *body, size_t size);
+void synth__append(struct synth *s, const struct synth *from);
+size_t synth__file_size(const struct synth *s);
+int synth__write(const struct synth *s, int fd, size_t limit);
+int synth__read(struct perf_tool *tool, const struct synth *s, size_t limit,
+		struct deferred_callchain_stats *stats);
+int synth__read_session(struct perf_tool *tool, const struct synth *s,
+			struct perf_session **where, struct deferred_callchain_stats *stats);
+void synth__free(struct synth *s);
+
+#endif /* __TESTS_DEFERRED_CALLCHAIN_FILE_H */

@@ -1,0 +1,524 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Random schedules of samples and deferred records, and what a reader must
+ * make of them.  A schedule knows the entry context of every sample, whatever
+ * its cookie: that is all the model there is.
+ *
+ *  - Every sample is delivered once, of its own event, with its kernel half.
+ *  - It has the whole user half of its entry context if the record of that is
+ *    in the file, and otherwise none, and says so.
+ *  - Samples whose record is at hand come in time order.  It is at hand if it
+ *    is read before the flush round after that of the sample ends.
+ *  - The counts say the same.
+ *  - A tool that takes no sample late gets all of them in time order.
+ *  - Past a limit, a sample may miss its user half, and has no other.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/compiler.h>
+#include <linux/kernel.h>
+#include <linux/perf_event.h>
+#include <linux/time64.h>
+
+#include "debug.h"
+#include "deferred-callchain.h"
+#include "deferred-callchain-file.h"
+#include "deferred-callchain-load.h"
+#include "deferred-callchain-model.h"
+#include "event.h"
+#include "evsel.h"
+#include "sample.h"
+#include "tool.h"
+
+#define MAX_STEPS	400
+#define MAX_THREADS	8
+#define MAX_CPUS	4
+#define MAX_SERIAL	255	/* as many as a user frame can tell apart */
+#define FIRST_TID	100
+
+enum what { SAMPLE, RECORD, LOST_RECORD, EXIT, FORK, EXEC };
+
+static const char * const what_names[] = {
+	[SAMPLE] = "sample", [RECORD] = "record", [LOST_RECORD] = "lost record",
+	[EXIT] = "exit", [FORK] = "fork", [EXEC] = "exec",
+};
+
+/* More than the clocks of two CPUs may differ. */
+#define STEP_TIME	(25 * NSEC_PER_MSEC)
+
+/* One event.  Its place in the schedule is its time, in steps. */
+struct step {
+	enum what what;
+	u32 tid;
+	bool guest;
+	bool user;		/* a sample in user space */
+	bool second;		/* a sample of the second event */
+	bool delivered;
+	unsigned int cpu;
+	unsigned int round;
+	unsigned int context;
+};
+
+/* One entry context. */
+struct context {
+	const struct thread_state *owner;
+	u64 cookie;
+	unsigned int depth;
+	bool recorded;
+	unsigned int round;	/* of its record; of the first one */
+};
+
+struct thread_state {
+	u32 tid;
+	bool guest;
+	bool dead;
+	bool in_kernel;
+	unsigned int context;	/* if in_kernel */
+	unsigned int counter;	/* makes the next cookie */
+};
+
+struct model {
+	struct perf_tool tool;
+	u64 seed;
+	u64 random;
+	/* how this schedule is made */
+	unsigned int nr_threads, nr_cpus, nr_steps, round_steps, wrap;
+	unsigned int lose, duplicate, records, sleepers;
+	bool foreign, piped, in_turn_only;
+	const char *limit;
+	/* the schedule */
+	struct thread_state threads[MAX_THREADS];
+	struct context contexts[MAX_SERIAL + 1];
+	struct step steps[MAX_STEPS + 1];
+	unsigned int nr_contexts, now, round;
+	/* what comes of it */
+	unsigned int complete, in_turn, incomplete;
+	u64 last, last_in_turn;
+	bool failed;
+};
+
+static unsigned int below(struct model *m, unsigned int limit)
+{
+	return synth_random__below(&m->random, limit);
+}
+
+static bool percent(struct model *m, unsigned int share)
+{
+	return synth_random__percent(&m->random, share);
+}
+
+static void choose_parameters(struct model *m)
+{
+	static const unsigned int shares[] = { 0, 0, 5, 30, 100 };
+	static const unsigned int wraps[] = { 2, 3, 10, 1000000 };
+	static const char * const limits[] = { "1B", "2K", "16K" };
+
+	m->nr_threads = 1 + below(m, MAX_THREADS);
+	m->nr_cpus = 1 + below(m, MAX_CPUS);
+	m->nr_steps = 20 + below(m, MAX_STEPS - 20);
+	m->round_steps = 1 + below(m, percent(m, 30) ? MAX_STEPS : 30);
+	m->wrap = wraps[below(m, ARRAY_SIZE(wraps))];
+	m->lose = shares[below(m, ARRAY_SIZE(shares))];
+	m->duplicate = shares[below(m, ARRAY_SIZE(shares))];
+	m->records = 10 + below(m, 60);
+	m->sleepers = shares[below(m, ARRAY_SIZE(shares) - 1)];
+	m->foreign = below(m, 2);
+	m->piped = !m->foreign && m->seed % 2;
+	m->in_turn_only = m->seed % 3 == 0;
+	m->limit = m->seed % 5 == 0 ? limits[below(m, ARRAY_SIZE(limits))] : NULL;
+
+	/* Neighbours are one tid, in the host and in a guest. */
+	for (unsigned int i = 0; i < m->nr_threads; i++) {
+		m->threads[i].tid = FIRST_TID + i / 2;
+		m->threads[i].guest = i % 2;
+	}
+}
+
+static struct step *add_step(struct model *m, const struct thread_state *t, enum what what)
+{
+	struct step *step = &m->steps[++m->now];
+
+	step->what = what;
+	step->tid = t->tid;
+	step->guest = t->guest;
+	step->cpu = below(m, m->nr_cpus);
+	step->round = m->now / m->round_steps;
+	step->context = t->context;
+	return step;
+}
+
+/*
+ * May a thread have the cookie of an earlier entry context again?  The kernel
+ * does so only when the buffers no longer hold it.  Nobody can tell two entry
+ * contexts apart if the record of the first one was lost and no other record of
+ * the thread was read in between.  Of two CPUs, what is read first is a later
+ * round's only by chance.
+ */
+static bool may_come_again(const struct model *m, const struct thread_state *t, u64 cookie)
+{
+	unsigned int now = (m->now + 1) / m->round_steps;
+	bool told_apart = false;
+
+	for (unsigned int i = m->nr_contexts; i; i--) {
+		const struct context *context = &m->contexts[i];
+		bool old = m->nr_cpus == 1 || context->round < now;
+
+		if (context->owner != t)
+			continue;
+		if (context->cookie == cookie)
+			return old && (told_apart || context->recorded);
+		told_apart |= old && context->recorded;
+	}
+	return true;
+}
+
+static u64 next_cookie(struct model *m, struct thread_state *t)
+{
+	u64 cookie = 1 + t->counter++ % m->wrap;
+
+	return may_come_again(m, t, cookie) ? cookie : 1000 + m->nr_contexts;
+}
+
+static void enter_kernel(struct model *m, struct thread_state *t)
+{
+	struct context *context = &m->contexts[m->nr_contexts + 1];
+
+	context->owner = t;
+	context->cookie = next_cookie(m, t);
+	t->in_kernel = true;
+	t->context = ++m->nr_contexts;
+	context->depth = 1 + below(m, 20);
+}
+
+static void step_sample(struct model *m, struct thread_state *t)
+{
+	struct step *step;
+
+	if (!t->in_kernel)
+		enter_kernel(m, t);
+	step = add_step(m, t, SAMPLE);
+	step->second = below(m, 2);
+	step->user = !t->guest && percent(m, 10);
+}
+
+static void step_record(struct model *m, struct thread_state *t)
+{
+	struct context *context = &m->contexts[t->context];
+	bool lost = percent(m, m->lose);
+	struct step *step = add_step(m, t, lost ? LOST_RECORD : RECORD);
+
+	t->in_kernel = false;
+	context->recorded = !lost;
+	context->round = step->round;
+	if (!lost && percent(m, m->duplicate) && m->now < m->nr_steps)
+		add_step(m, t, RECORD);
+}
+
+/* The record of the last entry context goes out first. */
+static void step_end(struct model *m, struct thread_state *t, enum what what)
+{
+	if (t->in_kernel)
+		step_record(m, t);
+	if (m->now < m->nr_steps)
+		add_step(m, t, what);
+}
+
+static void step_thread(struct model *m, struct thread_state *t)
+{
+	if (t->dead) {
+		add_step(m, t, FORK);
+		t->dead = false;
+	} else if (!t->guest && percent(m, 3)) {
+		step_end(m, t, EXIT);
+		t->dead = true;
+	} else if (!t->guest && percent(m, 3)) {
+		step_end(m, t, EXEC);
+	} else if (t->in_kernel && percent(m, m->records)) {
+		step_record(m, t);
+	} else {
+		step_sample(m, t);
+	}
+}
+
+static void make_schedule(struct model *m)
+{
+	while (m->now < m->nr_steps && m->nr_contexts < MAX_SERIAL) {
+		unsigned int i = below(m, m->nr_threads);
+		struct thread_state *t = &m->threads[i];
+
+		/* Some threads stay where they are for long. */
+		if (t->in_kernel && (i + m->seed) % 3 == 0 && percent(m, m->sleepers) &&
+		    !percent(m, 5))
+			t = &m->threads[below(m, m->nr_threads)];
+		step_thread(m, t);
+	}
+}
+
+static void print_step(const struct model *m, unsigned int time)
+{
+	const struct step *step = &m->steps[time];
+
+	pr_info("%4u round %u cpu %u: %s of %s thread %u", time, step->round, step->cpu,
+		what_names[step->what], step->guest ? "guest" : "host", step->tid);
+	if (step->what <= LOST_RECORD)
+		pr_info(", context %u cookie %#llx%s%s", step->context,
+			(unsigned long long)m->contexts[step->context].cookie,
+			step->second ? ", second event" : "", step->user ? ", user" : "");
+	pr_info("\n");
+}
+
+static void print_schedule(const struct model *m)
+{
+	pr_info("seed %llu: %s byte order\n", (unsigned long long)m->seed,
+		m->foreign ? "other" : "this");
+	for (unsigned int time = 1; time <= m->now; time++)
+		print_step(m, time);
+}
+
+static void fail(struct model *m, u64 time, const char *why)
+{
+	if (!m->failed)
+		print_schedule(m);
+	m->failed = true;
+	pr_info("FAILED seed %llu: sample at %llu: %s\n", (unsigned long long)m->seed,
+		(unsigned long long)time, why);
+}
+
+static void put_sample(const struct model *m, struct synth *s, const struct step *step, u64 time)
+{
+	u16 misc = step->guest ? PERF_RECORD_MISC_GUEST_KERNEL :
+		   step->user ? PERF_RECORD_MISC_USER : PERF_RECORD_MISC_KERNEL;
+
+	s->second = step->second;
+	synth__deferred_at(s, step->tid, time, m->contexts[step->context].cookie, misc,
+			   step->user ? 0 : 2);
+}
+
+static void put_record(const struct model *m, struct synth *s, const struct step *step, u64 time)
+{
+	const struct context *context = &m->contexts[step->context];
+	u64 ips[64] = { PERF_CONTEXT_USER };
+
+	for (unsigned int i = 0; i < context->depth; i++)
+		ips[1 + i] = synth__user_ip(step->tid, step->context, i);
+	synth__record_at(s, step->tid, time, context->cookie,
+			 step->guest ? PERF_RECORD_MISC_GUEST_USER : PERF_RECORD_MISC_USER,
+			 1 + context->depth, ips, 1 + context->depth);
+}
+
+static void put_step(const struct model *m, struct synth *s, u64 time)
+{
+	const struct step *step = &m->steps[time];
+	u64 stamp = time * STEP_TIME;
+
+	s->cpu = step->cpu;
+	switch (step->what) {
+	case SAMPLE:
+		put_sample(m, s, step, stamp);
+		break;
+	case RECORD:
+		put_record(m, s, step, stamp);
+		break;
+	case LOST_RECORD:
+		synth__lost(s, stamp);
+		break;
+	case EXIT:
+		synth__exit(s, step->tid, stamp);
+		break;
+	case FORK:
+		synth__fork(s, step->tid, stamp);
+		break;
+	case EXEC:
+	default:
+		synth__exec(s, step->tid, stamp);
+		break;
+	}
+}
+
+static void join_round(struct model *m, struct synth *file, struct synth *cpus)
+{
+	unsigned int order[MAX_CPUS];
+
+	for (unsigned int i = 0; i < m->nr_cpus; i++)
+		order[i] = i;
+	synth_random__shuffle(&m->random, order, m->nr_cpus);
+	for (unsigned int i = 0; i < m->nr_cpus; i++) {
+		synth__append(file, &cpus[order[i]]);
+		cpus[order[i]].size = 0;
+	}
+	synth__round(file);
+}
+
+static void write_schedule(struct model *m, struct synth *file)
+{
+	struct synth cpus[MAX_CPUS] = {};
+	unsigned int time = 1;
+
+	file->foreign = m->foreign;
+	file->piped = m->piped;
+	for (unsigned int i = 0; i < MAX_CPUS; i++)
+		cpus[i].foreign = m->foreign;
+	while (time <= m->now) {
+		unsigned int round = m->steps[time].round;
+
+		for (; time <= m->now && m->steps[time].round == round; time++)
+			put_step(m, &cpus[m->steps[time].cpu], time);
+		join_round(m, file, cpus);
+	}
+	for (unsigned int i = 0; i < MAX_CPUS; i++)
+		synth__free(&cpus[i]);
+}
+
+static bool has_kernel_half(const struct step *step, const struct ip_callchain *chain, size_t *nr)
+{
+	*nr = step->user ? 0 : 3;
+	return chain->nr >= *nr && (step->user || (chain->ips[0] == PERF_CONTEXT_KERNEL &&
+						   chain->ips[1] == SYNTH_KERNEL_IP &&
+						   chain->ips[2] == SYNTH_KERNEL_IP + 1));
+}
+
+static bool has_user_half(const struct step *step, const struct context *context,
+			  const struct ip_callchain *chain, size_t nr)
+{
+	if (chain->nr != nr + 1 + context->depth || chain->ips[nr] != PERF_CONTEXT_USER)
+		return false;
+	for (unsigned int i = 0; i < context->depth; i++) {
+		if (chain->ips[nr + 1 + i] != synth__user_ip(step->tid, step->context, i))
+			return false;
+	}
+	return true;
+}
+
+/* Nothing, or where a sample in user space hit. */
+static bool has_no_user_half(const struct step *step, const struct perf_sample *sample, size_t nr)
+{
+	const struct ip_callchain *chain = sample->callchain;
+
+	if (!step->user)
+		return chain->nr == nr;
+	return chain->nr == 2 && chain->ips[0] == PERF_CONTEXT_USER && chain->ips[1] == sample->ip;
+}
+
+static void check_order(struct model *m, const struct step *step, u64 time)
+{
+	if (m->limit || (!m->in_turn_only && m->contexts[step->context].round > step->round + 1))
+		return;
+
+	m->in_turn++;
+	if (time < m->last_in_turn)
+		fail(m, time, "is out of order");
+	m->last_in_turn = time;
+}
+
+static void check_chain(struct model *m, const struct step *step, const struct perf_sample *sample,
+			u64 time)
+{
+	const struct context *context = &m->contexts[step->context];
+	size_t nr;
+
+	if (!has_kernel_half(step, sample->callchain, &nr)) {
+		fail(m, time, "has a wrong kernel half");
+	} else if (context->recorded && !(m->limit && sample->deferred_callchain)) {
+		m->complete++;
+		check_order(m, step, time);
+		if (sample->deferred_callchain)
+			fail(m, time, "is incomplete although its record is there");
+		else if (!has_user_half(step, context, sample->callchain, nr))
+			fail(m, time, "has a wrong user half");
+	} else {
+		m->incomplete++;
+		if (!sample->deferred_callchain)
+			fail(m, time, "is complete although its record is not there");
+		else if (!has_no_user_half(step, sample, nr))
+			fail(m, time, "is incomplete but has a user half");
+	}
+}
+
+static int check_sample(const struct perf_tool *tool, union perf_event *event __maybe_unused,
+			struct perf_sample *sample, struct evsel *evsel,
+			struct machine *machine __maybe_unused)
+{
+	struct model *m = container_of(tool, struct model, tool);
+	u64 time = sample->time / STEP_TIME;
+	struct step *step = &m->steps[time <= m->now ? time : 0];
+
+	if (step->what != SAMPLE || sample->tid != step->tid || step->delivered)
+		fail(m, time, "was never taken or comes again");
+	else if (evsel->core.attr.config !=
+		 (step->second ? PERF_COUNT_SW_TASK_CLOCK : PERF_COUNT_SW_CPU_CLOCK))
+		fail(m, time, "is of the wrong event");
+	else
+		check_chain(m, step, sample, time);
+	if (m->in_turn_only && time < m->last)
+		fail(m, time, "is late");
+	m->last = time;
+	step->delivered = true;
+	return 0;
+}
+
+static void check_all_delivered(struct model *m)
+{
+	for (unsigned int time = 1; time <= m->now; time++) {
+		if (m->steps[time].what == SAMPLE && !m->steps[time].delivered)
+			fail(m, time, "is not delivered");
+	}
+}
+
+static void check_stats(struct model *m, const struct deferred_callchain_stats *stats)
+{
+	if (stats->samples != m->complete + m->incomplete || stats->stitched != m->complete ||
+	    deferred_callchain_stats__incomplete(stats) != m->incomplete || stats->malformed)
+		fail(m, 0, "the counts are wrong");
+	if (!m->limit && stats->late != m->complete - m->in_turn)
+		fail(m, 0, "the count of late samples is wrong");
+	if (m->in_turn_only && stats->late)
+		fail(m, 0, "samples are late");
+}
+
+static int read_schedule(struct model *m, const struct synth *s,
+			 struct deferred_callchain_stats *stats)
+{
+	char usual[32];
+	int ret;
+
+	snprintf(usual, sizeof(usual), "%zuB", deferred_callchain_limit());
+	ret = deferred_callchain__set_limit(m->limit ?: usual, "test");
+	ret = ret ?: synth__read(&m->tool, s, SIZE_MAX, stats);
+	return deferred_callchain__set_limit(usual, "test") ?: ret;
+}
+
+/**
+ * deferred_model__run - read a file of a random schedule
+ * @seed: which one
+ *
+ * Return: true if all was as it should be; otherwise the schedule is printed.
+ */
+bool deferred_model__run(u64 seed)
+{
+	struct model *m = calloc(1, sizeof(*m));
+	struct deferred_callchain_stats stats = {};
+	struct synth s = {};
+	bool ok;
+
+	if (!m)
+		return false;
+
+	m->seed = seed;
+	m->random = seed;
+	perf_tool__init(&m->tool, /*ordered_events=*/true);
+	m->tool.sample = check_sample;
+	m->tool.no_warn = true;
+	choose_parameters(m);
+	m->tool.never_wait_for_deferred = m->in_turn_only;
+	make_schedule(m);
+	write_schedule(m, &s);
+	if (read_schedule(m, &s, &stats))
+		fail(m, 0, "the file cannot be read");
+	check_all_delivered(m);
+	check_stats(m, &stats);
+	ok = !m->failed;
+	synth__free(&s);
+	free(m);
+	return ok;
+}

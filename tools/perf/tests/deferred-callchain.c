@@ -1,0 +1,742 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Read synthetic files with deferred callchains and compare what a tool gets
+ * with what it should get.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/compiler.h>
+#include <linux/kernel.h>
+#include <linux/perf_event.h>
+#include <linux/time64.h>
+
+#include "callchain.h"
+#include "debug.h"
+#include "deferred-callchain.h"
+#include "deferred-callchain-file.h"
+#include "deferred-callchain-model.h"
+#include "deferred-callchain-reader.h"
+#include "event.h"
+#include "evlist.h"
+#include "evsel.h"
+#include "parse-events.h"
+#include "record.h"
+#include "tests.h"
+#include "tool.h"
+
+#define K		PERF_CONTEXT_KERNEL
+#define U		PERF_CONTEXT_USER
+#define D		PERF_CONTEXT_USER_DEFERRED
+#define USER_IP		0x550006401000ULL	/* thread 100, cookie 1, innermost */
+
+static void build_basic(struct synth *s)
+{
+	synth__deferred(s, 100, 10, 1);
+	synth__deferred(s, 200, 11, 2);
+	synth__deferred(s, 100, 12, 1);
+	synth__deferred_at(s, 100, 13, 3, PERF_RECORD_MISC_USER, 0);
+	synth__in_place(s, 200, 14, 9, 2);
+	synth__record(s, 200, 20, 2, 4);
+	synth__record(s, 100, 21, 1, 3);
+	synth__record(s, 100, 22, 3, 2);
+	synth__exit(s, 100, 30);
+}
+
+static const char expect_basic[] =
+	"100@10 k2 100/1*3\n"
+	"200@11 k2 200/2*4\n"
+	"100@12 k2 100/1*3\n"
+	"100@13 k0 100/3*2\n"
+	"200@14 k2 200/9*2\n";
+
+static const char expect_unmerged[] =
+	"100@10 k2 -\n"
+	"200@11 k2 -\n"
+	"100@12 k2 -\n"
+	"100@13 k0 -\n"
+	"200@14 k2 200/9*2\n"
+	"200@20 record 2\n"
+	"100@21 record 1\n"
+	"100@22 record 3\n";
+
+/* A record comes again after later samples of its entry context, or before one. */
+static void build_again(struct synth *s)
+{
+	synth__deferred(s, 100, 10, 1);
+	synth__record(s, 100, 11, 1, 3);
+	synth__deferred(s, 100, 12, 1);
+	synth__record(s, 100, 13, 1, 3);
+	synth__record(s, 100, 13, 1, 3);
+	synth__deferred(s, 100, 14, 1);
+}
+
+static const char expect_again[] =
+	"100@10 k2 100/1*3\n"
+	"100@12 k2 100/1*3\n"
+	"100@14 k2 100/1*3\n";
+
+/* The record is read rounds later than its sample's turn comes, not later still. */
+static void build_late(struct synth *s)
+{
+	synth__deferred(s, 100, 10, 1);
+	synth__round(s);
+	synth__in_place(s, 100, 20, 9, 1);
+	synth__round(s);
+	synth__in_place(s, 100, 30, 9, 1);
+	synth__round(s);
+	synth__in_place(s, 100, 40, 9, 1);
+	synth__record(s, 100, 41, 1, 3);
+}
+
+static const char expect_late[] =
+	"100@20 k2 100/9*1\n"
+	"100@10 k2 100/1*3\n"
+	"100@30 k2 100/9*1\n"
+	"100@40 k2 100/9*1\n";
+
+/* Buffers are read one after the other: what is written first may be later. */
+static void build_shuffled(struct synth *s)
+{
+	synth__record(s, 100, 20, 1, 3);
+	synth__deferred(s, 200, 15, 2);
+	synth__deferred(s, 100, 12, 1);
+	synth__record(s, 200, 16, 2, 2);
+	synth__deferred(s, 100, 10, 1);
+}
+
+static const char expect_shuffled[] =
+	"100@10 k2 100/1*3\n"
+	"100@12 k2 100/1*3\n"
+	"200@15 k2 200/2*2\n";
+
+static void build_incomplete(struct synth *s)
+{
+	synth__deferred(s, 100, 10, 1);
+	synth__exit(s, 100, 11);
+	synth__deferred(s, 200, 12, 2);
+	synth__deferred_at(s, 200, 13, 3, PERF_RECORD_MISC_USER, 0);
+	synth__deferred(s, 200, 14, 0);
+	synth__record(s, 200, 15, 4, 2);
+}
+
+/* In user space the innermost frame is known: it is where the sample hit. */
+static const char expect_incomplete[] =
+	"100@10 k2 -\n"
+	"200@12 k2 -\n"
+	"200@14 k2 -\n"
+	"200@13 k0 200/0*1 -\n";
+
+/* A lost record holds its sample no longer than the next entry context. */
+static void build_lost(struct synth *s)
+{
+	synth__deferred(s, 100, 10, 1);
+	synth__round(s);
+	synth__deferred(s, 100, 20, 2);
+	synth__record(s, 100, 21, 2, 3);
+	synth__round(s);
+	synth__deferred(s, 100, 30, 3);
+	synth__in_place(s, 200, 31, 9, 1);
+	synth__round(s);
+	synth__in_place(s, 200, 40, 9, 1);
+	synth__record(s, 100, 41, 4, 3);
+	synth__round(s);
+	synth__in_place(s, 200, 50, 9, 1);
+}
+
+static const char expect_lost[] =
+	"100@10 k2 -\n"
+	"100@20 k2 100/2*3\n"
+	"200@31 k2 200/9*1\n"
+	"200@40 k2 200/9*1\n"
+	"100@30 k2 -\n"
+	"200@50 k2 200/9*1\n";
+
+/* Nor longer than the program, but another thread may go on. */
+static void build_exec(struct synth *s)
+{
+	synth__deferred(s, 100, 10, 1);
+	synth__deferred(s, 200, 11, 2);
+	synth__comm(s, 100, 12);
+	synth__in_place(s, 100, 13, 9, 1);
+	synth__exec(s, 100, 14);
+	synth__in_place(s, 100, 15, 9, 1);
+}
+
+static const char expect_exec[] =
+	"100@13 k2 100/9*1\n"
+	"100@10 k2 -\n"
+	"100@15 k2 100/9*1\n"
+	"200@11 k2 -\n";
+
+/* Of the same time, which entry context is older is not known. */
+static void build_same_time(struct synth *s)
+{
+	synth__deferred(s, 100, 10, 1);
+	synth__deferred(s, 100, 10, 2);
+	synth__round(s);
+	synth__in_place(s, 200, 20, 9, 1);
+	synth__round(s);
+	synth__in_place(s, 200, 30, 9, 1);
+	synth__round(s);
+	synth__record(s, 100, 40, 1, 1);
+	synth__record(s, 100, 41, 2, 2);
+}
+
+static const char expect_same_time[] =
+	"200@20 k2 200/9*1\n"
+	"100@10 k2 100/1*1\n"
+	"100@10 k2 100/2*2\n"
+	"200@30 k2 200/9*1\n";
+
+/* A tool that cannot take samples late gets what is there in their turn. */
+static const char expect_in_turn[] =
+	"100@10 k2 100/1*3\n"
+	"100@20 k2 100/9*1\n"
+	"100@30 k2 100/9*1\n"
+	"100@40 k2 100/9*1\n";
+
+static void build_foreign(struct synth *s)
+{
+	synth__deferred(s, 100, 10, 1);
+	synth__record(s, 200, 11, 1, 3);
+	synth__record(s, 100, 12, 2, 3);
+	synth__record(s, 4000000, 13, 1, 3);
+	synth__record(s, -1, 14, 1, 3);
+}
+
+static const char expect_bare[] = "100@10 k2 -\n";
+
+/* The guest's thread 100 is not the host's. */
+static void build_guest(struct synth *s)
+{
+	const u64 host[] = { U, synth__user_ip(100, 7, 0) };
+	const u64 guest[] = { U, synth__user_ip(100, 8, 0), synth__user_ip(100, 8, 1) };
+
+	synth__deferred(s, 100, 10, 1);
+	synth__deferred_at(s, 100, 11, 1, PERF_RECORD_MISC_GUEST_KERNEL, 1);
+	synth__deferred(s, 100, 12, 2);
+	synth__record_at(s, 100, 20, 1, PERF_RECORD_MISC_GUEST_USER, 3, guest, 3);
+	synth__record_at(s, 100, 21, 1, PERF_RECORD_MISC_USER, 2, host, 2);
+	synth__record_at(s, 100, 22, 2, PERF_RECORD_MISC_GUEST_USER, 3, guest, 3);
+}
+
+static const char expect_guest[] =
+	"100@10 k2 100/7*1\n"
+	"100@11 k1 100/8*2\n"
+	"100@12 k2 -\n";
+
+static void build_malformed(struct synth *s)
+{
+	const u64 good[] = { U, USER_IP, USER_IP + 1, USER_IP + 2 };
+	const u64 kernel[] = { K, USER_IP };
+	const u64 nested[] = { U, USER_IP, D, 1 };
+	const u64 no_context[] = { USER_IP, USER_IP + 1 };
+	const u64 no_nr[] = { 1 };
+
+	synth__deferred(s, 100, 10, 1);
+	synth__record_at(s, 100, 11, 1, PERF_RECORD_MISC_USER, 5, good, 4);
+	synth__record_at(s, 100, 12, 1, PERF_RECORD_MISC_USER, 3, good, 4);
+	synth__record_at(s, 100, 13, 1, PERF_RECORD_MISC_USER, 1ULL << 61, good, 4);
+	synth__record_at(s, 100, 14, 1, PERF_RECORD_MISC_USER, -1ULL, good, 4);
+	synth__record_at(s, 100, 15, 1, PERF_RECORD_MISC_USER, 0, good, 4);
+	synth__record_at(s, 100, 16, 1, PERF_RECORD_MISC_USER, 2, kernel, 2);
+	synth__record_at(s, 100, 17, 1, PERF_RECORD_MISC_USER, 4, nested, 4);
+	synth__record_at(s, 100, 18, 1, PERF_RECORD_MISC_USER, 2, no_context, 2);
+	synth__record_at(s, 100, 19, 0, PERF_RECORD_MISC_USER, 4, good, 4);
+	synth__raw_record(s, no_nr, sizeof(no_nr));
+	synth__raw_record(s, NULL, 0);
+}
+
+/* The marker where it does not belong, or without a cookie. */
+static void build_marker(struct synth *s)
+{
+	const u64 only[] = { D };
+	const u64 last[] = { K, SYNTH_KERNEL_IP, D };
+	const u64 twice[] = { K, SYNTH_KERNEL_IP, D, D };
+
+	synth__sample(s, 100, 10, PERF_RECORD_MISC_KERNEL, only, ARRAY_SIZE(only));
+	synth__sample(s, 100, 11, PERF_RECORD_MISC_KERNEL, last, ARRAY_SIZE(last));
+	synth__sample(s, 100, 12, PERF_RECORD_MISC_KERNEL, twice, ARRAY_SIZE(twice));
+}
+
+static const char expect_marker[] =
+	"100@10 k0 -\n"
+	"100@11 k1 -\n"
+	"100@12 k1 -\n";
+
+static void build_empty(struct synth *s)
+{
+	synth__deferred(s, 100, 10, 1);
+	synth__record_at(s, 100, 11, 1, PERF_RECORD_MISC_USER, 0, NULL, 0);
+	synth__deferred(s, 100, 12, 2);
+	synth__record(s, 100, 13, 2, 0);
+}
+
+static const char expect_empty[] =
+	"100@10 k2\n"
+	"100@12 k2\n";
+
+/* A tid that comes up again, with cookies that come up again. */
+static void build_reuse(struct synth *s)
+{
+	synth__deferred(s, 100, 10, 1);
+	synth__record(s, 100, 11, 1, 1);
+	synth__deferred(s, 100, 12, 2);
+	synth__exit(s, 100, 13);
+	synth__fork(s, 100, 20);
+	synth__deferred(s, 100, 21, 2);
+	synth__record(s, 100, 22, 2, 2);
+	synth__deferred(s, 100, 23, 1);
+	synth__record(s, 100, 24, 1, 3);
+}
+
+static const char expect_reuse[] =
+	"100@10 k2 100/1*1\n"
+	"100@12 k2 -\n"
+	"100@21 k2 100/2*2\n"
+	"100@23 k2 100/1*3\n";
+
+/* A new entry context after the record of an old one with the same cookie. */
+static void build_wrap(struct synth *s)
+{
+	synth__deferred(s, 100, 10, 1);
+	synth__record(s, 100, 11, 1, 1);
+	synth__deferred(s, 100, 20, 1);
+	synth__record(s, 100, 21, 1, 2);
+}
+
+static const char expect_wrap[] =
+	"100@10 k2 100/1*1\n"
+	"100@20 k2 100/1*2\n";
+
+/* The same, and a second life of the tid, read backwards. */
+static void build_backwards(struct synth *s)
+{
+	synth__record(s, 100, 41, 1, 4);
+	synth__exit(s, 100, 42);
+	synth__record(s, 100, 31, 1, 3);
+	synth__exit(s, 100, 25);
+	synth__record(s, 100, 21, 1, 2);
+	synth__record(s, 100, 11, 1, 1);
+	synth__deferred(s, 100, 40, 1);
+	synth__deferred(s, 100, 30, 1);
+	synth__deferred(s, 100, 24, 1);
+	synth__deferred(s, 100, 20, 1);
+	synth__deferred(s, 100, 10, 1);
+}
+
+static const char expect_backwards[] =
+	"100@10 k2 100/1*1\n"
+	"100@20 k2 100/1*2\n"
+	"100@24 k2 100/1*2\n"
+	"100@30 k2 100/1*3\n"
+	"100@40 k2 100/1*4\n";
+
+/* The thread has gone on since, so that the old record is not that of a new cookie 1. */
+static void build_moved_on(struct synth *s)
+{
+	synth__deferred(s, 100, 10, 1);
+	synth__record(s, 100, 11, 1, 3);
+	synth__deferred(s, 100, 20, 2);
+	synth__deferred(s, 100, 30, 1);
+}
+
+static const char expect_moved_on[] =
+	"100@10 k2 100/1*3\n"
+	"100@20 k2 -\n"
+	"100@30 k2 -\n";
+
+/* The record of the first sample was lost; the next one with its cookie is not its own. */
+static void build_lost_again(struct synth *s)
+{
+	synth__deferred(s, 100, 10, 1);
+	synth__deferred(s, 100, 20, 2);
+	synth__record(s, 100, 21, 2, 2);
+	synth__deferred(s, 100, 30, 1);
+	synth__record(s, 100, 31, 1, 3);
+}
+
+static const char expect_lost_again[] =
+	"100@10 k2 -\n"
+	"100@20 k2 100/2*2\n"
+	"100@30 k2 100/1*3\n";
+
+/* The same, where the first sample waits when the others are read. */
+static void build_lost_again_late(struct synth *s)
+{
+	synth__deferred(s, 100, 10, 1);
+	synth__round(s);
+	synth__in_place(s, 200, 15, 9, 1);
+	synth__round(s);
+	synth__deferred(s, 100, 20, 2);
+	synth__record(s, 100, 21, 2, 2);
+	synth__deferred(s, 100, 30, 1);
+	synth__record(s, 100, 31, 1, 3);
+}
+
+static const char expect_lost_again_late[] =
+	"200@15 k2 200/9*1\n"
+	"100@10 k2 -\n"
+	"100@20 k2 100/2*2\n"
+	"100@30 k2 100/1*3\n";
+
+/* Tasks of other PID namespaces all have the thread number 0. */
+static void build_foreign_tasks(struct synth *s)
+{
+	synth__deferred(s, 0, 10, 1);
+	synth__deferred(s, 0, 20, 2);
+	synth__record(s, 0, 30, 2, 2);
+	synth__record(s, 0, 31, 1, 3);
+	synth__deferred(s, 0, 40, 3);
+	synth__round(s);
+	synth__in_place(s, 200, 41, 9, 1);
+	synth__round(s);
+	synth__deferred(s, 0, 50, 4);
+	synth__record(s, 0, 51, 4, 2);
+	synth__record(s, 0, 52, 3, 3);
+}
+
+static const char expect_foreign_tasks[] =
+	"0@10 k2 0/1*3\n"
+	"0@20 k2 0/2*2\n"
+	"0@40 k2 0/3*3\n"
+	"200@41 k2 200/9*1\n"
+	"0@50 k2 0/4*2\n";
+
+/* On another CPU the other record may seem to come first; on this one it cannot. */
+static void build_skewed(struct synth *s)
+{
+	synth__deferred(s, 100, 10, 1);
+	s->cpu = 1;
+	synth__record(s, 100, 11, 2, 2);
+	synth__record(s, 100, 21, 1, 3);
+	synth__deferred(s, 100, 30, 3);
+	synth__record(s, 100, 31, 4, 2);
+	synth__record(s, 100, 41, 3, 3);
+	s->cpu = 0;
+}
+
+static const char expect_skewed[] =
+	"100@10 k2 100/1*3\n"
+	"100@30 k2 -\n";
+
+/* The clocks of CPUs do not differ by more than some ticks. */
+static void build_not_skewed(struct synth *s)
+{
+	synth__deferred(s, 100, 10, 1);
+	s->cpu = 1;
+	synth__record(s, 100, 100 * NSEC_PER_MSEC, 2, 2);
+	synth__record(s, 100, 101 * NSEC_PER_MSEC, 1, 3);
+	s->cpu = 0;
+}
+
+static void build_deep(struct synth *s)
+{
+	synth__deferred(s, 100, 10, 1);
+	synth__deferred_at(s, 100, 11, 1, PERF_RECORD_MISC_KERNEL, 20);
+	synth__deferred_at(s, 100, 12, 1, PERF_RECORD_MISC_USER, 0);
+	synth__record(s, 100, 13, 1, 127);
+}
+
+static const char expect_deep[] =
+	"100@10 k2 100/1*125\n"
+	"100@11 k20 100/1*107\n"
+	"100@12 k0 100/1*127\n";
+/* more than the default limit: the one that it was recorded with is not known */
+static void build_deeper(struct synth *s)
+{
+	synth__deferred(s, 100, 10, 1);
+	synth__deferred_at(s, 100, 11, 1, PERF_RECORD_MISC_KERNEL, 20);
+	synth__record(s, 100, 13, 1, 200);
+}
+
+static const char expect_deeper[] =
+	"100@10 k2 100/1*200\n"
+	"100@11 k20 100/1*200\n";
+
+static const char expect_trimmed[] =
+	"100@10 k2 100/1*14\n"
+	"100@11 k20\n"
+	"100@12 k0 100/1*16\n";
+
+struct file_case {
+	const char *name;
+	void (*build)(struct synth *s);
+	const char *expect;
+	u64 stitched;
+	u64 incomplete;
+	u64 malformed;
+	u16 max_stack;
+	bool unmerged;
+	bool no_cpu;
+	bool never_wait;
+};
+
+static const struct file_case file_cases[] = {
+	{ "basic", build_basic, expect_basic, .stitched = 4 },
+	{ "unmerged", build_basic, expect_unmerged, .unmerged = true },
+	{ "record again", build_again, expect_again, .stitched = 3 },
+	{ "late record", build_late, expect_late, .stitched = 1 },
+	{ "shuffled", build_shuffled, expect_shuffled, .stitched = 3 },
+	{ "incomplete", build_incomplete, expect_incomplete, .incomplete = 4 },
+	{ "lost records", build_lost, expect_lost, .stitched = 1, .incomplete = 2 },
+	{ "exec", build_exec, expect_exec, .incomplete = 2 },
+	{ "same time", build_same_time, expect_same_time, .stitched = 2 },
+	{ "in turn, late", build_late, expect_in_turn, .stitched = 1, .never_wait = true },
+	{ "in turn, at hand", build_basic, expect_basic, .stitched = 4, .never_wait = true },
+	{ "short trailer", build_basic, expect_basic, .stitched = 4, .no_cpu = true },
+	{ "foreign records", build_foreign, expect_bare, .incomplete = 1 },
+	{ "guest", build_guest, expect_guest, .stitched = 2, .incomplete = 1 },
+	{ "malformed", build_malformed, expect_bare, .incomplete = 1, .malformed = 11 },
+	{ "marker", build_marker, expect_marker, .incomplete = 3 },
+	{ "empty records", build_empty, expect_empty, .stitched = 2 },
+	{ "tid reuse", build_reuse, expect_reuse, .stitched = 3, .incomplete = 1 },
+	{ "cookie wrap", build_wrap, expect_wrap, .stitched = 2 },
+	{ "moved on", build_moved_on, expect_moved_on, .stitched = 1, .incomplete = 2 },
+	{ "lost, cookie again", build_lost_again, expect_lost_again, .stitched = 2,
+	  .incomplete = 1 },
+	{ "lost, cookie again, late", build_lost_again_late, expect_lost_again_late,
+	  .stitched = 2, .incomplete = 1 },
+	{ "tasks of other namespaces", build_foreign_tasks, expect_foreign_tasks,
+	  .stitched = 4 },
+	{ "clocks differ", build_skewed, expect_skewed, .stitched = 1, .incomplete = 1 },
+	{ "clocks cannot differ", build_not_skewed, expect_bare, .incomplete = 1 },
+	{ "backwards", build_backwards, expect_backwards, .stitched = 5 },
+	{ "deep", build_deep, expect_deep, .stitched = 3 },
+	{ "deeper", build_deeper, expect_deeper, .stitched = 2 },
+	{ "trimmed", build_deep, expect_trimmed, .stitched = 3, .max_stack = 16 },
+};
+
+static bool check_file(const struct file_case *c, const struct reader_tool *reader, int ret)
+{
+	const struct deferred_callchain_stats *stats = &reader->stats;
+
+	if (read_text__is(&reader->text, c->expect, c->name) && !ret &&
+	    stats->stitched == c->stitched && stats->malformed == c->malformed &&
+	    deferred_callchain_stats__incomplete(stats) == c->incomplete)
+		return true;
+
+	pr_debug("FAILED %s: %d\n", c->name, ret);
+	deferred_callchain_stats__fprintf(stats, stderr);
+	return false;
+}
+
+static bool run_file_case(const struct file_case *c, const struct synth *how)
+{
+	struct reader_tool reader;
+	struct synth s = *how;
+	bool ok;
+	int ret;
+
+	s.max_stack = c->max_stack;
+	s.no_cpu = c->no_cpu;
+	synth__comm(&s, 100, 1);
+	synth__comm(&s, 200, 1);
+	c->build(&s);
+	reader_tool__init(&reader, !c->unmerged);
+	reader.tool.never_wait_for_deferred = c->never_wait;
+	ret = synth__read(&reader.tool, &s, SIZE_MAX, &reader.stats);
+	ok = check_file(c, &reader, ret);
+	synth__free(&s);
+	return ok;
+}
+
+static int run_file_cases(struct synth how)
+{
+	int ret = TEST_OK;
+
+	for (size_t i = 0; i < ARRAY_SIZE(file_cases); i++) {
+		if (!run_file_case(&file_cases[i], &how))
+			ret = TEST_FAIL;
+	}
+	return ret;
+}
+
+static int test__deferred_native(struct test_suite *test __maybe_unused,
+				 int subtest __maybe_unused)
+{
+	return run_file_cases((struct synth){});
+}
+
+static int test__deferred_foreign(struct test_suite *test __maybe_unused,
+				  int subtest __maybe_unused)
+{
+	return run_file_cases((struct synth){ .foreign = true });
+}
+
+/* Where events are gone after their turn. */
+static int test__deferred_piped(struct test_suite *test __maybe_unused,
+				int subtest __maybe_unused)
+{
+	return run_file_cases((struct synth){ .piped = true });
+}
+
+#ifdef HAVE_ZSTD_SUPPORT
+static int test__deferred_compressed(struct test_suite *test __maybe_unused,
+				     int subtest __maybe_unused)
+{
+	return run_file_cases((struct synth){ .compressed = true });
+}
+#else
+static int test__deferred_compressed(struct test_suite *test __maybe_unused,
+				     int subtest __maybe_unused)
+{
+	return TEST_SKIP;
+}
+#endif
+
+#define MODEL_SEEDS	2000
+
+/* DEFERRED_MODEL_SEED=N has one schedule again, that of a failure. */
+static int test__deferred_random(struct test_suite *test __maybe_unused,
+				 int subtest __maybe_unused)
+{
+	const char *only = getenv("DEFERRED_MODEL_SEED");
+	u64 first = only ? strtoull(only, NULL, 0) : 1;
+	u64 last = only ? first : MODEL_SEEDS;
+
+	for (u64 seed = first; seed <= last; seed++) {
+		if (!deferred_model__run(seed))
+			return TEST_FAIL;
+	}
+	return TEST_OK;
+}
+
+struct option_case {
+	const char *option;
+	int ret;
+	enum perf_call_graph_mode mode;
+	bool defer;
+	u16 max_stack;
+};
+
+static const struct option_case option_cases[] = {
+	{ "fp", 0, CALLCHAIN_FP, false, 0 },
+	{ "fp,defer", 0, CALLCHAIN_FP, true, 0 },
+	{ "defer", 0, CALLCHAIN_FP, true, 0 },
+	{ "defer,fp", 0, CALLCHAIN_FP, true, 0 },
+	{ "fp,16,defer", 0, CALLCHAIN_FP, true, 16 },
+	{ "fp,defer,16", 0, CALLCHAIN_FP, true, 16 },
+	{ "lbr", 0, CALLCHAIN_LBR, false, 0 },
+	{ "dwarf,4096", 0, CALLCHAIN_DWARF, false, 0 },
+	{ .option = "lbr,defer", .ret = -1 },
+	{ .option = "dwarf,defer", .ret = -1 },
+	{ .option = "dwarf,4096,defer", .ret = -1 },
+	{ .option = "defer,dwarf", .ret = -1 },
+	{ .option = "deferred", .ret = -1 },
+	{ .option = "defe", .ret = -1 },
+	{ .option = "fp,deferred", .ret = -1 },
+	{ .option = "fp, defer", .ret = -1 },
+	{ .option = "fp,defer,extra", .ret = -1 },
+	{ .option = "fp,defer,16,17", .ret = -1 },
+	{ .option = "", .ret = -1 },
+};
+
+static bool run_option_case(const struct option_case *c)
+{
+	struct callchain_param param = { .defer = !c->defer };
+	int ret = parse_callchain_record(c->option, &param);
+
+	if (!!ret == !!c->ret && (ret || (param.record_mode == c->mode &&
+					  param.defer == c->defer &&
+					  param.max_stack == c->max_stack)))
+		return true;
+
+	pr_debug("FAILED '%s': %d, mode %d, defer %d, max_stack %u\n", c->option, ret,
+		 param.record_mode, param.defer, param.max_stack);
+	return false;
+}
+
+static int test__deferred_options(struct test_suite *test __maybe_unused,
+				  int subtest __maybe_unused)
+{
+	int save_verbose = verbose;
+	bool save_dwarf_users = dwarf_callchain_users;
+	int ret = TEST_OK;
+
+	if (verbose <= 0)
+		verbose = -1;
+	for (size_t i = 0; i < ARRAY_SIZE(option_cases); i++) {
+		if (!run_option_case(&option_cases[i]))
+			ret = TEST_FAIL;
+	}
+	verbose = save_verbose;
+	dwarf_callchain_users = save_dwarf_users;
+	return ret;
+}
+
+/* Flags that a kernel without the feature would reject must not stay. */
+static int check_attrs(struct evlist *evlist, bool can_defer)
+{
+	struct evsel *evsel, *tracking = evlist__get_tracking_event(evlist);
+
+	evlist__for_each_entry(evlist, evsel) {
+		bool wants = strcmp(evsel->name, "user") && strcmp(evsel->name, "never");
+
+		TEST_ASSERT_VAL("defer_callchain",
+				evsel->core.attr.defer_callchain == (wants && can_defer));
+		TEST_ASSERT_VAL("defer_output",
+				evsel->core.attr.defer_output == (evsel == tracking && can_defer));
+	}
+	return TEST_OK;
+}
+
+static const char * const attr_events[] = {
+	"cpu-clock/name=global/",
+	"cpu-clock/name=own,call-graph=defer/",
+	"cpu-clock/name=shallow,max-stack=16/",
+	"cpu-clock/name=user,call-graph=fp/",
+	"cpu-clock/name=never,call-graph=no/",
+};
+
+static int parse_attr_events(struct evlist *evlist)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(attr_events); i++) {
+		if (parse_event(evlist, attr_events[i]))
+			return -EINVAL;
+	}
+	return 0;
+}
+
+static int test__deferred_attrs(struct test_suite *test __maybe_unused,
+				int subtest __maybe_unused)
+{
+	struct callchain_param save = callchain_param;
+	struct record_opts opts = { .freq = 100, .mmap_pages = UINT_MAX, .user_freq = UINT_MAX,
+				    .user_interval = ULLONG_MAX, .default_interval = 1 };
+	struct evlist *evlist = evlist__new();
+	int ret = TEST_FAIL;
+
+	if (!evlist || parse_attr_events(evlist))
+		goto out;
+
+	callchain_param.enabled = true;
+	if (parse_callchain_record("fp,defer", &callchain_param))
+		goto out;
+	evlist__config(evlist, &opts, &callchain_param);
+	ret = check_attrs(evlist, evlist__first(evlist)->core.attr.defer_callchain);
+out:
+	callchain_param = save;
+	evlist__delete(evlist);
+	return ret;
+}
+
+static struct test_case tests__deferred_callchain[] = {
+	TEST_CASE("Deferred callchains of this byte order", deferred_native),
+	TEST_CASE("Deferred callchains of the other byte order", deferred_foreign),
+	TEST_CASE("Deferred callchains in a pipe", deferred_piped),
+	TEST_CASE_REASON("Deferred callchains in a compressed file", deferred_compressed,
+			 "perf is built without zstd"),
+	TEST_CASE("Deferred callchains in random schedules", deferred_random),
+	TEST_CASE("Deferred callchain options", deferred_options),
+	TEST_CASE("Deferred callchain attributes", deferred_attrs),
+	{ .name = NULL, }
+};
+
+struct test_suite suite__deferred_callchain = {
+	.desc = "Deferred user callchains",
+	.test_cases = tests__deferred_callchain,
+};

@@ -1,0 +1,203 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# merge deferred user callchains with perf inject
+
+# What is written has to be what would have been recorded in place.  Reads
+# synthetic files, so that it runs on any kernel; see the data's maker in
+# lib/deferred_callchain_data.py for what its frames mean.
+
+shelldir=$(dirname "$0")
+# shellcheck source=lib/setup_python.sh
+. "${shelldir}"/lib/setup_python.sh
+
+work=$(mktemp -d /tmp/__perf_test.merge.XXXXX) || exit 1
+trap 'rm -rf "${work}"' EXIT
+failures=0
+maker="${shelldir}/lib/deferred_callchain_data.py"
+
+check() { # description, command...
+	if "${@:2}" >"${work}/log" 2>&1
+	then
+		echo "$1 [ok]"
+	else
+		echo "$1 [FAILED]"
+		head -40 "${work}/log"
+		failures=$((failures + 1))
+	fi
+}
+
+make_data() { # file, case, more arguments
+	"${PYTHON}" "${maker}" -o "${work}/$1" "${@:3}" "$2"
+}
+
+merge() { # file, merged file, more arguments
+	perf inject --merge-callchains -i "${work}/$1" -o "${work}/$2" "${@:3}" 2>"${work}/err"
+}
+
+samples() { # file
+	"${PYTHON}" "${maker}" -o "${work}/$1" samples
+}
+
+# A sample a line, as its text; the cookie of one that stayed incomplete is not shown.
+stacks() { # file, more arguments
+	perf script -F comm,tid,time,ip -i "${work}/$1" "${@:2}" 2>/dev/null |
+		grep -v 'deferred user callchain' |
+		awk 'BEGIN { RS = "" } { $1 = $1; print }'
+}
+
+in_time_order() { # file
+	perf script -F time -i "${work}/$1" 2>/dev/null > "${work}/times" &&
+	[ -s "${work}/times" ] && sort -c "${work}/times"
+}
+
+# Nothing that a tool would have to know of deferral for.
+is_ordinary() { # file
+	perf script -D -i "${work}/$1" > "${work}/dump" 2>/dev/null || return 1
+	! grep -e CALLCHAIN_DEFERRED -e fffffffffffffd80 -e '(deferred)' "${work}/dump" &&
+	! perf evlist -v -i "${work}/$1" | grep defer_ &&
+	! perf report --header-only -I -i "${work}/$1" | grep defer_
+}
+
+same_stacks() { # case
+	make_data deferred "$1" && merge deferred merged || return 1
+	stacks deferred | sort > "${work}/before"
+	stacks merged | sort > "${work}/after"
+	[ -s "${work}/before" ] && diff "${work}/before" "${work}/after" &&
+		in_time_order merged && is_ordinary merged
+}
+
+# Every byte of every sample is that of a recording in place.
+same_bytes() { # case
+	make_data deferred "$1" && make_data in_place "$1" --in-place && merge deferred merged ||
+		return 1
+	samples in_place > "${work}/before"
+	samples merged > "${work}/after"
+	[ -s "${work}/before" ] && cmp "${work}/before" "${work}/after" && is_ordinary merged
+}
+
+says() { # text
+	grep -q "$1" "${work}/err" || { cat "${work}/err"; return 1; }
+}
+
+counts_what_is_cut() {
+	make_data deferred huge && merge deferred merged &&
+	says 'merged 20 deferred callchains, 0 incomplete' &&
+	says ': 9 samples would exceed 64 KiB, cut 495 outermost frames'
+}
+
+counts_incomplete() {
+	make_data deferred incomplete && merge deferred merged &&
+	says 'merged 0 deferred callchains, 4 incomplete' || return 1
+	# of the one that was taken in user space, one frame is known
+	stacks merged | grep -q '0\.014000: 55000c803000$'
+}
+
+nothing_to_merge() {
+	make_data deferred in_place && merge deferred merged && says 'no deferred callchains' &&
+	samples deferred > "${work}/before" && samples merged | cmp - "${work}/before"
+}
+
+merging_twice() {
+	make_data deferred random && merge deferred once && merge once twice &&
+	says 'no deferred callchains' || return 1
+	samples once | sort > "${work}/before"
+	samples twice | sort | cmp "${work}/before" -
+}
+
+# A round may end only where no older sample is to come: of the four, the first
+# one, before any sample has its turn, and the last.
+rounds() {
+	make_data deferred late && merge deferred merged || return 1
+	[ "$(perf script -D -i "${work}/merged" 2>/dev/null | grep -c FINISHED_ROUND)" = 2 ] &&
+	in_time_order merged
+}
+
+# An old perf refuses attrs that are larger than its own.
+small_attrs() {
+	[ "$(od -A n -t u8 -j 16 -N 8 "${work}/merged")" -eq 144 ]
+}
+
+pipes() { # FROM-TO, each file or pipe
+	local from="${work}/deferred" to="${work}/merged"
+
+	make_data deferred random || return 1
+	stacks deferred | sort > "${work}/before"
+	rm -f "${to}"
+	perf inject -i "${from}" -o - > "${work}/pipe"
+	case $1 in
+	file-pipe) perf inject --merge-callchains -i "${from}" > "${to}" ;;
+	pipe-file) cat "${work}/pipe" | perf inject --merge-callchains -i - -o "${to}" ;;
+	pipe-pipe) cat "${work}/pipe" | perf inject --merge-callchains | cat > "${to}" ;;
+	esac || return 1
+	if [ "${1#*-}" = pipe ]
+	then
+		mv "${to}" "${work}/piped"
+		perf inject -i - -o "${to}" < "${work}/piped" || return 1
+		! grep -q defer_ <(perf script -D -i - < "${work}/piped" 2>/dev/null) || return 1
+	fi
+	stacks merged | sort | diff "${work}/before" - && in_time_order merged && is_ordinary merged
+}
+
+filter() {
+	make_data deferred random || return 1
+	stacks deferred | sort > "${work}/before"
+	perf inject -i "${work}/deferred" -o - | perf inject --merge-callchains |
+		perf script -F comm,tid,time,ip -i - 2>/dev/null |
+		sed 's/^\(\t *[0-9a-f]*\) .*/\1/' | grep -v 'deferred user callchain' |
+		awk 'BEGIN { RS = "" } { $1 = $1; print }' | sort | diff "${work}/before" -
+}
+
+with_option() { # option...
+	make_data deferred random && merge deferred merged "$@" || return 1
+	stacks deferred | sort > "${work}/before"
+	stacks merged | sort | diff "${work}/before" - && in_time_order merged && is_ordinary merged
+}
+
+refuses_option() { # option...
+	make_data deferred basic || return 1
+	! merge deferred merged "$@" && says 'merge-callchains does not go with'
+}
+
+refuses_other_byte_order() {
+	local other=big
+
+	[ "$(printf '\1\0' | od -A n -t u2)" -eq 1 ] || other=little
+	make_data deferred basic --endian "${other}" || return 1
+	! merge deferred merged && says 'in the byte order of another machine'
+}
+
+has_plain_inject() {
+	make_data deferred basic && perf inject -i "${work}/deferred" -o "${work}/plain" &&
+	perf script -D -i "${work}/plain" > "${work}/dump" 2>/dev/null &&
+	[ "$(grep -c RECORD_CALLCHAIN_DEFERRED "${work}/dump")" = 3 ]
+}
+
+for case in in_place basic late incomplete foreign malformed duplicate deep reuse rich random
+do
+	check "${case}: stacks" same_stacks "${case}"
+done
+check "attrs have the size that old perfs read" small_attrs
+for case in rich huge
+do
+	check "${case}: bytes" same_bytes "${case}"
+done
+check "cut to 64 KiB" counts_what_is_cut
+check "incomplete" counts_incomplete
+check "nothing to merge" nothing_to_merge
+check "merging twice" merging_twice
+check "rounds" rounds
+check "file to pipe" pipes file-pipe
+check "pipe to file" pipes pipe-file
+check "between pipes" pipes pipe-pipe
+check "filter" filter
+for option in -b --buildid-all -B --mmap2-buildid-all -j
+do
+	check "with ${option}" with_option "${option}"
+done
+check "refuses --sched-stat" refuses_option --sched-stat
+check "refuses --itrace" refuses_option --itrace
+check "refuses --guest-data" refuses_option --guest-data="${work}/deferred,1"
+check "refuses another byte order" refuses_other_byte_order
+check "without the option" has_plain_inject
+
+[ "${failures}" = 0 ]

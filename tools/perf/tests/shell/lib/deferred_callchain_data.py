@@ -1,0 +1,534 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Write small perf.data files with deferred callchains.
+
+Every user frame says whose it is: bits 40..47 hold 0x55, bits 20..39 the
+thread, bits 12..19 the cookie and the rest the depth, so that a wrong stitch
+shows in the output of perf script.  A case is a list of events; see CASES.
+"""
+import argparse
+import random
+import struct
+import sys
+
+PERF_RECORD_MMAP = 1
+PERF_RECORD_LOST = 2
+PERF_RECORD_COMM = 3
+PERF_RECORD_EXIT = 4
+PERF_RECORD_FORK = 7
+PERF_RECORD_SAMPLE = 9
+PERF_RECORD_CALLCHAIN_DEFERRED = 22
+PERF_RECORD_FINISHED_ROUND = 68
+
+MISC_KERNEL, MISC_USER, MISC_GUEST_USER = 1, 2, 5
+
+CONTEXT_KERNEL = 2**64 - 128
+CONTEXT_USER = 2**64 - 512
+CONTEXT_USER_DEFERRED = 2**64 - 640
+
+IP, TID, TIME, CALLCHAIN, CPU, PERIOD = 1 << 0, 1 << 1, 1 << 2, 1 << 5, 1 << 7, 1 << 8
+IDENTIFIER = 1 << 16
+SAMPLE_TYPE = IP | TID | TIME | CALLCHAIN | CPU | PERIOD | IDENTIFIER
+ADDR, WEIGHT, DATA_SRC = 1 << 3, 1 << 14, 1 << 15
+RICH_TYPE = ((1 << 25) - 1) & ~WEIGHT
+READ_FORMAT = 0x1f
+REGS, NR_REGS = 0xff, 8
+EVENT_LIMIT = 65528
+
+FLAG_MMAP, FLAG_COMM, FLAG_FREQ, FLAG_TASK = 1 << 8, 1 << 9, 1 << 10, 1 << 13
+FLAG_SAMPLE_ID_ALL = 1 << 18
+FLAG_DEFER_CALLCHAIN, FLAG_DEFER_OUTPUT = 1 << 38, 1 << 39
+
+ATTR_SIZE = 136
+MSEC = 1000000
+SAMPLING_ID, TRACKING_ID = 11, 22
+TYPE_HARDWARE, TYPE_SOFTWARE = 0, 1
+BRANCH_STACK = 1 << 11
+MEM_LOAD_L3_HITM = 1 << 1 | (1 << 1 | 1 << 6) << 5 | 1 << 4 << 19
+FEATURE_NRCPUS, FEATURE_NUMA_TOPOLOGY = 7, 14
+BRANCH_USER, BRANCH_ANY, BRANCH_CALL_STACK = 1 << 0, 1 << 3, 1 << 11
+
+
+def user_ip(tid, cookie, depth):
+    """The user frame of a thread and an entry context, 0 is the innermost."""
+    return 0x55 << 40 | (tid & 0xfffff) << 20 | (cookie & 0xff) << 12 | depth
+
+
+def user_chain(tid, cookie, depth):
+    """What a deferred record holds."""
+    return [CONTEXT_USER] + [user_ip(tid, cookie, i) for i in range(depth)]
+
+
+def kernel_chain(depth):
+    """The kernel half of a sample."""
+    if not depth:
+        return []
+    return [CONTEXT_KERNEL] + [0xffffffff81000000 + i for i in range(depth)]
+
+
+class PerfData:
+    """A perf.data file in the making."""
+
+    def __init__(self, endian, max_stack=0):
+        self.e = '<' if endian == 'little' else '>'
+        self.big = endian == 'big'
+        self.max_stack = max_stack
+        self.sampling_type = TYPE_SOFTWARE
+        self.lbr = False
+        self.mem = False
+        self.in_place = False
+        self.sample_type = SAMPLE_TYPE
+        self.events = []
+
+    def pack(self, fmt, *args):
+        return struct.pack(self.e + fmt, *args)
+
+    def u64s(self, values):
+        return self.pack(f'{len(values)}Q', *values)
+
+    def header(self, kind, misc, body):
+        return self.pack('IHH', kind, misc, 8 + len(body)) + body
+
+    def trailer(self, tid, time, event_id):
+        return self.pack('iiQIIQ', tid, tid, time * MSEC, 0, 0, event_id)
+
+    def add(self, kind, misc, body):
+        self.events.append(self.header(kind, misc, body))
+
+    def comm(self, tid, time, name):
+        text = name.encode() + b'\0'
+        text += b'\0' * (-len(text) % 8)
+        self.add(PERF_RECORD_COMM, 0, self.pack('ii', tid, tid) + text +
+                 self.trailer(tid, time, TRACKING_ID))
+
+    def task(self, kind, tid, time):
+        self.add(kind, 0, self.pack('iiiiQ', tid, 1, tid, 1, time * MSEC) +
+                 self.trailer(tid, time, TRACKING_ID))
+
+    def mmap(self, tid, time, start, size, name):
+        text = name.encode() + b'\0'
+        text += b'\0' * (-len(text) % 8)
+        self.add(PERF_RECORD_MMAP, MISC_USER, self.pack('iiQQQ', tid, tid, start, size, 0) + text +
+                 self.trailer(tid, time, TRACKING_ID))
+
+    def exit(self, tid, time):
+        self.task(PERF_RECORD_EXIT, tid, time)
+
+    def fork(self, tid, time):
+        self.task(PERF_RECORD_FORK, tid, time)
+
+    def sample(self, tid, time, chain, misc=MISC_KERNEL, ip=0xffffffff81000000):
+        self.add(PERF_RECORD_SAMPLE, misc,
+                 self.pack('QQiiQ', SAMPLING_ID, ip, tid, tid, time * MSEC) +
+                 self.u64s([user_ip(tid, 0, 8)] if self.mem else []) +
+                 self.pack('IIQ', 0, 0, 1) + self.u64s([len(chain)] + chain) +
+                 self.u64s([10, MEM_LOAD_L3_HITM] if self.mem else []))
+
+    def deferred(self, tid, time, cookie, kernel=2, misc=MISC_KERNEL):
+        self.sample(tid, time, kernel_chain(kernel) + [CONTEXT_USER_DEFERRED, cookie], misc,
+                    0xffffffff81000000 if kernel else user_ip(tid, cookie, 0))
+
+    def rich(self, tid, time, cookie, depth=3, stack=64):
+        """A deferred sample with everything that a sample can have, or the same in place."""
+        self.sample_type = RICH_TYPE
+        head, tail = self.rich_head(tid, time), self.rich_tail(time, stack)
+        chain = kernel_chain(2)
+        if not self.in_place:
+            chain += [CONTEXT_USER_DEFERRED, cookie]
+        else:
+            chain += user_chain(tid, cookie, depth)
+            room = (EVENT_LIMIT - 8 - len(head) - len(tail)) // 8 - 1
+            chain = chain[:room]
+        self.add(PERF_RECORD_SAMPLE, MISC_KERNEL,
+                 head + self.u64s([len(chain)] + chain) + tail)
+
+    def rich_head(self, tid, time):
+        """Identifier to period; and what a group read."""
+        return (self.pack('QQiiQQQQII', SAMPLING_ID, 0xffffffff81000000, tid, tid, time * MSEC,
+                          0xadd0 + time, SAMPLING_ID, 0x57ea, 0, 0) +
+                self.u64s([1]) +
+                self.u64s([2, 5000, 4000, 100 + time, SAMPLING_ID, 1, 200 + time, TRACKING_ID, 2]))
+
+    def rich_tail(self, time, stack):
+        """Raw data, branches, registers, a copy of the stack, and the rest."""
+        regs = [2] + [0x4e60 + time + i for i in range(NR_REGS)]
+        dump = bytes((time + i) % 251 for i in range(stack))
+        return (self.pack('I20s', 20, b'raw data, odd bytes\xff') +
+                self.u64s([2, 0xf1, 0x71, 1, 0xf2, 0x72, 2]) +
+                self.u64s(regs) +
+                self.u64s([stack]) + dump + self.u64s([stack - 8] if stack else []) +
+                self.pack('IHH', 7, 8, 9) +
+                self.u64s([0xda7a, 0x7a] + regs + [0x9a, 0xc6, 4096, 65536]) +
+                self.u64s([16]) + b'a trace of 16 by')
+
+    def record(self, tid, time, cookie, depth=3, chain=None, nr=None, misc=MISC_USER, extra=b''):
+        if self.in_place:
+            return
+        if chain is None:
+            chain = user_chain(tid, cookie, depth)
+        if nr is None:
+            nr = len(chain)
+        self.add(PERF_RECORD_CALLCHAIN_DEFERRED, misc,
+                 self.u64s([cookie, nr] + chain) + extra +
+                 self.trailer(tid, time, TRACKING_ID))
+
+    def finished_round(self):
+        self.add(PERF_RECORD_FINISHED_ROUND, 0, b'')
+
+    def flags(self, value):
+        raw = struct.pack('<Q', value)
+        if self.big:
+            raw = bytes(int(f'{byte:08b}'[::-1], 2) for byte in raw)
+        return raw
+
+    def attr(self, kind, config, flags, ids_offset, sample_type):
+        sample_type |= ADDR | WEIGHT | DATA_SRC if self.mem else 0
+        rich = self.sample_type == RICH_TYPE
+        if self.in_place:
+            flags &= ~(FLAG_DEFER_CALLCHAIN | FLAG_DEFER_OUTPUT)
+        raw = self.pack('IIQQQQ', kind, ATTR_SIZE, config, 4000, sample_type,
+                        READ_FORMAT if rich else 0)
+        raw += self.flags(flags | FLAG_FREQ | FLAG_SAMPLE_ID_ALL)
+        branches = BRANCH_USER | (BRANCH_ANY if rich else BRANCH_CALL_STACK)
+        raw += b'\0' * (72 - len(raw)) + self.pack('Q', branches if sample_type & BRANCH_STACK
+                                                   else 0)
+        if sample_type == RICH_TYPE:
+            raw += self.pack('QIIQ', REGS, 4096, 0, REGS)
+        raw += b'\0' * (108 - len(raw)) + self.pack('H', self.max_stack)
+        raw += b'\0' * (ATTR_SIZE - len(raw))
+        return raw + self.pack('QQ', ids_offset, 8)
+
+    def features(self):
+        """One CPU on one node; in the order of their bits."""
+        cpus = b'0' + b'\0' * 7
+        return {FEATURE_NRCPUS: self.pack('II', 1, 1),
+                FEATURE_NUMA_TOPOLOGY: self.pack('IIQQI', 1, 0, 1 << 20, 1 << 20, len(cpus)) + cpus}
+
+    def feature_sections(self, offset):
+        """The table of sections and what they hold, for the end of the file."""
+        bodies = self.features().values()
+        offset += 16 * len(bodies)
+        table = b''
+        for body in bodies:
+            table += self.pack('QQ', offset, len(body))
+            offset += len(body)
+        return table + b''.join(bodies)
+
+    def feature_bits(self):
+        bits = sum(1 << bit for bit in self.features()) if self.mem else 0
+        return self.u64s([bits, 0, 0, 0])
+
+    def to_bytes(self):
+        header_size, entry = 104, ATTR_SIZE + 16
+        ids = header_size
+        attrs = ids + 16
+        data = attrs + 2 * entry
+        body = b''.join(self.events)
+        out = self.pack('Q', 0x32454c4946524550)
+        out += self.pack('QQ', header_size, entry)
+        out += self.pack('QQ', attrs, 2 * entry)
+        out += self.pack('QQ', data, len(body))
+        out += self.pack('QQ', 0, 0) + self.feature_bits()
+        out += self.u64s([SAMPLING_ID, TRACKING_ID])
+        out += self.attr(self.sampling_type, 0, FLAG_DEFER_CALLCHAIN, ids, self.sample_type)
+        out += self.attr(TYPE_SOFTWARE, 9, FLAG_MMAP | FLAG_COMM | FLAG_TASK | FLAG_DEFER_OUTPUT,
+                         ids + 8, SAMPLE_TYPE | (BRANCH_STACK if self.lbr else 0))
+        return out + body + (self.feature_sections(len(out + body)) if self.mem else b'')
+
+
+def case_in_place(d):
+    """No deferral at all."""
+    d.comm(100, 1, 'alpha')
+    d.sample(100, 10, kernel_chain(2) + user_chain(100, 1, 3))
+    d.sample(100, 12, kernel_chain(2) + user_chain(100, 2, 3))
+
+
+def case_basic(d):
+    """Two threads, one record for two samples, one sample in user space."""
+    d.comm(100, 1, 'alpha')
+    d.comm(200, 1, 'beta')
+    d.deferred(100, 10, 1)
+    d.deferred(200, 11, 2)
+    d.deferred(100, 12, 1)
+    d.deferred(100, 13, 3, kernel=0, misc=MISC_USER)
+    d.record(200, 20, 2, depth=4)
+    d.record(100, 21, 1)
+    d.record(100, 22, 3, depth=2)
+    d.exit(100, 30)
+    d.exit(200, 31)
+
+
+def case_late(d):
+    """A record that is two rounds behind its sample, and one that is before it."""
+    d.comm(100, 1, 'alpha')
+    d.deferred(100, 10, 1)
+    d.sample(100, 11, kernel_chain(1) + user_chain(100, 99, 2))
+    d.finished_round()
+    d.sample(100, 20, kernel_chain(1))
+    d.finished_round()
+    d.sample(100, 30, kernel_chain(1))
+    d.finished_round()
+    d.record(100, 40, 1)
+    d.deferred(100, 41, 1)
+    d.finished_round()
+
+
+def case_sleeper(d):
+    """A thread that sleeps for a minute and a half while another one runs."""
+    d.comm(100, 1, 'alpha')
+    d.comm(200, 1, 'beta')
+    d.deferred(100, 10, 1)
+    for time in range(1000, 100000, 1000):
+        d.deferred(200, time, time // 1000)
+        d.record(200, time + 1, time // 1000)
+        d.finished_round()
+    d.record(100, 100000, 1)
+    d.deferred(200, 100001, 100)
+    d.record(200, 100002, 100)
+
+
+def case_mapped(d):
+    """Two DSOs that only user halves hit, one in place, and one that nothing hits."""
+    for tid, name in (100, 'deferred'), (200, 'late'), (300, 'in_place'), (400, 'unused'):
+        d.comm(tid, 1, name)
+        d.mmap(tid, 2, user_ip(tid, 0, 0), 0x100000, f'/{name}.so')
+    d.deferred(200, 9, 2)
+    d.deferred(100, 10, 1)
+    d.record(100, 11, 1)
+    for time in range(12, 16):
+        d.sample(300, time, kernel_chain(1) + user_chain(300, 3, 2))
+        d.finished_round()
+    d.record(200, 20, 2)
+    d.sample(400, 21, kernel_chain(1))
+
+
+def case_incomplete(d):
+    """No record: at exit, at the end of data, and with a cookie of zero."""
+    d.comm(100, 1, 'alpha')
+    d.comm(200, 1, 'beta')
+    d.deferred(100, 10, 1)
+    d.exit(100, 11)
+    d.deferred(200, 12, 2)
+    d.deferred(200, 13, 0)
+    d.deferred(200, 14, 3, kernel=0, misc=MISC_USER)
+    d.record(200, 15, 4)
+
+
+def case_few(d):
+    """One sample in a hundred has no record when the data ends; one record comes twice."""
+    d.comm(100, 1, 'alpha')
+    for i in range(1, 101):
+        d.deferred(100, 10 * i, i)
+        if i < 100:
+            d.record(100, 10 * i + 1, i)
+        if i == 50:
+            d.record(100, 10 * i + 2, i)
+
+
+def case_foreign(d):
+    """Records that are not for the samples: other thread, other machine, other cookie."""
+    d.comm(100, 1, 'alpha')
+    d.deferred(100, 10, 1)
+    d.record(200, 11, 1)
+    d.record(100, 12, 1, misc=MISC_GUEST_USER)
+    d.record(100, 13, 2)
+    d.record(4000000, 14, 1)
+
+
+def case_malformed(d):
+    """Records whose sizes or contents make no sense."""
+    d.comm(100, 1, 'alpha')
+    d.deferred(100, 10, 1)
+    good = user_chain(100, 1, 3)
+    d.record(100, 11, 1, chain=good, nr=5)
+    d.record(100, 12, 1, chain=good, nr=2**61)
+    d.record(100, 13, 1, chain=good, nr=2**64 - 1)
+    d.record(100, 14, 1, chain=good, nr=1)
+    d.record(100, 15, 1, chain=[CONTEXT_KERNEL] + good[1:])
+    d.record(100, 16, 1, chain=good + [CONTEXT_USER_DEFERRED, 1])
+    d.record(100, 17, 0, chain=good)
+    d.add(PERF_RECORD_CALLCHAIN_DEFERRED, MISC_USER, d.trailer(100, 18, TRACKING_ID))
+    d.sample(100, 20, kernel_chain(1) + [CONTEXT_USER_DEFERRED])
+    d.sample(100, 21, [CONTEXT_USER_DEFERRED])
+
+
+def case_duplicate(d):
+    """Two buffers with the same records, and an empty record."""
+    d.comm(100, 1, 'alpha')
+    d.deferred(100, 10, 1)
+    d.record(100, 11, 1)
+    d.record(100, 11, 1)
+    d.deferred(100, 12, 1)
+    d.record(100, 13, 1)
+    d.deferred(100, 14, 2)
+    d.record(100, 15, 2, chain=[])
+
+
+def case_deep(d):
+    """More user frames than the event wants."""
+    d.comm(100, 1, 'alpha')
+    d.deferred(100, 10, 1, kernel=3)
+    d.deferred(100, 11, 1, kernel=20)
+    d.record(100, 20, 1, depth=127)
+
+
+def case_deepest(d):
+    """More frames than are recorded by default: 510 and the two of the kernel."""
+    d.comm(100, 1, 'alpha')
+    d.deferred(100, 10, 1)
+    d.record(100, 20, 1, depth=510)
+
+
+def case_reuse(d):
+    """A tid that comes up again, with a cookie that comes up again."""
+    d.comm(100, 1, 'first')
+    d.deferred(100, 10, 1)
+    d.record(100, 11, 1, depth=2)
+    d.deferred(100, 12, 2)
+    d.exit(100, 13)
+    d.fork(100, 20)
+    d.comm(100, 21, 'second')
+    d.deferred(100, 22, 2)
+    d.record(100, 23, 2, depth=3)
+    d.deferred(100, 24, 1)
+    d.record(100, 25, 1, chain=[CONTEXT_USER, user_ip(100, 77, 0)])
+
+
+def case_expire(d):
+    """A record that is two minutes and some rounds behind its sample."""
+    d.comm(100, 1, 'alpha')
+    d.comm(200, 1, 'beta')
+    d.deferred(100, 10, 1)
+    for minute in range(3):
+        for second in (1, 2):
+            d.sample(200, minute * 60000 + second * 1000, kernel_chain(1))
+            d.finished_round()
+    d.record(100, 130000, 1)
+
+
+def case_lost(d):
+    """A record was lost before the thread went on."""
+    d.comm(100, 1, 'alpha')
+    d.deferred(100, 10, 1)
+    d.add(PERF_RECORD_LOST, 0, d.u64s([TRACKING_ID, 1]) + d.trailer(0, 11, TRACKING_ID))
+    d.deferred(100, 12, 2)
+    d.record(100, 13, 2)
+    d.record(100, 14, 3)
+
+
+def case_state(d):
+    """A thread that gets another name and another map while its sample waits."""
+    d.comm(100, 1, 'before')
+    d.mmap(100, 2, user_ip(100, 1, 0), 4096, '/lib/old')
+    d.deferred(100, 10, 1)
+    for time in (20, 30, 40):
+        d.sample(200, time, kernel_chain(1))
+        d.finished_round()
+    d.comm(100, 41, 'after')
+    d.mmap(100, 42, user_ip(100, 1, 0), 4096, '/lib/new')
+    for time in (50, 60, 70):
+        d.sample(200, time, kernel_chain(1))
+        d.finished_round()
+    d.record(100, 80, 1, depth=1)
+    d.sample(100, 81, kernel_chain(1) + user_chain(100, 1, 1))
+
+
+def case_many(d):
+    """A hundred threads that wait all at once."""
+    for tid in range(1000, 1100):
+        d.deferred(tid, tid, 1)
+    for time in (2000, 2010, 2020):
+        d.sample(200, time, kernel_chain(1))
+        d.finished_round()
+    for tid in range(1000, 1100):
+        d.record(tid, 2000 + tid, 1)
+
+
+def case_rich(d):
+    """Samples with all that a sample can have."""
+    d.comm(100, 1, 'alpha')
+    for i in range(20):
+        d.rich(100, 10 + i, 1 + i // 2, depth=3 + i // 2, stack=8 * i)
+        if i % 2:
+            d.record(100, 10 + i, 1 + i // 2, depth=3 + i // 2)
+
+
+def case_huge(d):
+    """Samples that have room for a part of their user half only, down to one frame."""
+    d.comm(100, 1, 'alpha')
+    for i in range(20):
+        d.rich(100, 10 + i, 1 + i, depth=100, stack=65008 - 88 * i)
+        d.record(100, 40 + i, 1 + i, depth=100)
+
+
+def case_random(d):
+    """Many threads whose entry contexts interleave, in two shuffled buffers."""
+    rng = random.Random(1)
+    cookie = 0
+    events = []
+    threads = {tid: None for tid in range(1000, 1032)}
+    for time in range(100, 4100):
+        tid = rng.choice(list(threads))
+        if threads[tid] is None:
+            cookie += 1
+            threads[tid] = (tid << 8) | cookie % 256
+        if rng.random() < 0.7:
+            events.append((time, 'deferred', tid, threads[tid]))
+        else:
+            events.append((time, 'record', tid, threads[tid]))
+            threads[tid] = None
+    for tid in threads:
+        d.comm(tid, 1, f't{tid}')
+    for buffer in (0, 1):
+        for time, what, tid, cookie in events:
+            if tid % 2 == buffer:
+                getattr(d, what)(tid, time, cookie)
+
+
+CASES = {name[5:]: func for name, func in globals().items() if name.startswith('case_')}
+
+
+def samples(path):
+    """The samples of a file of this machine's byte order, as they lie there."""
+    with open(path, 'rb') as file:
+        raw = file.read()
+    at, size = struct.unpack_from('QQ', raw, 40)
+    end = at + size
+    while at < end:
+        kind, _, size = struct.unpack_from('IHH', raw, at)
+        if kind == PERF_RECORD_SAMPLE:
+            yield raw[at:at + size]
+        at += size
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--endian', choices=['little', 'big'], default=sys.byteorder)
+    parser.add_argument('--max-stack', type=int, default=0)
+    parser.add_argument('--hardware', action='store_true', help='sample a hardware event')
+    parser.add_argument('--lbr', action='store_true', help='the other event has call stacks of LBR')
+    parser.add_argument('--mem', action='store_true', help='sample memory accesses')
+    parser.add_argument('--in-place', action='store_true', help='as if nothing were deferred')
+    parser.add_argument('--truncate', type=int, help='keep only so many bytes')
+    parser.add_argument('-o', '--output', required=True)
+    parser.add_argument('case', choices=sorted(CASES) + ['samples'],
+                        help='or "samples": print those of OUTPUT in hex, a line each')
+    args = parser.parse_args()
+
+    if args.case == 'samples':
+        for sample in samples(args.output):
+            print(sample.hex())
+        return
+
+    data = PerfData(args.endian, args.max_stack)
+    data.sampling_type = TYPE_HARDWARE if args.hardware else TYPE_SOFTWARE
+    data.lbr = args.lbr
+    data.mem = args.mem
+    data.in_place = args.in_place
+    CASES[args.case](data)
+    with open(args.output, 'wb') as out:
+        out.write(data.to_bytes()[:args.truncate])
+
+
+if __name__ == '__main__':
+    main()

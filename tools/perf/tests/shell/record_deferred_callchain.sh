@@ -1,0 +1,165 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# perf record with deferred user callchains
+
+# shellcheck source=lib/deferred_callchain.sh
+. "$(dirname "$0")"/lib/deferred_callchain.sh
+
+data=${work}/perf.data
+event=cpu-clock
+
+record() {
+	perf record -q -o "${data}" "$@" 2>"${work}/err"
+}
+
+flags() { # flag: the number of events that have it
+	perf evlist -v -i "${data}" 2>/dev/null | grep -c "$1: 1"
+}
+
+count() { # what
+	perf report --stats -i "${data}" 2>/dev/null |
+		awk -v what=" $1:" 'index(" " $0, what) { print $NF; exit }'
+}
+
+refused() { # call-graph argument
+	! perf record -q -o "${data}" -e "${event}" --call-graph "$1" true 2>"${work}/err" &&
+	grep -q 'can be deferred, not' "${work}/err"
+}
+
+# One warning, whatever the number of events, and no flag.
+falls_back() { # arguments of perf record
+	perf record -o "${data}" --call-graph fp,defer "$@" -- true 2>"${work}/err" || return 1
+	cat "${work}/err"
+	[ "$(grep -c 'cannot defer user callchains' "${work}/err")" = 1 ] &&
+	[ "$(flags defer_callchain)" = 0 ] && [ "$(flags defer_output)" = 0 ]
+}
+
+# At least 98 % of the deferred samples are stitched.
+complete() {
+	local samples stitched
+	samples=$(count 'deferred samples')
+	stitched=$(count stitched)
+	echo "${stitched} of ${samples} stitched"
+	[ "${samples:-0}" -gt 0 ] && [ $((stitched * 100)) -ge $((samples * 98)) ]
+}
+
+flags_are() { # defer_callchain, defer_output, arguments of perf record
+	record "${@:3}" || return 1
+	perf evlist -v -i "${data}"
+	[ "$(flags defer_callchain)" = "$1" ] && [ "$(flags defer_output)" = "$2" ]
+}
+
+complete_with() { # as flags_are
+	flags_are "$@" && complete
+}
+
+process() { # arguments of perf record: record a process that is already there
+	perf test -w noploop 3 & pid=$!
+	record -e "${event}" --call-graph defer "$@" "${pid}" -- sleep 1
+	wait "${pid}"
+	complete
+}
+
+leaf_in_parent() {
+	record -e "${event}" --call-graph fp,defer perf test -w leafloop || return 1
+	perf script -F comm,ip,sym -i "${data}" 2>/dev/null > "${work}/out"
+	grep -A1 ' leaf$' "${work}/out" | grep -q ' parent$'
+}
+
+# One sample at least that crosses from kernel to user: a system call and its caller.
+crosses() {
+	record -e "${event}" --call-graph fp,defer -- \
+		dd if=/dev/zero of=/dev/null bs=64k count=20000 || return 1
+	complete || return 1
+	perf script -F comm,ip -i "${data}" 2>/dev/null |
+		awk '/^$/ { kernel = 0 } /^\t *ffff/ { kernel = 1 }
+		     /^\t/ && !/^\t *ffff/ && !/\[/ && kernel { found++ } END { exit !found }'
+}
+
+piped() {
+	perf record -q -o - -e "${event}" --call-graph fp,defer perf test -w leafloop 2>/dev/null |
+		perf script -i - 2>/dev/null > "${work}/out"
+	grep -A1 ' leaf' "${work}/out" | grep -q ' parent'
+}
+
+converts() {
+	record -e "${event}" --call-graph fp,defer perf test -w leafloop || return 1
+	perf data convert --to-json "${work}/json" --force -i "${data}" || return 1
+	grep -q '"leaf"' "${work}/json" && grep -q '"parent"' "${work}/json" &&
+	! grep -q 0xfffffffffffffd80 "${work}/json"
+}
+
+injects() {
+	record -e "${event}" --call-graph fp,defer perf test -w leafloop || return 1
+	perf inject -b -i "${data}" -o "${work}/injected" || return 1
+	perf script -i "${data}" > "${work}/before" 2>/dev/null || return 1
+	perf script -i "${work}/injected" 2>/dev/null | diff "${work}/before" -
+}
+
+cgroup() {
+	grep -q ' cgroup2\? ' /proc/mounts || return 0
+	flags_are 1 1 -a -e "${event}" --call-graph defer -G / -- sleep 1
+}
+
+configured() {
+	printf '[call-graph]\n\trecord-mode = fp,defer\n' > "${work}/config"
+	PERF_CONFIG=${work}/config flags_are "$@"
+}
+
+privileged() {
+	[ "$(id -u)" = 0 ]
+}
+
+# On our kernel the flags are what is tested, and do not tell; on any other they do.
+kernel_defers() {
+	grep -q ' perf_callchain_deferred$' /proc/kallsyms ||
+	{ record -e "${event}" --call-graph fp,defer true && [ "$(flags defer_callchain)" != 0 ]; }
+}
+
+check "dwarf,defer is refused" refused dwarf,defer
+check "lbr,defer is refused" refused lbr,defer
+
+if ! privileged && ! record -e "${event}" --call-graph fp true
+then
+	[ "${failures}" = 0 ] || exit 1
+	echo "Skip: not allowed to record"
+	exit 2
+fi
+
+if ! kernel_defers
+then
+	check "fallback" falls_back -e "${event}"
+	check "fallback of two events" falls_back -e "${event},task-clock"
+	privileged && check "fallback with -a" falls_back -a -e "${event}"
+	check "stacks in place" leaf_in_parent
+	[ "${failures}" = 0 ]
+	exit
+fi
+
+workload="perf test -w thloop 1"
+check "fp,defer" complete_with 1 1 -e "${event}" --call-graph fp,defer ${workload}
+check "defer" complete_with 1 1 -e "${event}" --call-graph defer ${workload}
+check "event term" complete_with 1 1 -e "${event}/call-graph=defer/" ${workload}
+check "two events" complete_with 2 1 -e "${event},task-clock" --call-graph defer ${workload}
+check "one event of two" flags_are 1 1 -e "${event}/call-graph=no/,task-clock" \
+	--call-graph defer ${workload}
+check "group" complete_with 2 1 -e "{${event},task-clock}" --call-graph defer ${workload}
+privileged && check "-a" complete_with 1 1 -a -e "${event}" --call-graph defer ${workload}
+privileged && check "-C 0" complete_with 1 1 -C 0 -e "${event}" --call-graph defer ${workload}
+check "--per-thread" complete_with 1 1 --per-thread -e "${event}" --call-graph defer ${workload}
+check "-z" complete_with 1 1 -z -e "${event}" --call-graph defer ${workload}
+check "-p" process -p
+check "-t" process -t
+privileged && check "-G" cgroup
+check "--kernel-callchains" flags_are 0 0 -e "${event}" --call-graph defer \
+	--kernel-callchains ${workload}
+check "fp" flags_are 0 0 -e "${event}" --call-graph fp ${workload}
+check "perfconfig" configured 1 1 -g -e "${event}" ${workload}
+check "perfconfig, overridden" configured 0 0 --call-graph fp -e "${event}" ${workload}
+check "stacks" leaf_in_parent
+privileged && check "kernel and user" crosses
+check "pipe" piped
+check "perf data convert" converts
+check "perf inject" injects
+
+[ "${failures}" = 0 ]

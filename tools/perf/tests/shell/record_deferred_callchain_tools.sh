@@ -1,0 +1,247 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# deferred user callchains in the commands that follow threads
+
+# sched, lock, kwork, timechart, kmem, trace and scripts want every sample in its turn, and with
+# its user half, though the thread may sleep for long before it writes that.
+
+# shellcheck source=lib/deferred_callchain.sh
+. "$(dirname "$0")"/lib/deferred_callchain.sh
+
+data=${work}/perf.data
+
+count() { # what, of the last recording
+	awk -v what=" $1:" 'index(" " $0, what) { print $NF; exit }' "${work}/stats"
+}
+
+workload() {
+	local i
+	for i in 1 2 3 4 5 6
+	do
+		sleep 1 &
+	done
+	for i in 1 2 3 4
+	do
+		ls / > /dev/null
+	done
+	wait
+}
+export -f workload
+
+record() { # events
+	perf record -q -m 16 -o "${data}" --call-graph defer -e "$1" -- bash -c workload || return 1
+	perf report --stats -i "${data}" > "${work}/stats" 2>/dev/null
+}
+
+# Most commands sum up with -v.  No sample came late, and none misses what is in the file.
+all_in_turn() { # command...
+	"$@" > "${work}/out" 2> "${work}/err" || { tail "${work}/err"; return 1; }
+	awk -v samples="$(count 'deferred samples')" -v missing="$(count incomplete)" '
+		/^deferred callchains: / { print; ok = $3 == samples && $5 == $3 - missing &&
+			/\(0 late\)/ } END { exit !ok }' "${work}/err"
+}
+
+sleepers() {
+	local events=sched:sched_switch,sched:sched_wakeup,sched:sched_waking
+	events+=,irq:softirq_entry,irq:softirq_exit
+	events+=,lock:contention_begin,lock:contention_end,kmem:kmalloc
+	record "${events}" || return 1
+	echo "$(count 'stitched late') late, $(count incomplete) incomplete"
+	[ "$(count 'stitched late')" -gt 0 ]
+}
+
+# A line of perf sched timehist names what is missing; time does not go back.
+timehist() {
+	perf sched timehist --max-stack 64 -i "${data}" 2>/dev/null > "${work}/out" || return 1
+	[ "$(grep -c '\[deferred user callchain' "${work}/out")" -le "$(count incomplete)" ] &&
+	awk '$1 ~ /^[0-9]/ { if ($1 < last) bad++; last = $1; n++ } END { exit bad || n < 20 }' \
+		"${work}/out"
+}
+
+# Every sample, and of those that miss something no more than have no record.
+sched_script() {
+	local samples
+	samples=$(perf report --stats -i "${data}" 2>/dev/null |
+		awk '/SAMPLE events/ { print $3; exit }')
+	perf sched script -F time,event,ip -i "${data}" > "${work}/out" 2>/dev/null || return 1
+	echo "${samples} samples"
+	[ "$(grep -c '^ *[0-9]*\.[0-9]*: ' "${work}/out")" = "${samples}" ] &&
+	[ "$(grep -c '\[deferred user callchain' "${work}/out")" = "$(count incomplete)" ]
+}
+
+perl_script() {
+	cat > "${work}/frames.pl" <<-'END'
+	sub sched::sched_switch {
+		my ($event, $context, $cpu, $secs, $nsecs, $pid, $comm, $callchain) = @_;
+		my $time = $secs * 1000000000 + $nsecs;
+		$bad++ if $time < $last;
+		$last = $time;
+		$user++ if grep { !($_->{ip} >> 63) } @$callchain;
+	}
+	sub trace_end { print $user > 20 && !$bad ? "right\n" : "user $user, bad $bad\n"; }
+	END
+	perf script -s "${work}/frames.pl" -i "${data}" > "${work}/out" 2>&1
+	cat "${work}/out"
+	grep -q '^right$' "${work}/out"
+}
+
+timechart() {
+	all_in_turn perf --debug verbose=1 timechart -o "${work}/out.svg" -i "${data}" &&
+	[ -s "${work}/out.svg" ]
+}
+
+# Entry and exit of the long sleeps belong together, and their stacks are in the C library.
+syscalls() {
+	record raw_syscalls:sys_enter,raw_syscalls:sys_exit || return 1
+	all_in_turn perf trace -v --call-graph fp -i "${data}" || return 1
+	grep -A8 ' ( *[0-9]\{3,\}\.[0-9]* ms): sleep/.*nanosleep(' "${work}/err" > "${work}/sleeps"
+	cat "${work}/sleeps"
+	[ "$(grep -c 'ms): sleep/.*nanosleep(' "${work}/sleeps")" = 6 ] &&
+	[ "$(grep -c 'nanosleep.* (/.*libc' "${work}/sleeps")" -ge 6 ]
+}
+
+live_trace() {
+	perf trace -e '*nanosleep' --call-graph defer sleep 0.1 > "${work}/out" 2>&1 || return 1
+	grep -q 'perf trace cannot defer user callchains, they are taken in place' "${work}/out" &&
+	grep -q 'nanosleep.* (/.*libc' "${work}/out"
+}
+
+# All that is sampled is the kernel, so that the C library is hit by user halves only.
+build_ids() {
+	perf record -q -o "${data}" --call-graph defer -e sched:sched_switch sleep 0.1 &&
+	perf buildid-list -i "${data}" | grep 'libc' &&
+	perf buildid-list --with-hits -i "${data}" | grep 'libc'
+}
+
+archive() {
+	local dir=${work}/debug
+	perf --buildid-dir "${dir}" record -q -o "${work}/archived" --call-graph defer \
+		-e sched:sched_switch sleep 0.1 &&
+	PERF_BUILDID_DIR=${dir} bash "$(dirname "$0")"/../../perf-archive.sh "${work}/archived" &&
+	tar tjf "${work}/archived.tar.bz2" | grep 'libc'
+}
+
+# Every sample of a function, and none twice.
+annotate() {
+	local there leaf
+	perf record -q -o "${data}" --call-graph defer -e cpu-clock \
+		perf test -w leafloop || return 1
+	there=$(perf script -G -F ip,sym -i "${data}" 2>/dev/null | grep -c ' leaf$')
+	leaf=$(perf annotate --stdio leaf -i "${data}" 2>/dev/null |
+		sed -n 's/.* for cpu-clock (\([0-9]*\) samples.*/\1/p')
+	echo "${leaf} of ${there}"
+	[ "${there}" -gt 0 ] && [ "${leaf}" = "${there}" ]
+}
+
+stack_on_top() {
+	grep -A2 '\bleafloop$' "${work}/out" | grep -A1 '\bparent$' | grep -q '\bleaf$'
+}
+
+# What is typed is read from a pipe without an end; nothing is left over from a command before.
+new_keys() {
+	rm -f "${work}/keys"
+	mkfifo "${work}/keys" && exec 3<> "${work}/keys"
+}
+
+# perf top --stdio reads keys, and draws when there is none.
+top() {
+	local i=0 load top
+	perf test -w leafloop 30 & load=$!
+	new_keys || return 1
+	perf top --stdio -d 1 -e cpu-clock -F 200 -p ${load} --call-graph defer,caller \
+		--no-children <&3 > "${work}/out" 2>&1 & top=$!
+	while ! stack_on_top && [ $((i++)) -lt 20 ]
+	do
+		sleep 1
+	done
+	kill ${load} ${top}
+	wait
+	tail -20 "${work}/out"
+	stack_on_top
+}
+
+# What a terminal showed, without what moved its cursor, and the line about the command.
+shown() {
+	sed '1d; s/\x1b[^a-zA-Z]*[a-zA-Z]/\n/g' "${work}/terminal" 2> /dev/null
+}
+
+# As somebody does who has all callchains opened.  Nothing is sampled in cmd_test().
+browse() { # command...
+	local i=0 terminal status=1
+	rm -f "${work}/terminal"
+	new_keys || return 1
+	SHELL=/bin/sh TERM=linux timeout 180 script -qfc "stty rows 70 cols 120; $*" \
+		"${work}/terminal" <&3 > /dev/null 2>&1 & terminal=$!
+	until shown | grep -q '\bleaf\b' || [ $((i++)) = 60 ]
+	do
+		sleep 1
+	done
+	shown | grep '\bcmd_test\b' && i=60
+	while [ $((i++)) -lt 60 ]
+	do
+		printf E >&3
+		sleep 1
+		shown | grep -q '\bcmd_test\b' && status=0 && break
+	done
+	printf q >&3
+	wait ${terminal}
+	shown | grep -v '^[^a-zA-Z]*$' | tail -20
+	return ${status}
+}
+
+browse_report() {
+	browse perf report --tui --no-children -S leaf -g caller -i "${data}"
+}
+
+browse_top() {
+	local load ret
+	perf test -w leafloop 120 & load=$!
+	browse perf top --tui -d 1 -e cpu-clock -F 200 -p ${load} --call-graph defer,caller \
+		--no-children
+	ret=$?
+	kill ${load}
+	wait ${load}
+	return ${ret}
+}
+
+check_browser() { # description, function
+	if has_feature libslang && command -v script > /dev/null
+	then
+		check "$1" "$2"
+	else
+		echo "$1 [left out: it needs libslang and script]"
+	fi
+}
+
+if ! perf record -q -o "${data}" -e cpu-clock --call-graph defer true 2>/dev/null ||
+	! perf evlist -v -i "${data}" | grep -q 'defer_callchain: 1'
+then
+	echo "Skip: the kernel cannot defer user callchains"
+	exit 2
+fi
+[ -d /sys/kernel/tracing/events/sched ] || exit 2
+
+check "threads that sleep" sleepers
+check "perf sched timehist" timehist
+check "perf sched latency" all_in_turn perf sched -v latency -i "${data}"
+check "perf sched map" all_in_turn perf sched -v map -i "${data}"
+check "perf lock contention" all_in_turn perf lock contention -v -i "${data}"
+check "perf lock report" all_in_turn perf lock -v -i "${data}" report
+check "perf sched replay" all_in_turn perf sched -v -i "${data}" replay -r 1
+check "perf sched script" sched_script
+check "perf kvm stat report" all_in_turn perf kvm -v -i "${data}" stat report
+check "perf kwork report" all_in_turn perf kwork -v -k softirq report -i "${data}"
+check "perf kwork timehist" all_in_turn perf kwork -v -k softirq timehist -g -i "${data}"
+check "perf kmem stat" all_in_turn perf kmem -v -i "${data}" --slab stat
+check "perf timechart" timechart
+has_feature libperl && check "Perl script" perl_script
+check "perf trace -i" syscalls
+check "perf trace" live_trace
+check "build ids" build_ids
+check "perf archive" archive
+check "perf annotate" annotate
+check_browser "perf report's browser" browse_report
+check "perf top" top
+check_browser "perf top's browser" browse_top
+
+[ "${failures}" = 0 ]

@@ -1,0 +1,957 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# perf record --off-cpu: samples of waits as they happen
+
+# shellcheck source=lib/deferred_callchain.sh
+. "$(dirname "$0")"/lib/deferred_callchain.sh
+
+data=${work}/perf.data
+prog=${work}/waits
+
+[ "$(id -u)" = 0 ] || { echo "Skip: not root"; exit 2; }
+has_feature bpf_skeletons || { echo "Skip: no BPF skeletons"; exit 2; }
+command -v cc >/dev/null || { echo "Skip: no compiler"; exit 2; }
+began=${SECONDS}
+perf record -q --off-cpu -e dummy -o "${data}" true 2>"${work}/err" || {
+	cat "${work}/err"
+	echo "Skip: time off the CPU cannot be measured"
+	exit 2
+}
+# On a slow machine what takes long is left out, or all but the main things where few
+# are asked for; if all are, nothing may be.
+is_slow=$((SECONDS - began >= 4))
+case ${PERF_TEST_ALL:-} in
+	all)	few=0 ;;
+	few)	few=1 ;;
+	*)	few=${is_slow} ;;
+esac
+# the log, also of what has its own
+exec 3>&1
+
+# Threads that wait in known places and say how long they were off the CPU meanwhile:
+# name, thread, nanoseconds.
+cat >"${work}/waits.c" <<'END'
+#define _GNU_SOURCE
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define KEPT __attribute__((noinline, noclone))
+
+static int fds[2];
+static volatile int after, going;
+
+struct job {
+	const char *name;
+	void (*wait)(long ms);
+	long ms;
+	int times, quietly;
+};
+
+static long long read_clock(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+static long long time_off_cpu(void)
+{
+	return read_clock(CLOCK_MONOTONIC) - read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static KEPT void in_sleep(long ms)
+{
+	struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
+
+	nanosleep(&t, NULL);
+	after++;
+}
+
+static KEPT void in_poll(long ms)
+{
+	struct pollfd fd = { fds[0], POLLIN, 0 };
+
+	poll(&fd, 1, ms);
+	after++;
+}
+
+static KEPT void in_cond(long ms)
+{
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	t.tv_nsec += ms % 1000 * 1000000;
+	t.tv_sec += ms / 1000 + t.tv_nsec / 1000000000;
+	t.tv_nsec %= 1000000000;
+	pthread_mutex_lock(&mutex);
+	pthread_cond_timedwait(&cond, &mutex, &t);
+	pthread_mutex_unlock(&mutex);
+	after++;
+}
+
+static KEPT void do_job(struct job *job)
+{
+	long long t, from, sum = 0;
+	int i;
+
+	/* once for the dynamic linker and the pages */
+	t = time_off_cpu();
+	job->wait(1);
+	sum = time_off_cpu() - t;
+	for (i = 0; i < job->times; i++) {
+		from = read_clock(CLOCK_MONOTONIC);
+		t = time_off_cpu();
+		job->wait(job->ms);
+		t = time_off_cpu() - t;
+		sum += t;
+		if (!job->quietly)
+			printf("wait %s %d %lld %lld %lld\n", job->name, gettid(), t, from,
+			       read_clock(CLOCK_MONOTONIC));
+	}
+	printf("sum %s %d %lld\n", job->name, gettid(), sum);
+	fflush(stdout);
+	after++;
+}
+
+static void *work(void *job)
+{
+	pthread_setname_np(pthread_self(), ((struct job *)job)->name);
+	do_job(job);
+	after++;
+	return NULL;
+}
+
+static struct job jobs[] = {
+	{ "sleeper", in_sleep, 600, 2 },
+	{ "poller", in_poll, 700, 2 },
+	{ "conder", in_cond, 800, 1 },
+	{ "shorty", in_sleep, 100, 6, 1 },
+};
+
+static void start(int nr, void *(*work)(void *))
+{
+	pthread_attr_t small;
+	pthread_t thread;
+
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 64 * 1024);
+	while (nr--)
+		if (pthread_create(&thread, &small, work, NULL))
+			exit(1);
+}
+
+static void *idle(void *unused)
+{
+	for (;;)
+		in_sleep(100000);
+	return unused;
+}
+
+static void *take_turns(void *unused)
+{
+	for (;;) {
+		in_sleep(20);
+		in_poll(20);
+	}
+	return unused;
+}
+
+/* each in one place in the stack */
+static void *do_both(void *unused)
+{
+	int i;
+
+	for (i = 0; i < 20; i++)
+		in_sleep(20);
+	for (i = 0; i < 20; i++)
+		in_poll(20);
+	return unused;
+}
+
+/* Ends some time later than the one before it. */
+static void *leave(void *unused)
+{
+	static int nr;
+	int i, times = 20 + __atomic_fetch_add(&nr, 1, __ATOMIC_RELAXED);
+
+	printf("leaver %d\n", gettid());
+	fflush(stdout);
+	while (!going)
+		in_poll(20);
+	for (i = 0; i < times; i++)
+		in_sleep(20);
+	return unused;
+}
+
+static void *execute(void *unused)
+{
+	struct job job = { "execer", in_sleep, 50, 6, 1 };
+
+	pthread_setname_np(pthread_self(), job.name);
+	do_job(&job);
+	execl("/bin/true", "true", NULL);
+	return unused;
+}
+
+static void come_and_go(int nr)
+{
+	while (nr--) {
+		pid_t pid = vfork();
+
+		if (!pid)
+			_exit(0);
+		waitpid(pid, NULL, 0);
+	}
+	if (!fork()) {
+		do_job(&jobs[0]);
+		_exit(0);
+	}
+	wait(NULL);
+}
+
+static void go_on(int unused)
+{
+	going = unused;
+}
+
+static int mode(const char *name, int nr)
+{
+	if (!strcmp(name, "exec")) {
+		start(30, idle);
+		start(1, execute);
+	} else if (!strcmp(name, "idle")) {
+		start(nr, idle);
+	} else if (!strcmp(name, "turns")) {
+		start(nr, take_turns);
+	} else if (!strcmp(name, "both")) {
+		start(nr, do_both);
+		in_sleep(3000);
+		return 0;
+	} else if (!strcmp(name, "leave")) {
+		start(nr, leave);
+	} else {
+		come_and_go(nr);
+		return 0;
+	}
+	puts("ready");
+	fflush(stdout);
+	idle(NULL);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t threads[4];
+	int i;
+
+	signal(SIGUSR1, go_on);
+	if (pipe(fds))
+		return 1;
+	if (argc > 2)
+		return mode(argv[1], atoi(argv[2]));
+	if (argc > 1)
+		in_sleep(atoi(argv[1]));
+	for (i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, work, &jobs[i]);
+	for (i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	return 0;
+}
+END
+cc -O2 -g -fomit-frame-pointer -pthread -o "${prog}" "${work}/waits.c" || exit 1
+
+# One line for each sample: name, thread, nanoseconds, then the symbols of the stack.
+samples() { # file
+	perf script -F comm,tid,event,period,ip,sym -i "$1" 2>"${work}/script.err" |
+		awk '/offcpu-time/ { if (line) print line; line = $1 " " $2 " " $3; next }
+		     NF >= 2 { sub(/^\t *[0-9a-f]+ /, ""); sub(/ .*/, ""); line = line " " $0 }
+		     END { if (line) print line }' >"${work}/samples"
+	! grep -i 'out of order' "${work}/script.err"
+}
+
+# The status of a check that fails for times that differ by what a machine may stand still.
+differs=3
+
+# Each wait has one sample of its own: the same name, thread and period.
+waits_match() {
+	awk -v differs="${differs}" 'function off(a, b) { return a > b ? a - b : b - a }
+	FNR == NR { if ($1 == "wait") { n++; name[n] = $2; tid[n] = $3; ns[n] = $4 }; next }
+	{ for (i = 1; i <= n; i++)
+		if (!seen[i] && $1 == name[i] && $2 == tid[i] &&
+		    off($3, ns[i]) <= (ns[i] / 100 > 1000000 ? ns[i] / 100 : 1000000)) {
+			seen[i] = 1; found++; next } }
+	$3 >= 500000000 { other[$1 " " $2] = $3 }
+	{ print }
+	END { status = !(n >= 5)
+	      for (i = 1; i <= n; i++) if (!seen[i]) {
+		late = other[name[i] " " tid[i]]
+		print "no sample:", name[i], tid[i], ns[i], late ? "but " late : ""
+		if (!late || off(late, ns[i]) > 100000000) status = 1
+		else if (!status) status = differs }
+	      exit status }' "${work}/said" "${work}/samples"
+}
+
+# What a thread has waited there in all is what it says, within 1 %.
+sums_match() {
+	awk -v differs="${differs}" 'function off(a, b) { return a > b ? a - b : b - a }
+	BEGIN { place["sleeper"] = place["shorty"] = "nanosleep"
+		place["poller"] = "__poll|sys_poll"
+		place["conder"] = "futex" }
+	FNR == NR { if ($1 == "sum") { said[$2] = $4; n++ }; next }
+	$1 in place && $0 ~ place[$1] { sum[$1] += $3 }
+	END { for (name in said) {
+		print name, said[name], sum[name]
+		if (off(said[name], sum[name]) > 100000000) bad++
+		if (off(said[name], sum[name]) > said[name] / 100 + 1000000) late++ }
+	      exit (n != 4 || bad) ? 1 : (late ? differs : 0) }' "${work}/said" "${work}/samples"
+}
+
+# The waits of the three are deferred: the place, and all the way to the thread's start.
+stacks_are_whole() {
+	awk '$3 >= 500000000 && ($1 == "sleeper" || $1 == "poller" || $1 == "conder") {
+		place = $1 == "sleeper" ? "in_sleep" : $1 == "poller" ? "in_poll" : "in_cond"
+		n++
+		if ($0 !~ (" " place " do_job work start_thread .*clone")) { print; bad++ } }
+	END { exit !(n >= 5 && !bad) }' "${work}/samples"
+}
+
+# What perf says, but for how much it has written.
+complaints() { # status, file
+	grep -v '^\[ perf record: ' "$2" >"${work}/err"
+	[ "$1" = 0 ] || cat "${work}/err"
+	return "$1"
+}
+
+# what perf is run by
+within=()
+
+record() { # arguments of perf record
+	"${within[@]}" perf record --off-cpu -o "${data}" "$@" >"${work}/said" 2>"${work}/all_err"
+	complaints $? "${work}/all_err"
+}
+
+measures_once() { # arguments of perf record
+	record "$@" "${prog}" && samples "${data}" && waits_match && sums_match
+}
+
+# A machine that stands still now and then counts that as either, but not each time.
+again() { # command...
+	local try status tries=$((is_slow ? 9 : 3))
+
+	for ((try = 1; try <= tries; try++))
+	do
+		"$@"
+		status=$?
+		[ "${status}" = "${differs}" ] || return "${status}"
+		echo "$* [times differ, try ${try} of ${tries}]" >&3
+	done
+	return 1
+}
+
+measures() { # arguments of perf record
+	again measures_once "$@"
+}
+
+deferred() {
+	measures -e dummy --call-graph defer && stacks_are_whole &&
+	perf report --stats -i "${data}" 2>/dev/null | grep -q 'incomplete: *0$'
+}
+
+with_other_event() {
+	measures -e cpu-clock -F 99 --call-graph defer && stacks_are_whole
+}
+
+# On a kernel that cannot defer, or cannot for waits, this is said once.
+falls_back() {
+	perf record --off-cpu -e dummy --call-graph defer -o "${data}" "${prog}" \
+		>"${work}/said" 2>"${work}/err" || return 1
+	cat "${work}/err"
+	[ "$(grep -c WARNING "${work}/err")" = 1 ] && grep -q 'taken in place' "${work}/err" &&
+	samples "${data}" && waits_match && sums_match &&
+	grep -q '^sleeper .*nanosleep' "${work}/samples"
+}
+
+piped() { # options
+	perf record -q --off-cpu -e dummy "$@" -o - sh -c "${prog} >${work}/said" >"${work}/pipe" \
+		2>"${work}/err" && samples "${work}/pipe" && waits_match && sums_match
+}
+
+switched() {
+	rm -f "${work}"/many*
+	perf record -q --off-cpu -e dummy --switch-output=1s --no-buildid -o "${work}/many" \
+		"${prog}" >"${work}/said" 2>"${work}/err" || return 1
+	for file in "${work}"/many*
+	do
+		samples "${file}" || return 1
+		cat "${work}/samples" >>"${work}/all"
+	done
+	# a file does not have the names of threads that are older
+	awk 'FNR == NR { name[$3] = $2; next } $2 in name { $1 = name[$2] } { print }' \
+		"${work}/said" "${work}/all" >"${work}/samples"
+	rm "${work}/all"
+	waits_match && sums_match
+}
+
+# Asleep when recording begins and when it ends: the time between counts.
+asleep() { # option
+	sleep 30 & local pid=$!
+	sleep 0.3
+	record -e dummy "$1" "${pid}" -- sleep 2
+	kill "${pid}"
+	wait "${pid}" 2>/dev/null
+	samples "${data}" || return 1
+	cat "${work}/samples"
+	awk '$1 == "sleep" { n++; sum += $3 }
+	     END { exit !(n == 1 && sum > 1900000000 && sum < 4000000000) }' "${work}/samples"
+}
+
+# What is needed for a task is made with the task, or before recording begins.
+no_switch_allocates() { # arguments of perf record
+	perf record -v --off-cpu --off-cpu-thresh 0 -e dummy -o "${data}" "$@" -- sh -c '
+		for i in 1 2 3 4 5 6 7 8; do sleep 0.1 & done; wait' > "${work}/err" 2>&1
+	grep 'not prepared for\|LOST' "${work}/err"
+	grep -q '^off-cpu: 0 tasks were not prepared for' "${work}/err"
+}
+
+everything() { # threshold 0: no sums
+	record -e dummy --off-cpu-thresh 0 "${prog}" && samples "${data}" && waits_match &&
+	sums_match && ! perf report -D -i "${data}" 2>/dev/null | grep -q 'SAMPLE(IP, 0x2)'
+}
+
+# Sums are the user's, waits of their own the kernel's.
+two_kinds() {
+	record -e dummy "${prog}" || return 1
+	perf report -D -i "${data}" 2>/dev/null | grep PERF_RECORD_SAMPLE >"${work}/dump"
+	[ "$(grep -c 'SAMPLE(IP, 0x1)' "${work}/dump")" = 6 ] &&
+	grep -q 'SAMPLE(IP, 0x2)' "${work}/dump"
+}
+
+nothing_unknown() {
+	record -e dummy "${prog}" && samples "${data}" || return 1
+	! grep '^:' "${work}/samples"
+}
+
+short_lived() {
+	record -a -e dummy --off-cpu-thresh 0 \
+		sh -c 'for i in 1 2 3 4 5 6 7 8; do sleep 0.05; done' &&
+	samples "${data}" || return 1
+	[ "$(grep -c '^sleep .*nanosleep' "${work}/samples")" -ge 8 ] &&
+	! grep '^:' "${work}/samples"
+}
+
+# The innermost frame of main, and its outermost.
+main_is_whole() {
+	record -e dummy --call-graph defer "${prog}" 700 && samples "${data}" || return 1
+	cat "${work}/samples"
+	grep -q '^waits .* in_sleep main .*_start$' "${work}/samples"
+}
+
+# Each wait ends when its thread says, and nothing is outside of the recording.
+times_match() {
+	local from to
+
+	from=$(cut -d ' ' -f 1 /proc/uptime)
+	record -k CLOCK_MONOTONIC -e dummy "${prog}" || return 1
+	to=$(cut -d ' ' -f 1 /proc/uptime)
+	perf script --ns -F tid,time,period,event -G -i "${data}" | tr -d : >"${work}/times"
+	cat "${work}/said" "${work}/times"
+	awk -v from="${from}" -v to="${to}" '
+	FNR == NR { if ($1 == "wait") { n++; tid[n] = $3; begin[n] = $5; end[n] = $6 }; next }
+	{ if ($2 < from - 0.02 || $2 > to + 0.02) bad++
+	  for (i = 1; i <= n; i++)
+		if (!seen[i] && $1 == tid[i] && $3 > 500000000 &&
+		    $2 * 1e9 > begin[i] && $2 * 1e9 < end[i]) { seen[i] = 1; found++; break } }
+	END { exit !(n >= 5 && found == n && !bad) }' "${work}/said" "${work}/times"
+}
+
+# With a process of many threads that is ready, and killed afterwards.
+beside() { # mode, number, command...
+	local pid status=0 tries=0
+
+	"${prog}" "$1" "$2" >"${work}/ready" &
+	pid=$!
+	until grep -q ready "${work}/ready" || [ "$((tries += 1))" -gt 600 ]
+	do
+		sleep 0.1
+	done
+	"${@:3}" "${pid}" || status=1
+	kill -9 "${pid}"
+	wait "${pid}" 2>/dev/null
+	return "${status}"
+}
+
+all_asleep() { # options..., pid
+	record -e dummy -p "${!#}" -m 16 --no-buildid "${@:1:$#-1}" -- sleep 1 &&
+	samples "${data}" || return 1
+	cat "${work}/err"
+	! grep LOST "${work}/err" && [ "$(grep -c '^waits .*nanosleep' "${work}/samples")" = 601 ]
+}
+
+# Threads have other numbers there, which is what the program says and perf records.
+in_namespace() {
+	local within=(unshare -pf --mount-proc)
+
+	measures -e dummy && measures -a -e dummy && ! grep '^:' "${work}/samples" || return 1
+	# shellcheck disable=SC2016
+	unshare -pf --mount-proc sh -c 'sleep 30 & exec "$@" -p $! -- sleep 1' sh \
+		perf record --off-cpu -e dummy -o "${data}" 2>"${work}/all_err"
+	complaints $? "${work}/all_err" && samples "${data}" || return 1
+	cat "${work}/err" "${work}/samples"
+	awk '$1 == "sleep" && $2 < 10 { n++; sum += $3 }
+	     END { exit !(n == 1 && sum > 900000000) }' "${work}/samples"
+}
+
+# Each sum once, of those that end before, while and after recording does.
+leave_at_end() { # pid
+	start_perf -p "$1" --no-buildid || return 1
+	kill -USR1 "$1"
+	sleep 1.5
+	stop_perf
+	perf script -F tid,event,ip,sym -i "${data}" | awk '
+		/offcpu-time/ { tid = $1; getline; print tid, $2 }' >"${work}/places"
+	cat "${work}/err"
+	! grep LOST "${work}/err" &&
+	awk 'FNR == NR { if ($1 == "leaver") is[$2] = 1; next }
+	     $1 in is && $2 ~ /nanosleep/ { n[$1]++ }
+	     END { for (tid in is) {
+			all++
+			if (n[tid] == 1) found++; else print tid, "has", n[tid] + 0 }
+		   print found, "of", all
+		   exit !(all == 100 && found == all) }' "${work}/ready" "${work}/places"
+}
+
+# One sum for a place, whatever the number of waits there.
+sums_are_whole() {
+	record -e dummy "${prog}" both 5 || return 1
+	perf script -F tid,period,event,ip,sym -i "${data}" | awk '
+		/offcpu-time/ { tid = $1; period = $2; getline; print tid, period, $2 }' |
+		tee "${work}/places"
+	awk '$2 > 300000000 && $3 ~ /nanosleep|poll/ {
+		if ($3 ~ /nanosleep/) slept[$1]++; else polled[$1]++ }
+	     END { for (tid in polled) {
+			n++
+			if (polled[tid] != 1 || slept[tid] != 1) bad++ }
+		   exit !(n == 5 && !bad) }' "${work}/places"
+}
+
+# A cgroup with one of two processes in it: a thread that sleeps and one that takes turns.
+in_cgroup() { # mount point
+	local root=$1 pids=() status=0
+
+	# the controller of events is there after the first change of any
+	grep -q pids "${root}/cgroup.subtree_control" ||
+		echo +pids >"${root}/cgroup.subtree_control" || return 1
+	mkdir "${root}/perf_off_cpu" || status=1
+	"${prog}" turns 1 >/dev/null & pids=($!)
+	"${prog}" turns 1 >/dev/null & pids+=($!)
+	echo "${pids[0]}" >"${root}/perf_off_cpu/cgroup.procs" || status=1
+	sleep 0.5
+	record -a -e cpu-clock -F 99 --cgroup perf_off_cpu --all-cgroups -- sleep 1 &&
+	perf script -F pid,event,period -G -i "${data}" >"${work}/pids" &&
+	perf report --no-children -g none -s cgroup -i "${data}" >"${work}/cgroups" \
+		2>/dev/null || status=1
+	kill -9 "${pids[@]}"
+	wait "${pids[@]}" 2>/dev/null
+	rmdir "${root}/perf_off_cpu"
+	echo "in: ${pids[0]}, not in: ${pids[1]}"
+	cat "${work}/pids" "${work}/cgroups"
+	awk -v pid="${pids[0]}" '/offcpu-time/ { n++; if ($1 != pid) bad++ }
+		END { exit !(n >= 3 && !bad) }' "${work}/pids" || status=1
+	awk '$1 ~ /^[0-9.]+%$/ { n++; if ($1 != "100.00%" || $2 != "/perf_off_cpu") bad++ }
+		END { exit !(n && !bad) }' "${work}/cgroups" || status=1
+	return "${status}"
+}
+
+# Each wait in the file that is written after it, and in no other.
+snapshots() {
+	local file nr=0
+
+	rm -f "${work}"/snap*
+	# shellcheck disable=SC2016
+	perf record --off-cpu -e dummy --overwrite --switch-output=signal --no-buildid \
+		-o "${work}/snap" sh -c 'sleep 0.7; kill -USR2 $PPID; sleep 1.5
+			kill -USR2 $PPID; sleep 3; :' 2>"${work}/err" || return 1
+	cat "${work}/err"
+	for file in "${work}"/snap.*
+	do
+		nr=$((nr + 1))
+		perf script -F period,event,ip,sym -i "${file}" 2>"${work}/script.err" |
+			awk -v nr="${nr}" '
+			/offcpu-time/ { period = $1; next }
+			/hrtimer_nanosleep/ { print nr, period }'
+	done | tee "${work}/dumped"
+	awk '$2 > 690000000 && $2 < 1490000000 { if ($1 == 1) a++; next }
+	     $2 > 1490000000 && $2 < 2990000000 { if ($1 == 2) b++; next }
+	     $2 > 2990000000 { if ($1 == 3) c++; next }
+	     { other++ }
+	     END { exit !(a == 1 && b == 1 && c == 1 && !other) }' "${work}/dumped"
+}
+
+# Without what it takes, perf says why, once, and records what else there is.
+does_without() { # why, event, command before perf
+	"${@:3}" perf record --off-cpu -e "$2" -o - perf test -w noploop 1 \
+		>"${work}/pipe" 2>"${work}/all_err"
+	complaints $? "${work}/all_err"
+	local status=$?
+	cat "${work}/err"
+	[ "${status}" = 0 ] && [ "$(wc -l <"${work}/err")" = 2 ] &&
+	[ "$(grep -c "Cannot measure time off the CPU: .*$1" "${work}/err")" = 1 ] &&
+	[ "$(grep -c 'no samples of offcpu-time' "${work}/err")" = 1 ] &&
+	perf script -i "${work}/pipe" 2>/dev/null | grep -q 'cpu-clock' || return 1
+	# ... if there is anything
+	"${@:3}" perf record --off-cpu -e dummy -o - true >"${work}/pipe" 2>"${work}/all_err" &&
+		return 1
+	complaints 0 "${work}/all_err"
+	cat "${work}/err"
+	[ "$(wc -l <"${work}/err")" = 1 ] &&
+	grep -q "Cannot measure time off the CPU: .*$1" "${work}/err"
+}
+
+without_types() {
+	# shellcheck disable=SC2016
+	does_without 'no type information' cpu-clock unshare -m \
+		sh -c 'mount -t tmpfs none /sys/kernel/btf && exec "$@"' sh
+}
+
+without_rights() {
+	local paranoid status=0
+
+	paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
+	echo -1 >/proc/sys/kernel/perf_event_paranoid
+	does_without 'no BPF program can be loaded' cpu-clock:u \
+		setpriv --reuid nobody --bounding-set -all --inh-caps -all || status=1
+	echo "${paranoid}" >/proc/sys/kernel/perf_event_paranoid
+	return "${status}"
+}
+
+# What a wait's kernel stack is of its user stack is of, too.
+halves_agree() { # pid
+	for _ in 1 2 3
+	do
+		record -e dummy -p "$1" --off-cpu-thresh 0 -- sleep 0.5 &&
+			samples "${data}" || return 1
+		grep -q 'do_sys_poll.* _*poll$' "${work}/samples" &&
+		! grep -E 'do_sys_poll.*clock_nanosleep$|hrtimer_nanosleep.* _*poll$' \
+			"${work}/samples" || return 1
+	done
+}
+
+# What it waits for once it is no longer the program before has no user stack.  The
+# other threads may be gone before it has to wait for them.
+in_exec() {
+	record -e dummy --off-cpu-thresh 0 "${prog}" exec 0 && samples "${data}" || {
+		cat "${work}/err"
+		return 1
+	}
+	grep begin_new_exec "${work}/samples" || return "${differs}"
+	! grep -E 'begin_new_exec.* (execute|(__GI_)?_*execve)( |$)' "${work}/samples"
+}
+
+# The number of the thread is another one afterwards.
+before_exec() {
+	record -e dummy "${prog}" exec 0 && samples "${data}" || return 1
+	cat "${work}/err" "${work}/said" "${work}/samples"
+	[ ! -s "${work}/err" ] &&
+	awk -v differs="${differs}" 'FNR == NR { if ($1 == "sum") { tid = $3; said = $4 }; next }
+	     $1 == "execer" && $2 == tid && $0 ~ /nanosleep/ { sum += $3 }
+	     function off(a, b) { return a > b ? a - b : b - a }
+	     END { if (!said || !sum || off(sum, said) > 100000000) exit 1
+		   exit (off(sum, said) > said / 50) ? differs : 0 }' \
+		"${work}/said" "${work}/samples"
+}
+
+# More than are followed at a time.
+many_processes() {
+	record -e dummy "${prog}" many 4200 && samples "${data}" || return 1
+	cat "${work}/err" "${work}/samples"
+	! grep 'not followed' "${work}/err" &&
+	[ "$(grep -c 'hrtimer_nanosleep' "${work}/samples")" = 2 ]
+}
+
+on_cpu() { # CPU, number of samples
+	taskset -c 1 sleep 30 & local pid=$!
+	sleep 0.3
+	record -e dummy -C "$1" -- sleep 1
+	kill "${pid}"
+	wait "${pid}" 2>/dev/null
+	samples "${data}" || return 1
+	[ "$(perf script -F tid,cpu,event -G -i "${data}" | grep -c "^ *${pid} *\[00$1\]")" = "$2" ]
+}
+
+tell_perf() { # command
+	echo "$1" >&7
+	timeout 60 head -c 4 <&8 >/dev/null
+}
+
+# In the background; it records by the time this returns.
+start_perf() { # arguments of perf record
+	rm -f "${work}/ctl" "${work}/ack"
+	mkfifo "${work}/ctl" "${work}/ack" && exec 7<>"${work}/ctl" 8<>"${work}/ack" || return 1
+	perf record --off-cpu -o "${data}" -e dummy "$@" \
+		--control "fifo:${work}/ctl,${work}/ack" 2>"${work}/all_err" & perf=$!
+	tell_perf ping
+}
+
+# It may have stopped with what it records, and would not answer.
+stop_perf() {
+	echo stop >&7
+	wait "${perf}"
+	complaints $? "${work}/all_err"
+	exec 7>&- 8>&-
+}
+
+new_threads() {
+	"${prog}" 60000 >"${work}/said" & local pid=$!
+	sleep 0.3
+	start_perf -p "${pid}"
+	kill -USR1 "${pid}"
+	wait "${pid}"
+	stop_perf
+	samples "${data}" && waits_match && sums_match
+}
+
+new_processes() { # number, options...
+	rm -f "${work}/go"
+	setpriv --reuid nobody sh -c "until [ -e ${work}/go ]; do sleep 0.1; done
+		sleep 0.7; sleep 0.7; :" & local pid=$!
+	sleep 0.3
+	case "$2" in
+	-p) start_perf -p "${pid}" "${@:3}" ;;
+	*) start_perf "${@:2}" ;;
+	esac
+	chmod 755 "${work}"
+	touch "${work}/go"
+	wait "${pid}"
+	stop_perf
+	samples "${data}" || return 1
+	cat "${work}/err" "${work}/samples"
+	[ "$(grep -c '^sleep .*hrtimer_nanosleep' "${work}/samples")" = "$1" ]
+}
+
+# What is waited while events are disabled does not count.
+controlled() {
+	local pid from to
+
+	sleep 60 & pid=$!
+	sleep 0.2
+	start_perf -p "${pid}" -D -1
+	sleep 1
+	from=$(cut -d ' ' -f 1 /proc/uptime)
+	tell_perf enable
+	sleep 1
+	tell_perf disable
+	to=$(cut -d ' ' -f 1 /proc/uptime)
+	sleep 1
+	stop_perf
+	kill "${pid}"
+	wait "${pid}" 2>/dev/null
+	samples "${data}" || return 1
+	cat "${work}/err" "${work}/samples"
+	awk -v most="$(awk "BEGIN { print (${to} - ${from}) * 1e9 }")" '
+		$1 == "sleep" { n++; sum += $3 }
+		END { exit !(n == 1 && sum > 950000000 && sum < most + 20000000) }' \
+		"${work}/samples"
+}
+
+# More than fits into the buffer, until perf gets to read it.
+# What cannot be written is said once, and not waited for.
+full_disk() {
+	local began=${SECONDS} status
+	mkdir -p "${work}/full" && mount -t tmpfs -o size=64k tmpfs "${work}/full" || return 1
+	perf record -a --off-cpu --off-cpu-thresh 0 -e dummy -m 1 -o "${work}/full/data" \
+		-- sleep 2 > "${work}/err" 2>&1
+	status=$?
+	umount "${work}/full"
+	head -20 "${work}/err"
+	echo "status ${status}, $((SECONDS - began)) s"
+	[ "${status}" != 0 ] && [ "$(grep -c 'failed to write' "${work}/err")" -lt 10 ] &&
+	[ $((SECONDS - began)) -lt 60 ]
+}
+
+# New threads of a process are sampled though nothing is inherited; their records are read, too.
+not_inherited() {
+	sleep 30 & local pid=$!
+	perf record -q -i -p "${pid}" --off-cpu -e dummy --call-graph defer -o "${data}" -- true
+	kill "${pid}"
+	perf evlist -v -i "${data}" > "${work}/out"
+	cat "${work}/out"
+	grep '^offcpu-time' "${work}/out" | grep -q 'defer_output: 1' || return 1
+	perf record -q -p $$ --off-cpu -e dummy --call-graph defer -o "${data}" -- true
+	perf evlist -v -i "${data}" | grep '^offcpu-time' > "${work}/out"
+	cat "${work}/out"
+	! grep -q 'defer_output: 1' "${work}/out"
+}
+
+says_lost() {
+	record -e dummy -m 1 --off-cpu-thresh 0 perf bench sched messaging -g 2 -l 20 || return 1
+	perf report --stats -i "${data}" 2>/dev/null >"${work}/stats"
+	cat "${work}/stats"
+	grep -q 'LOST' "${work}/stats"
+}
+
+# A second weighs as much on the CPU as off it.
+flame_graph() {
+	record -e cpu-clock -F 99 --call-graph defer "${prog}" && samples "${data}" || return 1
+	perf script -i "${data}" -s "$(dirname "$0")/../../scripts/python/flamegraph.py" -- \
+		-f json -o "${work}/flames" || return 1
+	python3 - "${work}/flames" "${work}/samples" <<'END'
+import json, sys
+
+def total(node):
+    return node["v"] + sum(total(child) for child in node["c"])
+
+with open(sys.argv[1]) as file:
+    flames = total(json.load(file))
+with open(sys.argv[2]) as file:
+    off = sum(int(line.split()[2]) for line in file)
+print(flames, off)
+sys.exit(not off <= flames < off + 30e9)
+END
+}
+
+piped_deferred() {
+	measures -z --threads -e dummy --call-graph defer && stacks_are_whole &&
+	again piped --call-graph defer && stacks_are_whole
+}
+
+refused() { # threshold
+	! perf record -q --off-cpu --off-cpu-thresh "$1" -o "${data}" true 2>"${work}/err" &&
+	[ "$(grep -c 'is not a number of milliseconds' "${work}/err")" = 1 ]
+}
+
+# Where BPF is interpreted, programs cannot call what they get cookies from.  It is all the
+# machine's setting, so it is put back whatever comes; some kernels do not let it be off.
+jit=/proc/sys/net/core/bpf_jit_enable
+jit_was=$(cat "${jit}" 2>/dev/null)
+restore_jit() {
+	[ -z "${jit_was}" ] || echo "${jit_was}" >"${jit}"
+}
+
+without_jit() {
+	local status
+
+	echo 0 >"${jit}" || return 1
+	again falls_back && asleep -p
+	status=$?
+	restore_jit
+	return "${status}"
+}
+
+can_do_without_jit() {
+	[ -n "${jit_was}" ] || return 1
+	{ echo 0 >"${jit}"; } 2>/dev/null || return 1
+	restore_jit
+}
+
+leave_out() { # description, why
+	echo "$1 [left out: $2]"
+	[ "${PERF_TEST_ALL:-}" != all ] || failures=$((failures + 1))
+}
+
+fast() { # as check(), where there is time for it
+	if [ "${few}" = 1 ]
+	then
+		leave_out "$1" "slow"
+	else
+		check "$@"
+	fi
+}
+
+for thresh in '' x 1x -1 1.5 99999999999 999999999999999999999
+do
+	fast "--off-cpu-thresh '${thresh}' is refused" refused "${thresh}"
+done
+if perf record --off-cpu -e dummy --call-graph defer -o "${data}" true 2>&1 |
+	grep -q 'taken in place'
+then
+	check "fallback to stacks in place" again falls_back
+else
+	check "deferred stacks" deferred
+	fast "deferred stack of main" main_is_whole
+	fast "with cpu-clock" with_other_event
+	fast "-z --threads and pipe, deferred" piped_deferred
+	fast "-i, deferred" not_inherited
+fi
+check "in place" measures -e dummy
+fast "times" times_match
+fast "-a" measures -a -e dummy
+fast "-C" measures -C "0-$(($(nproc) - 1))" -e dummy
+fast "-z --threads" measures -z --threads -e dummy
+fast "--overwrite" measures --overwrite -e dummy
+fast "--aio" measures --aio -e dummy
+fast "-m 1" measures -m 1 -e dummy
+fast "--all-cgroups" measures --all-cgroups -e dummy
+fast "pipe" again piped
+fast "--switch-output" again switched
+check "no switch allocates" no_switch_allocates
+check "no switch allocates, -a" no_switch_allocates -a
+check "asleep, -p" asleep -p
+fast "asleep, -t" asleep -t
+fast "asleep, small buffers" beside idle 600 all_asleep
+fast "asleep, small buffers, --threads" beside idle 600 all_asleep --threads
+if command -v taskset >/dev/null && [ "$(nproc)" -gt 1 ]
+then
+	fast "asleep, -C, there" on_cpu 1 1
+	fast "asleep, -C, elsewhere" on_cpu 0 0
+else
+	leave_out "asleep, -C" "no taskset, or one CPU"
+fi
+fast "the end of recording between two waits" beside turns 50 halves_agree
+fast "threads that end as recording does" beside leave 100 leave_at_end
+fast "one sum for each place" sums_are_whole
+fast "in a PID namespace" in_namespace
+cgroups=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+if [ -n "${cgroups}" ]
+then
+	fast "--cgroup" in_cgroup "${cgroups}"
+else
+	leave_out "--cgroup" "no cgroup2"
+fi
+fast "--overwrite --switch-output=signal" snapshots
+fast "a full disk" beside idle 300 full_disk
+fast "without BTF" without_types
+if can_do_without_jit
+then
+	trap 'restore_jit; rm -rf "${work}"' EXIT
+	trap 'exit 130' INT TERM HUP
+	fast "without a JIT" without_jit
+else
+	leave_out "without a JIT" "no choice"
+fi
+check "waits in execve" again in_exec
+check "sums before execve" again before_exec
+fast "processes that come and go" many_processes
+fast "threads created later" again new_threads
+if command -v setpriv >/dev/null
+then
+	fast "processes created later, -p" new_processes 2 -p
+	fast "processes created later, -p -i" new_processes 0 -p -i
+	fast "processes created later, -u" new_processes 2 -u nobody
+	fast "not allowed to use BPF" without_rights
+else
+	leave_out "processes created later, not allowed to use BPF" "no setpriv"
+fi
+fast "control" controlled
+fast "buffers too small" says_lost
+if has_feature libpython && command -v python3 >/dev/null
+then
+	fast "flame graph" flame_graph
+else
+	leave_out "flame graph" "no Python"
+fi
+fast "--off-cpu-thresh 0" again everything
+fast "two kinds" two_kinds
+fast "names" nothing_unknown
+fast "-a, threads that come and go" short_lived
+
+[ "${failures}" = 0 ]

@@ -1,0 +1,339 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# deferred user callchains in perf.data files
+
+# Reads synthetic files, so that it runs on any kernel.  See the data's maker in
+# lib/deferred_callchain_data.py for what its frames mean.
+
+shelldir=$(dirname "$0")
+# shellcheck source=lib/setup_python.sh
+. "${shelldir}"/lib/setup_python.sh
+# shellcheck source=lib/deferred_callchain.sh
+. "${shelldir}"/lib/deferred_callchain.sh
+
+make_data() { # case, byte order, more arguments
+	"${PYTHON}" "${shelldir}"/lib/deferred_callchain_data.py -o "${work}/$1.$2" \
+		--endian "$2" "${@:3}" "$1"
+}
+
+stacks() { # file, more arguments
+	perf script -F comm,tid,time,ip -i "$@" 2>"${work}/err"
+}
+
+same_in_both_orders() { # case
+	make_data "$1" little && make_data "$1" big || return 1
+	stacks "${work}/$1.little" > "${work}/little" || return 1
+	stacks "${work}/$1.big" > "${work}/big" || return 1
+	diff "${work}/little" "${work}/big"
+}
+
+# The sample at a time has these user frames (thread, cookie and depth) and no others.
+has_user_frames() { # file, time, frames...
+	stacks "$1" | awk -v time=" $2: " 'index($0, time) { on = 1; next }
+		/^$/ { on = 0 } on && /^\t *55/ { print $1 }' > "${work}/frames"
+	printf '%s\n' "${@:3}" | diff - "${work}/frames"
+}
+
+count_is() { # file, what, number
+	perf report --stats -i "$1" 2>/dev/null | grep -q "^ *$2: *$3\$"
+}
+
+merged() {
+	has_user_frames "${work}/basic.$1" 0.010000 550006401000 550006401001 550006401002 &&
+	has_user_frames "${work}/basic.$1" 0.013000 550006403000 550006403001 &&
+	count_is "${work}/basic.$1" stitched 4 &&
+	count_is "${work}/basic.$1" incomplete 0
+}
+
+unmerged() {
+	perf script --no-merge-callchains -i "${work}/basic.$1" > "${work}/out" 2>/dev/null ||
+		return 1
+	[ "$(grep -c 'deferred user callchain, cookie 0x[123]:$' "${work}/out")" = 3 ] &&
+	[ "$(grep -c '\[deferred user callchain, cookie 0x[123]\]$' "${work}/out")" = 4 ] &&
+	! grep -q fffffffffffffd80 "${work}/out"
+}
+
+# What the event with the records is like does not matter to their frames.
+unmerged_frames() { # arguments for the data
+	make_data basic little "$@" || return 1
+	perf script --no-merge-callchains -i "${work}/basic.little" > "${work}/out" 2>/dev/null ||
+		return 1
+	[ "$(grep -A4 'deferred user callchain, cookie 0x2:$' "${work}/out" |
+		grep -c $'^\t *55000c80200[0-3] ')" = 4 ]
+}
+
+injected_build_ids() { # arguments for the data
+	make_data basic little "$@" &&
+	perf inject -b -i "${work}/basic.little" -o "${work}/injected" &&
+	count_is "${work}/injected" stitched 4
+}
+
+raw_dump() { # command
+	perf "$1" -D -i "${work}/basic.little" > "${work}/out" 2>/dev/null || return 1
+	grep -q 'PERF_RECORD_CALLCHAIN_DEFERRED(IP, 0x2): 200/200: 0x2$' "${work}/out" &&
+	grep -A1 'CALLCHAIN_DEFERRED(IP, 0x2): 200/200' "${work}/out" | grep -q 'FP chain: nr:5$' &&
+	grep -q '^\.\.\.\.\.  1: 000055000c802000$' "${work}/out" &&
+	[ "$(grep -c '(deferred), cookie: 0x' "${work}/out")" = 4 ]
+}
+
+call_graph() {
+	perf report --stdio -g caller --no-children -i "${work}/basic.little" 2>/dev/null |
+		grep -q 0x55000c802003
+}
+
+# In a terminal of its own: a frame that only a record has is there once all is expanded.
+tui() {
+	timeout 120 "${PYTHON}" - "${work}/basic.little" <<-'END'
+	import fcntl, os, pty, select, struct, sys, termios, time
+	pid, tty = pty.fork()
+	if pid == 0:
+	    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', 50, 120, 0, 0))
+	    os.environ['TERM'] = 'vt100'
+	    os.execvp('perf', ['perf', 'report', '--tui', '--no-children', '-g', 'caller',
+	                       '-i', sys.argv[1]])
+	def screen(*texts):
+	    shown, end = b'', time.time() + 30
+	    while not any(text in shown for text in texts):
+	        if not select.select([tty], [], [], max(0, end - time.time()))[0]:
+	            sys.exit(f'none of {texts} in {shown[-3000:]}')
+	        shown += os.read(tty, 65536)
+	    return shown
+	frame, last_row, hint = b'55000c802003', b' beta ', b'Press any key'
+	shown = screen(last_row, hint)
+	if hint in shown:
+	    os.write(tty, b' ')
+	    shown = screen(last_row)
+	if frame in shown:
+	    sys.exit('expanded from the start')
+	os.write(tty, b'E')
+	screen(frame)
+	os.write(tty, b'q')
+	sys.exit(os.waitpid(pid, 0)[1] != 0)
+	END
+}
+
+injected() { # arguments of perf inject
+	perf inject "$@" -i "${work}/random.little" -o "${work}/injected" || return 1
+	stacks "${work}/random.little" > "${work}/before" || return 1
+	stacks "${work}/injected" | diff "${work}/before" - || return 1
+	[ "$(perf script --no-merge-callchains -i "${work}/injected" 2>/dev/null |
+		grep -c 'deferred user callchain, cookie 0x[0-9a-f]*:$')" -gt 1000 ]
+}
+
+piped() {
+	stacks "${work}/random.little" --no-merge-callchains > "${work}/bare" &&
+	stacks "${work}/random.little" > "${work}/before" || return 1
+	perf inject -i "${work}/random.little" -o - |
+		perf script -F comm,tid,time,ip -i - 2>/dev/null |
+		sed 's/^\(\t *[0-9a-f]*\) .*/\1/' | diff "${work}/before" - || return 1
+	! cmp -s "${work}/bare" "${work}/before"
+}
+
+# Nobody but the owner's frames, and no sample lost.
+random_is_exact() {
+	local all
+	all=$(perf report --stats -i "${work}/random.little" 2>/dev/null |
+		awk '/SAMPLE events/ { print $3; exit }')
+	stacks "${work}/random.little" | awk -v all="${all}" '
+		/ [0-9]+\.[0-9]+: *$/ { tid = $2; samples++; next }
+		/^\t *55/ { frames++; if (substr($1, 3, 5) != sprintf("%05x", tid)) bad++ }
+		END { exit !(!bad && frames > 5000 && samples == all) }'
+}
+
+incomplete() {
+	count_is "${work}/incomplete.little" incomplete 4 &&
+	count_is "${work}/incomplete.little" "no record" 2 &&
+	count_is "${work}/incomplete.little" "thread exit" 1 &&
+	count_is "${work}/incomplete.little" "bad cookie" 1 &&
+	has_user_frames "${work}/incomplete.little" 0.014000 55000c803000 || return 1
+	stacks "${work}/incomplete.little" >/dev/null
+	[ "$(grep -c 'miss their deferred user callchain' "${work}/err")" = 1 ]
+}
+
+# Too few to speak of.
+few() {
+	make_data few little &&
+	count_is "${work}/few.little" "deferred samples" 100 &&
+	count_is "${work}/few.little" incomplete 1 &&
+	count_is "${work}/few.little" "end of data" 1 &&
+	count_is "${work}/few.little" "duplicate records" 1 || return 1
+	[ "$(stacks "${work}/few.little" | grep -c $'^\t *55')" = 297 ] &&
+	! grep 'miss their deferred user callchain' "${work}/err"
+}
+
+lost() {
+	make_data lost little &&
+	count_is "${work}/lost.little" "lost record" 1 &&
+	count_is "${work}/lost.little" "stitched in order" 1 &&
+	count_is "${work}/lost.little" "orphan records" 1 || return 1
+	stacks "${work}/lost.little" >/dev/null
+	grep -q "larger 'perf record -m'" "${work}/err"
+}
+
+# The thread as it was at the sample, then as it is.
+state() {
+	make_data state little &&
+	perf script -F comm,tid,time,ip,sym,dso -i "${work}/state.little" 2>/dev/null |
+		awk '/^before .* 0\.010000:/ { want = "(/lib/old)" }
+		     /^after .* 0\.081000:/ { want = "(/lib/new)" }
+		     /^\t *55/ { if ($NF == want) found++; want = "" }
+		     END { exit found != 2 }'
+}
+
+script_stats() {
+	perf script --stats -i "${work}/late.little" 2>/dev/null > "${work}/out" &&
+	grep -q '^ *stitched in order: *1$' "${work}/out" &&
+	grep -q '^ *stitched late: *1$' "${work}/out" &&
+	grep -q '^ *SAMPLE events: *5 ' "${work}/out"
+}
+
+counts() {
+	perf report --stats "$@" 2>/dev/null | sed -n '/^Deferred/,/deferred records/p'
+}
+
+piped_stats() {
+	local case
+
+	for case in incomplete lost late; do
+		counts -i "${work}/${case}.little" > "${work}/file"
+		perf inject -i "${work}/${case}.little" -o - | counts -i - > "${work}/pipe"
+		grep -q 'deferred samples' "${work}/file" &&
+		diff "${work}/file" "${work}/pipe" || return 1
+	done
+}
+
+# A sample that comes late is none that was taken later.
+relative_times() {
+	local option
+
+	for option in --reltime --deltatime; do
+		perf script "${option}" -F tid,time -i "${work}/late.little" 2>/dev/null |
+			awk '/:/ { n++; if ($2 + 0 > 1) bad++ }
+			     END { exit bad || n != 5 }' || return 1
+	done
+}
+
+refuses_limit() { # command, argument
+	! perf "$1" --defer-limit "$2" -i "${work}/many.little" >"${work}/out" 2>"${work}/err" &&
+	[ "$(grep -c -- "--defer-limit: '$2' is no size" "${work}/err")" = 1 ]
+}
+
+limit() {
+	make_data many little || return 1
+	refuses_limit report 0 && refuses_limit report 12 && refuses_limit script 5x &&
+	refuses_limit script '' || return 1
+	count_is "${work}/many.little" incomplete 0 || return 1
+	perf report --stats --defer-limit 16K -i "${work}/many.little" > "${work}/out" 2>/dev/null
+	grep -q '^ *limit: *[1-9][0-9]$' "${work}/out" || return 1
+	perf script --stats --defer-limit 16K -i "${work}/many.little" 2>"${work}/err" |
+		grep -q '^ *limit: *[1-9][0-9]$' &&
+	grep -q -- "larger '--defer-limit'" "${work}/err"
+}
+
+limit_config() {
+	printf '[call-graph]\n\tdefer-limit = 16K\n' > "${work}/config"
+	PERF_CONFIG=${work}/config perf report --stats -i "${work}/many.little" 2>/dev/null |
+		grep -q '^ *limit: *[1-9][0-9]$' || return 1
+	printf '[call-graph]\n\tdefer-limit = 16\n' > "${work}/config"
+	! PERF_CONFIG=${work}/config perf report --stats -i "${work}/many.little" 2>"${work}/err" &&
+	[ "$(grep -c "call-graph.defer-limit: '16' is no size" "${work}/err")" = 1 ]
+}
+
+# A pipe need not end: there a sample does not wait for as long as in a file.
+expired() {
+	make_data expire little &&
+	count_is "${work}/expire.little" "stitched late" 1 || return 1
+	perf inject -i "${work}/expire.little" -o - |
+		perf script --stats -i - 2>/dev/null > "${work}/out"
+	grep -q '^ *expired: *1$' "${work}/out" && grep -q '^ *orphan records: *1$' "${work}/out"
+}
+
+malformed() {
+	perf script -D -i "${work}/malformed.little" > "${work}/out" 2>/dev/null || return 1
+	[ "$(grep -c 'CALLCHAIN_DEFERRED.* size:[0-9]*: malformed, ignored$' \
+		"${work}/out")" = 8 ] &&
+	grep -q 'CALLCHAIN_DEFERRED(IP, 0x2): 100/100: 0x1 nr:5 size:88: ' "${work}/out" || return 1
+	count_is "${work}/malformed.little" "malformed records" 8 || return 1
+	stacks "${work}/malformed.little" | grep -q $'^\t *55' && return 1
+	grep -q 'make no sense' "${work}/err"
+}
+
+trimmed() {
+	make_data deep little --max-stack 16 &&
+	[ "$(stacks "${work}/deep.little" | grep -c $'^\t *55')" = 13 ]
+}
+
+truncated() { # byte order
+	local size rc
+	size=$(stat -c %s "${work}/random.$1") || return 1
+	for size in 0 50 104 300 423 424 500 1000 4095 4096 4097 8192 65536 $((size - 1)) "${size}"
+	do
+		head -c "${size}" "${work}/random.$1" > "${work}/cut"
+		timeout 60 perf script -i "${work}/cut" > "${work}/out" 2> "${work}/err"
+		rc=$?
+		if [ ${rc} = 124 ] || { [ ${rc} -gt 128 ] && [ ${rc} -lt 160 ]; }
+		then
+			echo "status ${rc} after ${size} bytes"
+			return 1
+		fi
+	done
+}
+
+python_script() {
+	cat > "${work}/frames.py" <<-'END'
+	def process_event(event):
+	    print(event['comm'], [hex(frame['ip']) for frame in event['callchain']])
+	END
+	perf script -s "${work}/frames.py" -i "${work}/basic.little" > "${work}/out" 2>/dev/null ||
+		return 1
+	grep -q "alpha.*0xffffffff81000001.*0x550006401000" "${work}/out" &&
+		! grep -q fd80 "${work}/out"
+}
+
+perl_script() {
+	cat > "${work}/frames.pl" <<-'END'
+	sub process_event {
+		my ($event, $attr, $sample, $raw, $callchain) = @_;
+		print join(' ', map { sprintf('%x', $_->{ip}) } @$callchain), "\n";
+	}
+	END
+	perf script -s "${work}/frames.pl" -i "${work}/basic.little" > /dev/null 2>"${work}/err"
+}
+
+for case in in_place basic late incomplete foreign malformed duplicate deep reuse random
+do
+	check "${case}: both byte orders" same_in_both_orders "${case}"
+done
+check "merged" merged little
+check "merged, other byte order" merged big
+check "unmerged" unmerged little
+check "unmerged, other byte order" unmerged big
+check "perf script -D" raw_dump script
+check "perf report -D" raw_dump report
+check "perf report" call_graph
+has_feature libslang && check "perf report --tui" tui
+check "perf inject" injected
+check "perf inject -b" injected -b
+check "unmerged, event of another type" unmerged_frames --hardware
+check "unmerged, event with LBR" unmerged_frames --lbr
+check "perf inject -b, event with LBR" injected_build_ids --lbr
+check "pipe" piped
+check "random schedule" random_is_exact
+check "incomplete" incomplete
+check "few are incomplete" few
+check "lost" lost
+check "state of threads" state
+check "perf script --stats" script_stats
+check "perf report --stats of a pipe" piped_stats
+check "perf script with relative times" relative_times
+check "limit" limit
+check "limit in perfconfig" limit_config
+check "limit of time in a pipe" expired
+check "malformed" malformed
+check "trimmed to max-stack" trimmed
+check "truncated" truncated little
+check "truncated, other byte order" truncated big
+has_feature libpython && check "Python script" python_script
+has_feature libperl && check "Perl script" perl_script
+
+[ "${failures}" = 0 ]

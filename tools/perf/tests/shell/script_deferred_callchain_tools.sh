@@ -1,0 +1,185 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# deferred user callchains in every reader of perf.data files
+
+# Reads synthetic files, so that it runs on any kernel.  See the data's maker in
+# lib/deferred_callchain_data.py for what its frames mean.
+
+shelldir=$(dirname "$0")
+# shellcheck source=lib/setup_python.sh
+. "${shelldir}"/lib/setup_python.sh
+# shellcheck source=lib/deferred_callchain.sh
+. "${shelldir}"/lib/deferred_callchain.sh
+
+make_data() { # case, more arguments
+	"${PYTHON}" "${shelldir}"/lib/deferred_callchain_data.py -o "${work}/$1" "${@:2}" "$1"
+}
+
+# Samples of case sleeper as "nanoseconds comm frames" on stdin: the first one is that whose
+# record is a minute and a half away, and none is late.
+complete_in_order() {
+	awk 'NR == 1 && ($2 != "alpha" || $3 != 5) { bad++ }
+	     NR > 1 && $1 <= last || $3 != 5 { bad++ } { last = $1 }
+	     END { exit bad || NR != 101 }'
+}
+
+# The same in a pipe: nothing waits for so long, and there is still none late.
+in_order_in_pipe() {
+	awk 'NR == 1 { if ($2 != "alpha" || $3 != 2) bad++; last = $1; next }
+	     $1 <= last || $3 != 5 { bad++ } { last = $1 }
+	     END { exit bad || NR != 101 }'
+}
+
+frames_py() {
+	cat > "${work}/frames.py" <<-'END'
+	def process_event(event):
+	    print(event['sample']['time'], event['comm'], len(event['callchain']))
+	END
+}
+
+python_script() {
+	frames_py
+	perf script -s "${work}/frames.py" -i "${work}/sleeper" | complete_in_order
+}
+
+python_script_in_pipe() {
+	frames_py
+	perf inject -i "${work}/sleeper" -o - |
+		perf script -s "${work}/frames.py" -i - | in_order_in_pipe || return 1
+	perf inject -i "${work}/late" -o - | perf script -s "${work}/frames.py" -i - |
+		diff - <(printf '%d000000 alpha %d\n' 10 5 11 3 20 1 30 1 41 5)
+}
+
+# What export-to-sqlite.py and export-to-postgresql.py are called with, without a database.
+db_export() {
+	cat > "${work}/export.py" <<-'END'
+	perf_db_export_mode = True
+	perf_db_export_callchains = True
+	paths = {}
+	def call_path_table(path, parent, symbol, ip, *rest):
+	    paths[path] = (parent, ip)
+	def sample_table(*columns):
+	    path, frames = columns[21], 0
+	    while path in paths and paths[path][1]:
+	        path, frames = paths[path][0], frames + 1
+	    print(columns[9], 'alpha' if frames and columns[9] < 1000000000 else 'beta', frames)
+	END
+	perf script -s "${work}/export.py" -i "${work}/sleeper" > "${work}/out" || return 1
+	head -3 "${work}/out"
+	complete_in_order < "${work}/out"
+}
+
+stackcollapse() {
+	local dir
+	dir=$(perf --exec-path)
+	[ -e "${shelldir}/../../scripts/python" ] && dir=${shelldir}/../..
+	PERF_EXEC_PATH=$(realpath "${dir}") perf script -i "${work}/mapped" \
+		-s "${dir}/scripts/python/stackcollapse.py" > "${work}/out" || return 1
+	diff - "${work}/out" <<-'END'
+	deferred;[unknown];[unknown];[unknown];[unknown];[unknown] 1
+	in_place;[unknown];[unknown];[unknown] 4
+	late;[unknown];[unknown];[unknown];[unknown];[unknown] 1
+	unused;[unknown] 1
+	END
+}
+
+json() {
+	perf data convert --to-json "${work}/json" --force -i "${work}/sleeper" || return 1
+	"${PYTHON}" - "${work}/json" <<-'END' | complete_in_order
+	import json, sys
+	for sample in json.load(open(sys.argv[1]))['samples']:
+	    print(sample['timestamp'], sample['comm'], len(sample['callchain']))
+	END
+}
+
+# A callchain in the stream of CPU 0 is the number of its frames and contexts, and these.
+ctf() {
+	perf data convert --to-ctf "${work}/ctf" --force -i "${work}/sleeper" || return 1
+	"${PYTHON}" - "${work}/ctf/perf_stream_0" <<-'END' | complete_in_order
+	import re, struct, sys
+	kernel = struct.pack('=QQ', 2**64 - 128, 0xffffffff81000000)
+	stream = open(sys.argv[1], 'rb').read()
+	for n, match in enumerate(re.finditer(re.escape(kernel), stream)):
+	    nr, = struct.unpack('=I', stream[match.start() - 4:match.start()])
+	    at = match.end() + 16
+	    user = struct.unpack('=Q', stream[at:at + 8])[0] if nr > 4 else 0
+	    comm = 'alpha' if user >> 20 == 0x5500064 else 'beta'
+	    print(-1 if comm == 'alpha' else user >> 12 & 0xff, comm, nr - 2)
+	END
+}
+
+has_ctf() {
+	! perf data convert --to-ctf "${work}/none" -i /dev/null 2>&1 | grep -q 'not compiled in'
+}
+
+# Every sample counts once, be it late or not.
+diff_of_two() {
+	perf diff -s comm "${work}/mapped" "${work}/mapped" > "${work}/out" || return 1
+	grep -q '^ *57\.14% *+0\.00%  *in_place' "${work}/out" &&
+	[ "$(grep -c '^ *14\.29% *+0\.00%  *\(deferred\|late\|unused\)' "${work}/out")" = 3 ]
+}
+
+buildid_list() {
+	perf buildid-list --with-hits -i "${work}/mapped" | awk '{ print $NF }' |
+		diff - <(printf '/%s.so\n' deferred late)
+}
+
+kvm_report() {
+	perf kvm --host -i "${work}/mapped" report --stdio -g caller > "${work}/out" || return 1
+	grep -q '^ *57\.14% .*in_place' "${work}/out" &&
+	grep -q -- '---0x55000c802002$' "${work}/out" &&
+	grep -q -- '---0x550006401002$' "${work}/out"
+}
+
+kvm_diff() {
+	perf kvm --host diff -s comm "${work}/mapped" "${work}/mapped" > "${work}/out" || return 1
+	grep -q '^ *57\.14% *+0\.00%  *in_place' "${work}/out" &&
+	[ "$(grep -c '^ *14\.29% *+0\.00%  *\(deferred\|late\|unused\)' "${work}/out")" = 3 ]
+}
+
+kvm_buildid_list() {
+	perf kvm --host -i "${work}/mapped" buildid-list --with-hits | awk '{ print $NF }' |
+		diff - <(printf '/%s.so\n' deferred late)
+}
+
+mem_report() {
+	make_data mapped --mem || return 1
+	perf mem report --stdio -g caller -i "${work}/mapped" > "${work}/out" || return 1
+	grep -q '^ *57\.14% *4 .* L3 hit .* HitM ' "${work}/out" &&
+	[ "$(grep -c '^ *14\.29% *1 .* L3 hit .* HitM ' "${work}/out")" = 3 ] &&
+	grep -q -- '---0x55000c802002$' "${work}/out" &&
+	grep -q -- '---0x550006401002$' "${work}/out"
+}
+
+mem_raw() {
+	[ "$(perf mem report -D -i "${work}/mapped" | grep -c ' 0xffffffff81000000 ')" = 7 ]
+}
+
+c2c_report() {
+	perf c2c report --stdio -g caller -i "${work}/mapped" > "${work}/out" || return 1
+	grep -q 'Load Local HITM  *: *7$' "${work}/out" &&
+	grep -q -- '---0x55000c802002$' "${work}/out" &&
+	grep -q -- '---0x550006401002$' "${work}/out"
+}
+
+make_data sleeper && make_data late && make_data mapped || exit 1
+
+if has_feature libpython
+then
+	check "Python script" python_script
+	check "Python script, in a pipe" python_script_in_pipe
+	check "db-export" db_export
+	check "stackcollapse.py" stackcollapse
+fi
+check "perf data convert --to-json" json
+has_ctf && check "perf data convert --to-ctf" ctf
+check "perf diff" diff_of_two
+check "perf buildid-list --with-hits" buildid_list
+check "perf kvm report" kvm_report
+check "perf kvm diff" kvm_diff
+check "perf kvm buildid-list" kvm_buildid_list
+check "perf mem report" mem_report
+check "perf mem report -D" mem_raw
+check "perf c2c report" c2c_report
+
+[ "${failures}" = 0 ]
