@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Events of a cgroup: samples and records of its tasks, and of no other. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pd_cgroup.h"
+#include "pd_probe.h"
+#include "pd_proc.h"
+#include "pd_ring.h"
+#include "pd_stack.h"
+#include "pd_test.h"
+
+#define NAME	5
+#define DEPTH	2
+
+static int caller(void *unused)
+{
+	unsigned long i;
+
+	(void)unused;
+	for (i = 0; i < pd_scale(100); i++) {
+		pd_call(NAME, DEPTH, pd_leaf_getppid, NULL);
+		if (i % 10 == 0)
+			pd_sleep_ms(1);
+	}
+	return 0;
+}
+
+static int check_log(struct pd_log *log, __u32 inside)
+{
+	const struct pd_rec *rec = NULL;
+	size_t samples = 0;
+
+	PD_TRY(pd_log_clean(log));
+	while (pd_log_next(log, PERF_RECORD_SAMPLE, &rec)) {
+		samples++;
+		PD_CHECK(rec->tid == inside, "a sample of task %u", rec->tid);
+		PD_TRY(pd_check_stitched(log, rec, NAME, DEPTH));
+	}
+	while (pd_log_next(log, PD_RECORD_DEFERRED, &rec))
+		PD_CHECK(rec->tid == inside, "a record of task %u", rec->tid);
+	PD_CHECK(samples == pd_scale(100), "%zu samples of %lu calls", samples, pd_scale(100));
+	return 0;
+}
+
+static int record_group(struct perf_event_attr *attr, const struct pd_cgroup *group)
+{
+	struct pd_child inside, outside;
+	struct pd_log log = {};
+	struct pd_event events[8];
+	int cpus = pd_online_cpus(), fd, err, i;
+
+	PD_TRY(pd_child_start(&inside, caller, NULL));
+	PD_TRY(pd_child_start(&outside, caller, NULL));
+	PD_TRY(pd_cgroup_join(group, inside.pid));
+	fd = open(group->path, O_RDONLY | O_DIRECTORY);
+	for (i = 0; i < cpus && i < 8; i++) {
+		err = pd_event_open_flags(&events[i], attr, fd, i, PD_PAGES,
+					  PERF_FLAG_PID_CGROUP);
+		if (err == EINVAL || err == EOPNOTSUPP)
+			return pd_skip("no events of cgroups: %s", strerror(err));
+		PD_CHECK(!err, "event of a cgroup: %s", strerror(err));
+		pd_enable(&events[i]);
+	}
+	pd_child_go(&inside);
+	pd_child_go(&outside);
+	PD_CHECK(!pd_child_wait(&inside, 60) && !pd_child_wait(&outside, 60),
+		 "a child failed");
+	for (i = 0; i < cpus && i < 8; i++) {
+		pd_disable(&events[i]);
+		pd_drain(&events[i], &log);
+		pd_event_close(&events[i]);
+	}
+	return check_log(&log, inside.pid);
+}
+
+static int tasks_of_a_cgroup(void)
+{
+	struct perf_event_attr attr;
+	struct pd_cgroup group;
+	int ret;
+
+	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_getppid"));
+	PD_TRY(pd_cgroup_make(&group));
+	ret = record_group(&attr, &group);
+	pd_cgroup_remove(&group);
+	return ret;
+}
+
+const struct pd_test pd_tests[] = {
+	PD_TEST(tasks_of_a_cgroup),
+};
+
+const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the kernel says of walks and keeps for them: the counters in debugfs, the
+ * methods that may be used, and caches, which only profiled processes have.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "eh_code.h"
+#include "eh_image.h"
+#include "eh_walk.h"
+#include "pd_probe.h"
+#include "pd_proc.h"
+#include "pd_stack.h"
+#include "pd_test.h"
+
+#define COUNTERS	"/sys/kernel/debug/unwind_user"
+#define CALLS		50
+#define DEPTH		20
+
+static const eh_step steps[] = { eh_plain, eh_pushes, eh_deep, eh_leaf };
+
+/* The number behind a name, or -1. */
+static long counter(const char *name)
+{
+	FILE *file = fopen(COUNTERS, "r");
+	char line[128];
+	long value = -1;
+
+	while (file && value < 0 && fgets(line, sizeof(line), file)) {
+		size_t len = strlen(name);
+
+		if (!strncmp(line, name, len) && line[len] == ' ')
+			sscanf(line + len, "%ld", &value);
+	}
+	if (file)
+		fclose(file);
+	return value;
+}
+
+static int usable(void)
+{
+	PD_TRY(eh_usable());
+	if (access(COUNTERS, R_OK))
+		return pd_skip("no debugfs");
+	return 0;
+}
+
+static int set_methods(int methods)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", methods);
+	return pd_write_str(EH_METHODS, text);
+}
+
+/* Maps and unmaps code, and calls it. */
+static int use_objects(void *unused)
+{
+	struct eh_walk walk = {};
+
+	(void)unused;
+	dlclose(dlopen(pd_beside(EH_LARGE), RTLD_NOW));
+	eh_run(&walk, steps);
+	dlclose(dlopen(pd_beside(EH_SMALL), RTLD_NOW));
+	pd_child_says();
+	pause();
+	return 0;
+}
+
+static int caches_beside(bool profiled, long *caches)
+{
+	struct pd_child child;
+	struct pd_event event;
+	int ret;
+
+	PD_TRY(pd_child_start(&child, use_objects, NULL));
+	if (profiled) {
+		struct perf_event_attr attr;
+
+		PD_TRY(eh_attr(&attr));
+		PD_TRY(pd_must_open(&event, &attr, child.pid, -1));
+		pd_enable(&event);
+	}
+	pd_child_go(&child);
+	ret = !pd_child_wait_said(&child, 1, 10);
+	*caches = counter("caches");
+	kill(child.pid, SIGKILL);
+	pd_child_wait(&child, 10);
+	if (profiled)
+		pd_event_close(&event);
+	PD_CHECK(!ret, "the child does not get there");
+	return 0;
+}
+
+/* A process has a cache from its first walk to its end, and without one none. */
+static int caches_of_the_profiled(void)
+{
+	long before, none, one;
+
+	PD_TRY(usable());
+	before = counter("caches");
+	PD_TRY(caches_beside(false, &none));
+	PD_CHECK(none == before, "%ld caches, %ld before", none, before);
+	PD_TRY(caches_beside(true, &one));
+	PD_CHECK(one == before + 1, "%ld caches, %ld before", one, before);
+	PD_CHECK(counter("caches") == before, "%ld caches are left of %ld", counter("caches"),
+		 before);
+	return PD_PASS;
+}
+
+/* A new process has no part in that of its parent. */
+static int none_by_fork(void)
+{
+	static struct eh_walk walk;
+	struct pd_event event;
+	long before, forked;
+
+	PD_TRY(usable());
+	PD_TRY(eh_open(&event));
+	before = counter("caches");
+	PD_TRY(eh_run_and_check(&event, &walk, steps));
+	PD_CHECK(counter("caches") == before + 1, "no cache for the parent");
+	PD_TRY(caches_beside(false, &forked));
+	PD_CHECK(forked == before + 1, "%ld caches with a child, %ld without", forked, before + 1);
+	PD_CHECK(counter("caches") == before + 1, "the child took the cache with it");
+	return eh_run_and_check(&event, &walk, steps);
+}
+
+static int given_back(void)
+{
+	static struct eh_walk walk;
+	struct pd_event event;
+
+	PD_TRY(usable());
+	PD_TRY(eh_open(&event));
+	PD_TRY(eh_run_and_check(&event, &walk, steps));
+	PD_CHECK(counter("caches") > 0, "no cache");
+	PD_CHECK(!pd_write_str("/proc/sys/vm/drop_caches", "2"), "drop_caches failed");
+	PD_CHECK(!counter("caches"), "%ld caches are left", counter("caches"));
+	return eh_run_and_check(&event, &walk, steps);
+}
+
+static const char * const names[] = {
+	"frames fp", "frames eh_frame", "ends complete", "ends depth", "ends no_rule",
+	"ends stop", "ends fault", "ends bad", "ends gave_up",
+};
+
+enum { FP, EH_FRAME, COMPLETE, DEPTH_REACHED, NO_RULE, STOP, FAULT, BAD, GAVE_UP, NR };
+
+static void read_all(long *counts)
+{
+	int i;
+
+	for (i = 0; i < NR; i++)
+		counts[i] = counter(names[i]);
+}
+
+/* What CALLS calls add, with a stack of so many frames at most. */
+static int count_calls(int methods, unsigned int most, void (*call)(void), long *more)
+{
+	struct perf_event_attr attr;
+	struct pd_event event;
+	long before[NR];
+	int i;
+
+	PD_TRY(eh_attr(&attr));
+	attr.sample_max_stack = most;
+	PD_CHECK(!set_methods(methods), "no methods %d", methods);
+	PD_TRY(pd_must_open(&event, &attr, 0, -1));
+	read_all(before);
+	pd_enable(&event);
+	for (i = 0; i < CALLS; i++)
+		call();
+	pd_disable(&event);
+	read_all(more);
+	pd_event_close(&event);
+	set_methods(3);
+	for (i = 0; i < NR; i++) {
+		PD_CHECK(more[i] >= 0, "no counter '%s'", names[i]);
+		more[i] -= before[i];
+	}
+	return 0;
+}
+
+static void call_named(void)
+{
+	pd_call(0, DEPTH, pd_leaf_getppid, NULL);
+}
+
+static unsigned long stack[64];
+
+/* The first frame pointer leads to the stack, and from there on. */
+static void call_on_stack(void)
+{
+	pd_getppid_on(stack, stack);
+}
+
+static int frames_by_method(void)
+{
+	long more[NR];
+
+	PD_TRY(usable());
+	PD_TRY(count_calls(3, EH_MAX_STACK, call_named, more));
+	PD_CHECK(more[EH_FRAME] >= CALLS * DEPTH, "%ld frames by tables", more[EH_FRAME]);
+	PD_CHECK(more[COMPLETE] == CALLS, "%ld complete", more[COMPLETE]);
+
+	PD_TRY(count_calls(1, EH_MAX_STACK, call_named, more));
+	PD_CHECK(more[FP] >= CALLS * DEPTH, "%ld frames by frame pointers", more[FP]);
+	PD_CHECK(!more[EH_FRAME], "%ld frames by tables, which are off", more[EH_FRAME]);
+
+	PD_TRY(count_calls(2, EH_MAX_STACK, call_named, more));
+	PD_CHECK(!more[FP], "%ld frames by frame pointers, which are off", more[FP]);
+	PD_CHECK(more[EH_FRAME] >= CALLS * DEPTH, "%ld frames by tables", more[EH_FRAME]);
+
+	PD_TRY(count_calls(0, EH_MAX_STACK, call_named, more));
+	PD_CHECK(!more[FP] && !more[EH_FRAME], "frames without a method");
+	PD_CHECK(more[NO_RULE] == CALLS, "%ld without a rule", more[NO_RULE]);
+	PD_CHECK(set_methods(4), "there is a third method");
+	return PD_PASS;
+}
+
+static int ends_of_walks(void)
+{
+	unsigned long page = getpagesize();
+	unsigned long *none;
+	long more[NR];
+
+	PD_TRY(usable());
+	PD_TRY(count_calls(3, 5, call_named, more));
+	PD_CHECK(more[DEPTH_REACHED] == CALLS, "%ld reach the depth", more[DEPTH_REACHED]);
+
+	none = mmap(NULL, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	PD_CHECK(none != MAP_FAILED, "mmap: %s", strerror(errno));
+	stack[0] = (unsigned long)none;
+	stack[1] = pd_name_address(1);
+	PD_TRY(count_calls(1, EH_MAX_STACK, call_on_stack, more));
+	PD_CHECK(more[FAULT] == CALLS, "%ld end in a fault", more[FAULT]);
+
+	/* a frame that is its own caller */
+	stack[0] = (unsigned long)stack;
+	PD_TRY(count_calls(1, EH_MAX_STACK, call_on_stack, more));
+	PD_CHECK(more[BAD] == CALLS, "%ld make no sense", more[BAD]);
+	return PD_PASS;
+}
+
+const struct pd_test pd_tests[] = {
+	PD_TEST(caches_of_the_profiled),
+	PD_TEST(none_by_fork),
+	PD_TEST(given_back),
+	PD_TEST(frames_by_method),
+	PD_TEST(ends_of_walks),
+};
+
+const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Two objects that are alike but for the size of a frame, as files: what one must not
+ * be taken for is the other.
+ */
+#ifndef EH_IMAGE_H
+#define EH_IMAGE_H
+
+#include <stddef.h>
+
+#define EH_SMALL	"eh_object_small.so"
+#define EH_LARGE	"eh_object_large.so"
+#define EH_MAX_IMAGE	65536
+
+struct eh_image {
+	char bytes[EH_MAX_IMAGE];
+	size_t size;
+	size_t span;			/* of its segments */
+	size_t step;			/* where eh_object_step() is in it */
+	int fd;
+};
+
+/* 0, or told. */
+int eh_read_images(struct eh_image *small, struct eh_image *large);
+size_t eh_whole_pages(size_t bytes);
+
+#endif /* EH_IMAGE_H */

@@ -1,0 +1,579 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Objects that come and go, change, move and lie: stacks through them are right
+ * as long as their tables are.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "eh_code.h"
+#include "eh_image.h"
+#include "eh_walk.h"
+#include "pd_probe.h"
+#include "pd_proc.h"
+#include "pd_stack.h"
+#include "pd_test.h"
+
+static struct eh_image small, large;
+
+static eh_step step_of(void *handle)
+{
+	void *symbol = dlsym(handle, "eh_object_step");
+	eh_step step;
+
+	memcpy(&step, &symbol, sizeof(step));
+	return step;
+}
+
+/* Through the object and code of this program. */
+static int walk_through(struct pd_event *event, struct eh_walk *walk, eh_step step)
+{
+	const eh_step steps[] = { eh_pushes, step, eh_plain, step, eh_leaf };
+
+	PD_CHECK(step, "the object has no function");
+	return eh_run_and_check(event, walk, steps);
+}
+
+static int walk_opened(struct pd_event *event, struct eh_walk *walk, const char *path)
+{
+	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	int ret;
+
+	PD_CHECK(handle, "%s", dlerror());
+	ret = walk_through(event, walk, step_of(handle));
+	dlclose(handle);
+	return ret;
+}
+
+static int dlclose_and_another(void)
+{
+	unsigned long round, rounds = pd_scale(50), same = 0;
+	static struct eh_walk walk;
+	struct pd_event event;
+
+	PD_TRY(eh_open(&event));
+	for (round = 0; round < rounds; round++) {
+		unsigned long ra;
+
+		PD_TRY(walk_opened(&event, &walk, pd_beside(EH_SMALL)));
+		ra = walk.ra[2];
+		PD_TRY(walk_opened(&event, &walk, pd_beside(EH_LARGE)));
+		same += ra == walk.ra[2];
+	}
+	pd_note("%lu of %lu at the same address", same, rounds);
+	PD_CHECK(same, "the objects were never loaded to the same address");
+	return PD_PASS;
+}
+
+/* As a loader would; nothing in the objects needs a relocation to be called. */
+static int map_image(const struct eh_image *image, char *to)
+{
+	const Elf64_Ehdr *elf = (void *)image->bytes;
+	const Elf64_Phdr *ph = (void *)(image->bytes + elf->e_phoff);
+	size_t page = getpagesize();
+	int i;
+
+	for (i = 0; i < elf->e_phnum; i++) {
+		size_t skip = ph[i].p_vaddr & (page - 1);
+		int prot = (ph[i].p_flags & PF_R ? PROT_READ : 0) |
+			   (ph[i].p_flags & PF_W ? PROT_WRITE : 0) |
+			   (ph[i].p_flags & PF_X ? PROT_EXEC : 0);
+
+		if (ph[i].p_type == PT_LOAD &&
+		    mmap(to + ph[i].p_vaddr - skip, ph[i].p_memsz + skip, prot,
+			 MAP_PRIVATE | MAP_FIXED, image->fd, ph[i].p_offset - skip) == MAP_FAILED)
+			return pd_fail("mmap: %s", strerror(errno));
+	}
+	return 0;
+}
+
+static char *reserve(void)
+{
+	size_t span = eh_whole_pages(small.span > large.span ? small.span : large.span);
+	char *at = mmap(NULL, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+static int map_and_walk(struct pd_event *event, struct eh_walk *walk, char *at)
+{
+	char *function = at + small.step;
+	eh_step step;
+
+	memcpy(&step, &function, sizeof(step));
+	PD_TRY(map_image(&small, at));
+	PD_TRY(walk_through(event, walk, step));
+	PD_TRY(map_image(&large, at));
+	return walk_through(event, walk, step);
+}
+
+/* One over the other, with nothing unmapped in between. */
+static int mapped_over(void)
+{
+	unsigned long round, rounds = pd_scale(50);
+	static struct eh_walk walk;
+	struct pd_event event;
+	char *at;
+
+	PD_TRY(eh_open(&event));
+	PD_TRY(eh_read_images(&small, &large));
+	at = reserve();
+	PD_CHECK(at, "mmap: %s", strerror(errno));
+	for (round = 0; round < rounds; round++)
+		PD_TRY(map_and_walk(&event, &walk, at));
+	return PD_PASS;
+}
+
+/* The same by mremap() of a copy that was made elsewhere. */
+static int move_image(const struct eh_image *image, char *at)
+{
+	const int all = PROT_READ | PROT_WRITE | PROT_EXEC;
+	const int how = MAP_PRIVATE | MAP_ANONYMOUS;
+	size_t span = eh_whole_pages(image->span);
+	char *image_at = mmap(NULL, span, all, how, -1, 0);
+	char *copy = mmap(NULL, span, all, how, -1, 0);
+
+	PD_CHECK(image_at != MAP_FAILED && copy != MAP_FAILED, "mmap: %s", strerror(errno));
+	PD_TRY(map_image(image, image_at));
+	memcpy(copy, image_at, span);
+	munmap(image_at, span);
+	PD_CHECK(mremap(copy, span, span, MREMAP_MAYMOVE | MREMAP_FIXED, at) == at,
+		 "mremap: %s", strerror(errno));
+	return 0;
+}
+
+static int moved_over(void)
+{
+	unsigned long round, rounds = pd_scale(50);
+	static struct eh_walk walk;
+	struct pd_event event;
+	char *at, *function;
+	eh_step step;
+
+	PD_TRY(eh_open(&event));
+	PD_TRY(eh_read_images(&small, &large));
+	at = reserve();
+	PD_CHECK(at, "mmap: %s", strerror(errno));
+	function = at + small.step;
+	memcpy(&step, &function, sizeof(step));
+	for (round = 0; round < rounds; round++) {
+		PD_TRY(move_image(&small, at));
+		PD_TRY(walk_through(&event, &walk, step));
+		PD_TRY(move_image(&large, at));
+		PD_TRY(walk_through(&event, &walk, step));
+	}
+	return PD_PASS;
+}
+
+/* Memory gets short, and what was known is given back. */
+static int caches_dropped(void)
+{
+	unsigned long round, rounds = pd_scale(20);
+	static struct eh_walk walk;
+	struct pd_event event;
+	void *handle;
+
+	PD_TRY(eh_open(&event));
+	handle = dlopen(pd_beside(EH_LARGE), RTLD_NOW);
+	PD_CHECK(handle, "%s", dlerror());
+	for (round = 0; round < rounds; round++) {
+		PD_TRY(walk_through(&event, &walk, step_of(handle)));
+		PD_CHECK(!pd_write_str("/proc/sys/vm/drop_caches", "2"), "drop_caches failed");
+		PD_TRY(walk_through(&event, &walk, step_of(handle)));
+	}
+	return PD_PASS;
+}
+
+/*
+ * Threads whose stacks say that the object called them, as long as its mappings
+ * change. They run nothing of it, but they keep its rules known, new and old.
+ */
+#define WATCHERS 2
+
+struct watcher {
+	pthread_t thread;
+	pid_t tid;
+	struct pd_event event;
+	unsigned long stack[512];
+};
+
+static int watching = 1;
+
+static void *watch(void *arg)
+{
+	struct watcher *self = arg;
+
+	PD_WRITE(self->tid, syscall(SYS_gettid));
+	while (PD_READ(watching))
+		pd_getppid_on(self->stack, self->stack);
+	return NULL;
+}
+
+static int start_watcher(struct watcher *watcher, unsigned long ra)
+{
+	struct perf_event_attr attr;
+
+	/* no frame pointer, and this return address; above it all is 0 */
+	watcher->stack[1] = ra;
+	PD_CHECK(!pthread_create(&watcher->thread, NULL, watch, watcher), "no thread");
+	while (!PD_READ(watcher->tid))
+		pd_sleep_ms(1);
+	PD_TRY(eh_attr(&attr));
+	PD_TRY(pd_must_open(&watcher->event, &attr, watcher->tid, -1));
+	pd_enable(&watcher->event);
+	return 0;
+}
+
+/* Two frames at the least: the second is in the object. */
+static size_t count_in_object(struct watcher *watcher)
+{
+	const struct pd_rec *record = NULL;
+	struct pd_log log = {};
+	size_t nr = 0;
+
+	pd_drain(&watcher->event, &log);
+	while (pd_log_next(&log, PD_RECORD_DEFERRED, &record))
+		nr += record->nr_user >= 2 && record->user[1] == watcher->stack[1];
+	pd_log_free(&log);
+	return nr;
+}
+
+static int mapped_over_while_walked(void)
+{
+	static struct watcher watchers[WATCHERS];
+	static struct eh_walk walk;
+	struct pd_event event;
+	size_t rounds, seen = 0;
+	char *at = NULL;
+	long long end;
+	int i, ret = 0;
+
+	PD_TRY(eh_open(&event));
+	PD_TRY(eh_read_images(&small, &large));
+	at = reserve();
+	PD_CHECK(at, "mmap: %s", strerror(errno));
+	PD_TRY(map_and_walk(&event, &walk, at));
+	for (i = 0; i < WATCHERS; i++)
+		PD_TRY(start_watcher(&watchers[i], walk.ra[2]));
+	end = pd_now_ns() + pd_scale(3000) * 1000000LL;
+	for (rounds = 0; !ret && pd_now_ns() < end; rounds++) {
+		ret = map_and_walk(&event, &walk, at);
+		for (i = 0; i < WATCHERS; i++)
+			seen += count_in_object(&watchers[i]);
+	}
+	PD_WRITE(watching, 0);
+	for (i = 0; i < WATCHERS; i++)
+		pthread_join(watchers[i].thread, NULL);
+	pd_note("%zu rounds, %zu stacks of the others", rounds, seen);
+	PD_CHECK(ret || seen > rounds, "too few");
+	return ret;
+}
+
+static int from_memfd(void)
+{
+	static struct eh_walk walk;
+	struct pd_event event;
+	char path[64];
+	int fd;
+
+	PD_TRY(eh_open(&event));
+	PD_TRY(eh_read_images(&small, &large));
+	fd = memfd_create("object", MFD_CLOEXEC);
+	PD_CHECK(fd >= 0, "memfd_create: %s", strerror(errno));
+	PD_CHECK(write(fd, large.bytes, large.size) == (ssize_t)large.size, "a short write");
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return walk_opened(&event, &walk, path);
+}
+
+static int from_deleted_file(void)
+{
+	char path[] = "/tmp/eh_object.XXXXXX";
+	static struct eh_walk walk;
+	struct pd_event event;
+	void *handle;
+	int fd;
+
+	PD_TRY(eh_open(&event));
+	PD_TRY(eh_read_images(&small, &large));
+	fd = mkstemp(path);
+	PD_CHECK(fd >= 0, "%s: %s", path, strerror(errno));
+	PD_CHECK(write(fd, large.bytes, large.size) == (ssize_t)large.size, "a short write");
+	handle = dlopen(path, RTLD_NOW);
+	unlink(path);
+	close(fd);
+	PD_CHECK(handle, "%s", dlerror());
+	return walk_through(&event, &walk, step_of(handle));
+}
+
+/* The text of the object that has an address. */
+struct text {
+	unsigned long ip, start, end;
+};
+
+static int find_text(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct text *text = arg;
+	int i;
+
+	(void)size;
+	for (i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		unsigned long start = info->dlpi_addr + ph->p_vaddr;
+
+		if (ph->p_type != PT_LOAD || text->ip < start || text->ip >= start + ph->p_memsz)
+			continue;
+		text->start = start & ~(getpagesize() - 1UL);
+		text->end = start + ph->p_memsz;
+		return 1;
+	}
+	return 0;
+}
+
+/* As programs do that want their text in huge pages. */
+static int move_text(unsigned long start, size_t size)
+{
+	char *copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	PD_CHECK(copy != MAP_FAILED, "mmap: %s", strerror(errno));
+	memcpy(copy, (void *)start, size);
+	mprotect(copy, size, PROT_READ | PROT_EXEC);
+	PD_CHECK(mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, start) == (void *)start,
+		 "mremap: %s", strerror(errno));
+	return 0;
+}
+
+static int move_text_of(unsigned long ip, bool all)
+{
+	struct text text = { .ip = ip };
+
+	PD_CHECK(dl_iterate_phdr(find_text, &text), "no object has %#lx", ip);
+	if (all)
+		return move_text(text.start, eh_whole_pages(text.end - text.start));
+	return move_text(ip & ~(getpagesize() - 1UL), getpagesize());
+}
+
+static int move_and_walk(bool all)
+{
+	static struct eh_walk walk;
+	struct pd_event event;
+	void *handle;
+	eh_step step;
+
+	PD_TRY(eh_open(&event));
+	handle = dlopen(pd_beside(EH_LARGE), RTLD_NOW);
+	PD_CHECK(handle, "%s", dlerror());
+	step = step_of(handle);
+	PD_TRY(walk_through(&event, &walk, step));
+	PD_TRY(move_text_of((unsigned long)step, true));
+	PD_TRY(move_text_of((unsigned long)eh_pushes, all));
+	PD_TRY(walk_through(&event, &walk, step));
+	return walk_through(&event, &walk, step);
+}
+
+static int moved_text(void)
+{
+	return move_and_walk(true);
+}
+
+static int moved_page_of_text(void)
+{
+	return move_and_walk(false);
+}
+
+/*
+ * A process that writes over the tables which it runs by, while this one runs by
+ * the same, as they were.
+ */
+struct target {
+	char *at;
+	const char *as_it_was;
+	size_t size;
+};
+
+static struct target targets[2];
+
+static unsigned long random_word(unsigned long *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+/* Mostly it is as it was, or nothing were read but the first wrong byte. */
+static void *scribble(void *seed)
+{
+	unsigned long state = (unsigned long)seed, i, word;
+
+	for (i = 0;; i++) {
+		struct target *to = &targets[random_word(&state) & 1];
+		size_t at = random_word(&state) % (to->size - sizeof(word));
+
+		word = random_word(&state);
+		memcpy(to->at + at, &word, 1 + word % sizeof(word));
+		if (i % 8 == 0)
+			memcpy(to->at, to->as_it_was, to->size);
+	}
+	return NULL;
+}
+
+static eh_step hostile_step;
+
+static long spin_a_little(struct eh_walk *walk)
+{
+	(void)walk;
+	eh_spin(2);
+	return 0;
+}
+
+static void *run_by_tables(void *unused)
+{
+	const eh_step steps[] = {
+		hostile_step, eh_deep, hostile_step, eh_pushes, hostile_step, spin_a_little,
+	};
+	struct eh_walk *walk = calloc(1, sizeof(*walk));
+
+	(void)unused;
+	for (;;) {
+		walk->steps = steps;
+		walk->at = 0;
+		walk->nr = 0;
+		eh_next(walk);
+	}
+	return NULL;
+}
+
+/* Its headers, and from .eh_frame_hdr to the end of the segment. */
+static int take_aim(char *at)
+{
+	const Elf64_Ehdr *elf = (void *)large.bytes;
+	const Elf64_Phdr *ph = (void *)(large.bytes + elf->e_phoff);
+	size_t hdr = 0, end = 0, page = getpagesize();
+	int i;
+
+	for (i = 0; i < elf->e_phnum; i++)
+		if (ph[i].p_type == PT_GNU_EH_FRAME)
+			hdr = ph[i].p_vaddr;
+	for (i = 0; i < elf->e_phnum; i++)
+		if (ph[i].p_type == PT_LOAD && hdr >= ph[i].p_vaddr &&
+		    hdr < ph[i].p_vaddr + ph[i].p_memsz)
+			end = ph[i].p_vaddr + ph[i].p_memsz;
+	if (!end || hdr / page == large.step / page || large.step < page)
+		return -1;
+	targets[0] = (struct target) { at, large.bytes, elf->e_phoff + elf->e_phnum * sizeof(*ph) };
+	targets[1] = (struct target) { at + hdr, large.bytes + hdr, end - hdr };
+	if (mprotect(at, page, PROT_READ | PROT_WRITE))
+		return -1;
+	return mprotect(at + (hdr & ~(page - 1)), page, PROT_READ | PROT_WRITE);
+}
+
+static int hostile(void *unused)
+{
+	pthread_t thread;
+	char *at;
+	long i;
+
+	(void)unused;
+	at = reserve();
+	if (!at || map_image(&large, at) || take_aim(at))
+		return 1;
+	at += large.step;
+	memcpy(&hostile_step, &at, sizeof(hostile_step));
+	for (i = 1; i <= 4; i++)
+		if (pthread_create(&thread, NULL, i & 1 ? run_by_tables : scribble,
+				   (void *)(i * 77773)))
+			return 1;
+	pause();
+	return 0;
+}
+
+/* Samples of three thirds of the time, each emptied before the next. */
+static int watch_hostile(struct pd_set *set, struct pd_log *log)
+{
+	static struct eh_walk walk;
+	struct pd_event event;
+	void *handle = dlopen(pd_beside(EH_LARGE), RTLD_NOW);
+	size_t before, walks = 0;
+	long long end;
+	int third;
+
+	PD_CHECK(handle, "%s", dlerror());
+	PD_TRY(eh_open(&event));
+	for (third = 0; third < 3; third++) {
+		before = pd_log_count(log, PERF_RECORD_SAMPLE);
+		end = pd_now_ns() + pd_scale(1000) * 1000000LL;
+		while (pd_now_ns() < end) {
+			PD_TRY(walk_through(&event, &walk, step_of(handle)));
+			walks++;
+			pd_set_drain(set, log);
+		}
+		PD_CHECK(pd_log_count(log, PERF_RECORD_SAMPLE) > before,
+			 "no sample in second %d of 3", third + 1);
+	}
+	pd_note("%zu walks beside it", walks);
+	return 0;
+}
+
+static int tables_that_change(void)
+{
+	const struct pd_rec *record = NULL;
+	struct perf_event_attr attr;
+	size_t frames = 0, most = 0;
+	struct pd_log log = {};
+	struct pd_child child;
+	struct pd_set set;
+	int ret, status;
+
+	PD_TRY(eh_usable());
+	PD_TRY(eh_read_images(&small, &large));
+	pd_attr_clock(&attr, 10000);
+	attr.inherit = 1;
+	PD_TRY(pd_child_start(&child, hostile, NULL));
+	PD_TRY(pd_set_must_open(&set, &attr, child.pid));
+	pd_set_enable(&set);
+	pd_child_go(&child);
+	ret = watch_hostile(&set, &log);
+	kill(child.pid, SIGKILL);
+	status = pd_child_wait(&child, 10);
+	pd_set_disable(&set);
+	pd_set_drain(&set, &log);
+	PD_TRY(ret);
+	PD_CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "it ended with %#x", status);
+	PD_CHECK(!log.malformed[0], "malformed: %s", log.malformed);
+	while (pd_log_next(&log, PD_RECORD_DEFERRED, &record)) {
+		frames += record->nr_user;
+		most = record->nr_user > most ? record->nr_user : most;
+	}
+	pd_note("%zu samples, %zu records of %zu frames, at most %zu; %llu dropped",
+		pd_log_count(&log, PERF_RECORD_SAMPLE), pd_log_count(&log, PD_RECORD_DEFERRED),
+		frames, most, log.dropped);
+	return PD_PASS;
+}
+
+const struct pd_test pd_tests[] = {
+	PD_TEST(dlclose_and_another),
+	PD_TEST(mapped_over),
+	PD_TEST(moved_over),
+	PD_TEST(mapped_over_while_walked),
+	PD_TEST(caches_dropped),
+	PD_TEST(from_memfd),
+	PD_TEST(from_deleted_file),
+	PD_TEST(moved_text),
+	PD_TEST(moved_page_of_text),
+	PD_TEST(tables_that_change),
+};
+
+const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);

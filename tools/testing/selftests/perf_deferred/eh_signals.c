@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Signal frames by all ways to return from a handler: the C library's, with tables,
+ * and code without.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "eh_code.h"
+#include "eh_walk.h"
+#include "pd_probe.h"
+#include "pd_test.h"
+
+/* what the kernel takes */
+struct kernel_sigaction {
+	void *handler;
+	unsigned long flags;
+	const void *restorer;
+	unsigned long mask;
+};
+
+/* where the walks below have the interrupted address among what they note */
+#define INTERRUPTED	4
+
+static const eh_step steps[] = {
+	eh_plain, eh_deep, eh_raises_usr1, eh_pushes, eh_aligned, eh_leaf,
+};
+
+static const unsigned char mov_rax[] = {	/* mov $15,%rax; syscall */
+	0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05,
+};
+
+static const unsigned char mov_eax[] = {	/* mov $15,%eax; syscall */
+	0xb8, 15, 0, 0, 0, 0x0f, 0x05,
+};
+
+static const unsigned char not_one[] = {	/* the same a bit later: nop; mov; syscall */
+	0x90, 0xb8, 15, 0, 0, 0, 0x0f, 0x05,
+};
+
+/* In a page of its own, of which no tables tell. */
+static const void *make_restorer(const unsigned char *code, size_t size)
+{
+	size_t page = getpagesize();
+	char *memory = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
+
+	if (memory == MAP_FAILED)
+		return NULL;
+	memcpy(memory + 64, code, size);
+	mprotect(memory, page, PROT_READ | PROT_EXEC);
+	return memory + 64;
+}
+
+static int return_by(const unsigned char *code, size_t size)
+{
+	struct kernel_sigaction action;
+
+	PD_CHECK(!eh_handle(SIGUSR1, false), "sigaction: %s", strerror(errno));
+	PD_CHECK(!syscall(SYS_rt_sigaction, SIGUSR1, NULL, &action, 8), "rt_sigaction: %s",
+		 strerror(errno));
+	action.restorer = make_restorer(code, size);
+	PD_CHECK(action.restorer && !syscall(SYS_rt_sigaction, SIGUSR1, &action, NULL, 8),
+		 "rt_sigaction: %s", strerror(errno));
+	return 0;
+}
+
+/* In the handler. */
+static int in_handler(const unsigned char *code, size_t size)
+{
+	static struct eh_walk walk;
+	struct pd_event event;
+
+	PD_TRY(eh_open(&event));
+	PD_TRY(return_by(code, size));
+	PD_TRY(eh_run_and_check(&event, &walk, steps));
+	return eh_run_and_check(&event, &walk, steps);
+}
+
+static int in_handler_mov_rax(void)
+{
+	return in_handler(mov_rax, sizeof(mov_rax));
+}
+
+static int in_handler_mov_eax(void)
+{
+	return in_handler(mov_eax, sizeof(mov_eax));
+}
+
+/* What is not known to be a restorer ends the stack there. */
+static int in_handler_of_another(void)
+{
+	const struct pd_rec *stack;
+	static struct eh_walk walk;
+	struct pd_event event;
+	struct pd_log log;
+	__u32 i;
+
+	PD_TRY(eh_open(&event));
+	PD_TRY(return_by(not_one, sizeof(not_one)));
+	PD_TRY(eh_sample(&event, &log, &walk, steps, &stack));
+	for (i = 1; i < stack->nr_user; i++)
+		if (stack->user[i] != walk.ra[walk.nr - i]) {
+			pd_note_stack("stack", stack);
+			return pd_fail("frame %u is wrong", i);
+		}
+	PD_CHECK(stack->nr_user == walk.nr - INTERRUPTED, "%u frames, should be %u",
+		 stack->nr_user, walk.nr - INTERRUPTED);
+	return PD_PASS;
+}
+
+/*
+ * In the system call that the restorer makes, with the address behind it, where
+ * another function may begin; and behind it the frame of what was interrupted.
+ */
+static int check_in_sigreturn(const struct eh_walk *walk, const struct pd_rec *stack)
+{
+	__u32 at, nr = INTERRUPTED + 1 + walk->nr_tail - 1;
+
+	PD_CHECK(stack->nr_user == 1 + nr, "%u frames, should be %u", stack->nr_user, 1 + nr);
+	for (at = 1; at <= INTERRUPTED + 1; at++)
+		PD_CHECK(stack->user[at] == walk->ra[INTERRUPTED + 1 - at],
+			 "frame %u is %#llx, should be %#lx", at, stack->user[at],
+			 walk->ra[INTERRUPTED + 1 - at]);
+	PD_CHECK(eh_ends_in(walk->tail, walk->nr_tail, stack), "the outermost frames are wrong");
+	return 0;
+}
+
+static int in_sigreturn(const unsigned char *code, size_t size)
+{
+	const struct pd_rec *sample, *stack;
+	struct perf_event_attr attr;
+	static struct eh_walk walk;
+	struct pd_event event;
+	struct pd_log log = {};
+
+	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_rt_sigreturn"));
+	PD_TRY(eh_deepen(&attr));
+	PD_TRY(pd_must_open(&event, &attr, 0, -1));
+	PD_CHECK(!eh_handle(SIGUSR1, false), "sigaction: %s", strerror(errno));
+	if (code)
+		PD_TRY(return_by(code, size));
+	pd_enable(&event);
+	eh_run(&walk, steps);
+	pd_disable(&event);
+	pd_drain(&event, &log);
+	PD_TRY(pd_log_clean(&log));
+	sample = pd_log_nth(&log, PERF_RECORD_SAMPLE, 0);
+	PD_CHECK(sample && pd_user_half(&log, sample, &stack) == PD_STITCHED, "no record");
+	if (!check_in_sigreturn(&walk, stack))
+		return PD_PASS;
+	pd_note_stack("in sigreturn", stack);
+	return PD_FAIL;
+}
+
+static int in_sigreturn_libc(void)
+{
+	return in_sigreturn(NULL, 0);
+}
+
+static int in_sigreturn_mov_rax(void)
+{
+	return in_sigreturn(mov_rax, sizeof(mov_rax));
+}
+
+static int in_sigreturn_mov_eax(void)
+{
+	return in_sigreturn(mov_eax, sizeof(mov_eax));
+}
+
+const struct pd_test pd_tests[] = {
+	PD_TEST(in_handler_mov_rax),
+	PD_TEST(in_handler_mov_eax),
+	PD_TEST(in_handler_of_another),
+	PD_TEST(in_sigreturn_libc),
+	PD_TEST(in_sigreturn_mov_rax),
+	PD_TEST(in_sigreturn_mov_eax),
+};
+
+const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <execinfo.h>
+#include <string.h>
+
+#include "eh_walk.h"
+#include "pd_probe.h"
+#include "pd_test.h"
+
+int eh_usable(void)
+{
+	long methods = pd_read_long(EH_METHODS);
+
+	if (methods < 0 || !(methods & 2))
+		return pd_skip("no .eh_frame method here");
+	return 0;
+}
+
+int eh_deepen(struct perf_event_attr *attr)
+{
+	PD_TRY(eh_usable());
+	pd_write_str("/proc/sys/kernel/perf_event_max_stack", "512");
+	attr->sample_max_stack = EH_MAX_STACK;
+	return 0;
+}
+
+int eh_attr(struct perf_event_attr *attr)
+{
+	PD_TRY(pd_attr_kprobe(attr, "__x64_sys_getppid"));
+	return eh_deepen(attr);
+}
+
+int eh_open(struct pd_event *event)
+{
+	struct perf_event_attr attr;
+
+	PD_TRY(eh_attr(&attr));
+	return pd_must_open(event, &attr, 0, -1);
+}
+
+PD_ATTR(noinline) int eh_tail(void **tail)
+{
+	int nr = backtrace(tail, EH_MAX_TAIL);
+
+	while (nr && !tail[nr - 1])
+		nr--;
+	/* without this function */
+	memmove(tail, tail + 1, (nr - 1) * sizeof(*tail));
+	return nr - 1;
+}
+
+PD_ATTR(noinline) long eh_run(struct eh_walk *walk, const eh_step *steps)
+{
+	walk->steps = steps;
+	walk->at = 0;
+	walk->nr = 0;
+	walk->nr_tail = eh_tail(walk->tail);
+	return eh_next(walk);
+}
+
+static int wrong_frame(const struct pd_rec *stack, __u32 at, unsigned long want)
+{
+	pd_note_stack("stack", stack);
+	return pd_fail("frame %u of %u is %#llx, should be %#lx", at, stack->nr_user,
+		       at < stack->nr_user ? stack->user[at] : 0, want);
+}
+
+static bool within(const struct pd_rec *stack, __u32 at, const char *low, const char *high)
+{
+	return at < stack->nr_user && stack->user[at] >= (unsigned long)low &&
+	       stack->user[at] < (unsigned long)high;
+}
+
+/* Frames of a library, a few at most, and behind them the one that called it. */
+static __u32 skip_library(const struct pd_rec *stack, __u32 at)
+{
+	__u32 most = at + EH_MAX_LIBRARY;
+
+	while (at < most && !within(stack, at, __start_eh_text_library, __stop_eh_text_library))
+		at++;
+	return at;
+}
+
+int eh_check(const struct eh_walk *walk, const struct pd_rec *stack)
+{
+	unsigned int step;
+	__u32 at = 1;
+	int i;
+
+	PD_CHECK(within(stack, 0, __start_eh_text_leaf, __stop_eh_text_leaf),
+		 "the leaf is missing");
+	for (step = walk->nr; step--; at++) {
+		if (walk->ra[step] == EH_LIBRARY) {
+			at = skip_library(stack, at);
+			if (!within(stack, at, __start_eh_text_library, __stop_eh_text_library))
+				return wrong_frame(stack, at, walk->ra[step]);
+		} else if (at >= stack->nr_user || stack->user[at] != walk->ra[step]) {
+			return wrong_frame(stack, at, walk->ra[step]);
+		}
+	}
+	for (i = 1; i < walk->nr_tail; i++, at++)
+		if (at >= stack->nr_user || stack->user[at] != (unsigned long)walk->tail[i])
+			return wrong_frame(stack, at, (unsigned long)walk->tail[i]);
+	PD_CHECK(at == stack->nr_user, "%u frames, %u are true", stack->nr_user, at);
+	return 0;
+}
+
+bool eh_ends_in(void *const *tail, int nr_tail, const struct pd_rec *stack)
+{
+	int i;
+
+	if ((int)stack->nr_user < nr_tail)
+		return false;
+	for (i = 1; i < nr_tail; i++)
+		if (stack->user[stack->nr_user - i] != (unsigned long)tail[nr_tail - i])
+			return false;
+	return true;
+}
+
+int eh_sample(struct pd_event *event, struct pd_log *log, struct eh_walk *walk,
+	      const eh_step *steps, const struct pd_rec **stack)
+{
+	const struct pd_rec *sample;
+
+	memset(log, 0, sizeof(*log));
+	pd_enable(event);
+	eh_run(walk, steps);
+	pd_disable(event);
+	pd_drain(event, log);
+	PD_TRY(pd_log_clean(log));
+	PD_CHECK(pd_log_count(log, PERF_RECORD_SAMPLE) == 1, "%zu samples of 1 call",
+		 pd_log_count(log, PERF_RECORD_SAMPLE));
+	sample = pd_log_nth(log, PERF_RECORD_SAMPLE, 0);
+	PD_CHECK(pd_user_half(log, sample, stack) == PD_STITCHED, "the sample has no record");
+	return 0;
+}
+
+int eh_run_and_check(struct pd_event *event, struct eh_walk *walk, const eh_step *steps)
+{
+	const struct pd_rec *stack;
+	struct pd_log log;
+
+	PD_TRY(eh_sample(event, &log, walk, steps, &stack));
+	PD_TRY(eh_check(walk, stack));
+	pd_log_free(&log);
+	return 0;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Walks of known stacks, compared with what the kernel makes of them. */
+#ifndef EH_WALK_H
+#define EH_WALK_H
+
+#include "eh_code.h"
+#include "pd_log.h"
+#include "pd_ring.h"
+
+#define EH_MAX_STACK		500
+#define EH_METHODS		"/proc/sys/kernel/unwind_user_methods"
+
+/* 0, or PD_SKIP told: no .eh_frame method. */
+int eh_usable(void);
+/* Have an event take deep stacks, or make one at getppid() that does: 0, or told. */
+int eh_deepen(struct perf_event_attr *attr);
+int eh_attr(struct perf_event_attr *attr);
+int eh_open(struct pd_event *event);
+
+/* What is below the caller; the first entry is in the caller itself. */
+int eh_tail(void **tail);
+long eh_run(struct eh_walk *walk, const eh_step *steps);
+
+/* The stack is that of the walk, each frame of it, and begins in eh_leaf(). */
+int eh_check(const struct eh_walk *walk, const struct pd_rec *stack);
+bool eh_ends_in(void *const *tail, int nr_tail, const struct pd_rec *stack);
+/* Runs a walk under the event; *stack is in the log. */
+int eh_sample(struct pd_event *event, struct pd_log *log, struct eh_walk *walk,
+	      const eh_step *steps, const struct pd_rec **stack);
+int eh_run_and_check(struct pd_event *event, struct eh_walk *walk, const eh_step *steps);
+
+#endif /* EH_WALK_H */

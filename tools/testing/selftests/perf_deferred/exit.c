@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0
+/* A task's exit: the user stack is there at do_exit(), and no cookie stays bare. */
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "pd_probe.h"
+#include "pd_proc.h"
+#include "pd_ring.h"
+#include "pd_stack.h"
+#include "pd_syscall.h"
+#include "pd_test.h"
+
+#define NAME	6
+#define OTHER	2
+#define DEPTH	4
+
+static PD_LEAF long segfault(void *unused)
+{
+	(void)unused;
+	pd_frame();
+	asm volatile("mov 8, %%rax" : : : "rax", "memory");
+	return 0;
+}
+
+static int by_exit(void *unused)
+{
+	struct pd_syscall call = { .nr = SYS_exit };
+
+	(void)unused;
+	return pd_call(NAME, DEPTH, pd_leaf_syscall, &call);
+}
+
+static int by_exit_group(void *unused)
+{
+	struct pd_syscall call = { .nr = SYS_exit_group };
+
+	(void)unused;
+	return pd_call(NAME, DEPTH, pd_leaf_syscall, &call);
+}
+
+static int by_segfault(void *unused)
+{
+	struct rlimit no_core = {};
+
+	(void)unused;
+	setrlimit(RLIMIT_CORE, &no_core);
+	return pd_call(NAME, DEPTH, segfault, NULL);
+}
+
+static int by_kill_spinning(void *unused)
+{
+	(void)unused;
+	return pd_call(NAME, DEPTH, pd_leaf_spin, (void *)60000L);
+}
+
+static int by_kill_sleeping(void *unused)
+{
+	struct pd_syscall call = { .nr = SYS_pause };
+
+	(void)unused;
+	return pd_call(NAME, DEPTH, pd_leaf_syscall, &call);
+}
+
+static void *sleep_in_other(void *unused)
+{
+	struct pd_syscall call = { .nr = SYS_pause };
+
+	(void)unused;
+	pd_call(OTHER, DEPTH, pd_leaf_syscall, &call);
+	return NULL;
+}
+
+/* One thread ends all: each has its own stack at do_exit(). */
+static int by_other_thread(void *unused)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, sleep_in_other, NULL);
+	pd_sleep_ms(30);
+	return by_exit_group(unused);
+}
+
+struct way {
+	const char *what;
+	int (*body)(void *unused);
+	bool kill;
+	int tasks;
+};
+
+static const struct way ways[] = {
+	{ "exit", by_exit, false, 1 },
+	{ "exit_group", by_exit_group, false, 1 },
+	{ "SIGSEGV", by_segfault, false, 1 },
+	{ "SIGKILL while spinning", by_kill_spinning, true, 1 },
+	{ "SIGKILL while sleeping", by_kill_sleeping, true, 1 },
+	{ "exit_group by a thread", by_other_thread, false, 2 },
+};
+
+static int check_sample(struct pd_log *log, const struct pd_rec *sample, __u32 leader,
+			bool there)
+{
+	int name = sample->tid == leader ? NAME : OTHER;
+
+	return there ? pd_check_right(log, sample, name, DEPTH) :
+		       pd_check_right_or_none(log, sample, name, DEPTH);
+}
+
+/* Events of the CPUs: those of the task are gone before its memory is. */
+static int exit_round(struct perf_event_attr *attr, const struct way *way, bool there)
+{
+	const struct pd_rec *sample = NULL;
+	struct pd_log log = {};
+	struct pd_child child;
+	struct pd_set set;
+	int samples = 0;
+
+	PD_TRY(pd_child_start(&child, way->body, NULL));
+	PD_TRY(pd_set_must_open(&set, attr, -1));
+	pd_set_enable(&set);
+	pd_child_go(&child);
+	if (way->kill) {
+		pd_sleep_ms(100);
+		kill(child.pid, SIGKILL);
+	}
+	PD_CHECK(pd_child_wait(&child, 60) != -1, "the child hangs");
+	pd_set_disable(&set);
+	pd_set_drain(&set, &log);
+	PD_TRY(pd_log_clean(&log));
+	while (pd_log_next(&log, PERF_RECORD_SAMPLE, &sample)) {
+		if (sample->pid != (__u32)child.pid)
+			continue;
+		samples++;
+		PD_TRY(check_sample(&log, sample, child.pid, there));
+	}
+	PD_CHECK(samples == way->tasks, "%d samples of %d exits", samples, way->tasks);
+	pd_set_close(&set);
+	pd_log_free(&log);
+	return 0;
+}
+
+static int exit_rounds(struct perf_event_attr *attr, bool there)
+{
+	unsigned long rounds = pd_scale(6), i;
+	size_t w;
+
+	for (w = 0; w < ARRAY_SIZE(ways); w++)
+		for (i = 0; i < rounds; i++)
+			if (exit_round(attr, &ways[w], there))
+				return pd_fail("at exit by %s, round %lu", ways[w].what, i);
+	return PD_PASS;
+}
+
+static int at_do_exit(void)
+{
+	struct perf_event_attr attr;
+
+	PD_TRY(pd_attr_kprobe(&attr, "do_exit"));
+	return exit_rounds(&attr, true);
+}
+
+/* Behind the close, while the memory is still there: in place, then. */
+static int at_exit_signals(void)
+{
+	struct perf_event_attr attr;
+
+	PD_TRY(pd_attr_kprobe(&attr, "exit_signals"));
+	return exit_rounds(&attr, true);
+}
+
+/* After the memory was given back: the stack, or none, but no bare cookie. */
+static int sched_process_exit(void)
+{
+	struct perf_event_attr attr;
+
+	PD_TRY(pd_attr_tracepoint(&attr, "sched", "sched_process_exit"));
+	return exit_rounds(&attr, false);
+}
+
+static int short_lived(void *unused)
+{
+	unsigned long i;
+
+	for (i = 0; i < pd_scale(150); i++) {
+		pid_t pid = fork();
+
+		if (!pid)
+			_exit(by_exit(unused));
+		waitpid(pid, NULL, 0);
+	}
+	return 0;
+}
+
+/* From the timer, over many short processes. */
+static int from_timer(void)
+{
+	const struct pd_rec *sample = NULL, *stack;
+	struct perf_event_attr attr;
+	struct pd_log log = {};
+	struct pd_child child;
+	struct pd_set set;
+
+	PD_TRY(pd_child_start(&child, short_lived, NULL));
+	pd_attr_clock(&attr, 10000);
+	attr.inherit = 1;
+	PD_TRY(pd_set_must_open(&set, &attr, child.pid));
+	pd_set_enable(&set);
+	pd_child_go(&child);
+	while (waitpid(child.pid, NULL, WNOHANG) == 0) {
+		pd_set_drain(&set, &log);
+		pd_sleep_ms(20);
+	}
+	pd_set_disable(&set);
+	pd_set_drain(&set, &log);
+	PD_TRY(pd_log_clean(&log));
+	pd_note("%zu samples", pd_log_count(&log, PERF_RECORD_SAMPLE));
+	PD_CHECK(pd_log_count(&log, PERF_RECORD_SAMPLE) > 50, "too few samples");
+	while (pd_log_next(&log, PERF_RECORD_SAMPLE, &sample)) {
+		pd_user_half(&log, sample, &stack);
+		PD_CHECK(!stack || !pd_foreign_frame(stack, NAME), "a foreign stack");
+	}
+	return pd_check_no_bare(&log);
+}
+
+const struct pd_test pd_tests[] = {
+	PD_TEST(at_do_exit),
+	PD_TEST(at_exit_signals),
+	PD_TEST(sched_process_exit),
+	PD_TEST(from_timer),
+};
+
+const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);

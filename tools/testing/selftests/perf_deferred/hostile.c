@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Stacks that lie: the walk ends, within bounds, and the kernel goes on. */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "pd_probe.h"
+#include "pd_proc.h"
+#include "pd_ring.h"
+#include "pd_stack.h"
+#include "pd_test.h"
+
+#define NAME		0
+#define PAGES		4
+#define MAX_STACK	127
+
+static char *memory;
+static size_t page;
+
+static void set_frame_ip(size_t offset, unsigned long next, unsigned long ip)
+{
+	struct pd_frame frame = { next, ip };
+
+	memcpy(memory + offset, &frame, sizeof(frame));
+}
+
+static void set_frame(size_t offset, unsigned long next)
+{
+	set_frame_ip(offset, next, pd_name_address(NAME));
+}
+
+static unsigned long at(size_t offset)
+{
+	return (unsigned long)memory + offset;
+}
+
+struct lie {
+	const char *what;
+	void (*lay)(void);
+	size_t start;		/* where the frame pointer starts */
+	unsigned int most;	/* frames that may be reported of it */
+};
+
+static void to_itself(void)
+{
+	set_frame(0, at(0));
+}
+
+static void to_and_fro(void)
+{
+	set_frame(0, at(64));
+	set_frame(64, at(0));
+}
+
+static void downward(void)
+{
+	set_frame(page, at(64));
+	set_frame(64, at(32));
+	set_frame(32, 0);
+}
+
+static void unaligned(void)
+{
+	set_frame(0, at(33));
+	set_frame(33, at(65));
+}
+
+static void to_kernel(void)
+{
+	set_frame(0, 0xffffffff81000000UL);
+}
+
+static void to_noncanonical(void)
+{
+	set_frame(0, 1UL << 63);
+}
+
+static void to_far_end(void)
+{
+	set_frame(0, -8UL);
+}
+
+static void to_user_end(void)
+{
+	set_frame(0, 0x7ffffffffff8UL);
+}
+
+static void to_vsyscall(void)
+{
+	set_frame(0, 0xffffffffff600000UL);
+}
+
+static void to_unmapped(void)
+{
+	set_frame(0, at(PAGES * page));
+}
+
+static void across_the_end(void)
+{
+	set_frame(0, at(PAGES * page - 8));
+}
+
+static void into_prot_none(void)
+{
+	set_frame(0, at(2 * page));
+	mprotect(memory + 2 * page, page, PROT_NONE);
+}
+
+static void like_contexts(void)
+{
+	set_frame_ip(0, at(16), PERF_CONTEXT_KERNEL);
+	set_frame_ip(16, at(32), PD_CONTEXT_DEFERRED);
+}
+
+static void kernel_ips(void)
+{
+	set_frame_ip(0, at(16), 0xffffffff81000000UL);
+	set_frame(16, 0);
+}
+
+static void long_chain(void)
+{
+	size_t offset;
+
+	for (offset = 0; offset + 32 <= PAGES * page; offset += 16)
+		set_frame(offset, at(offset + 16));
+}
+
+static const struct lie lies[] = {
+	{ "a frame that follows itself", to_itself, 0, 2 },
+	{ "two frames in a circle", to_and_fro, 0, 2 },
+	{ "a stack that moves the wrong way", downward, 4096, 1 },
+	{ "an unaligned frame pointer", unaligned, 0, 3 },
+	{ "a kernel address", to_kernel, 0, 1 },
+	{ "a non-canonical address", to_noncanonical, 0, 1 },
+	{ "the last bytes of memory", to_far_end, 0, 1 },
+	{ "the last bytes of user memory", to_user_end, 0, 1 },
+	{ "the vsyscall page", to_vsyscall, 0, 1 },
+	{ "unmapped memory", to_unmapped, 0, 1 },
+	{ "a frame across the end of a mapping", across_the_end, 0, 1 },
+	{ "PROT_NONE", into_prot_none, 0, 1 },
+	{ "return addresses that look like contexts", like_contexts, 0, 1 },
+	{ "return addresses in the kernel", kernel_ips, 0, 1 },
+	{ "a long chain", long_chain, 0, MAX_STACK },
+};
+
+static int map_memory(void)
+{
+	page = getpagesize();
+	/* A hole follows, so that the end of the mapping is one. */
+	memory = mmap(NULL, (PAGES + 1) * page, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	PD_CHECK(memory != MAP_FAILED, "mmap: %s", strerror(errno));
+	munmap(memory + PAGES * page, page);
+	return 0;
+}
+
+static int tell_lie(struct pd_event *event, const struct lie *lie)
+{
+	const struct pd_rec *sample, *stack;
+	struct pd_log log = {};
+
+	mprotect(memory, PAGES * page, PROT_READ | PROT_WRITE);
+	memset(memory, 0, PAGES * page);
+	lie->lay();
+	pd_enable(event);
+	pd_getppid_on(memory, memory + lie->start);
+	pd_disable(event);
+	pd_drain(event, &log);
+	PD_TRY(pd_log_clean(&log));
+	sample = pd_log_nth(&log, PERF_RECORD_SAMPLE, 0);
+	PD_CHECK(sample, "no sample");
+	PD_CHECK(pd_user_half(&log, sample, &stack) != PD_BARE, "no record");
+	PD_CHECK(!stack || stack->nr_user <= MAX_STACK, "%u frames", stack->nr_user);
+	if (stack && pd_frames_of(stack, NAME) > lie->most) {
+		pd_note_stack("frames", stack);
+		return pd_fail("%u frames, at most %u are true", pd_frames_of(stack, NAME),
+			       lie->most);
+	}
+	pd_log_free(&log);
+	return 0;
+}
+
+static int chains(void)
+{
+	struct perf_event_attr attr;
+	struct pd_event event;
+	size_t i;
+
+	PD_TRY(map_memory());
+	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_getppid"));
+	PD_TRY(pd_must_open(&event, &attr, 0, -1));
+	for (i = 0; i < ARRAY_SIZE(lies); i++)
+		if (tell_lie(&event, &lies[i]))
+			return pd_fail("with %s", lies[i].what);
+	return PD_PASS;
+}
+
+/* The stack pointer lies as well. */
+static int stack_pointers(void)
+{
+	static const unsigned long wild[] = {
+		0, 1, 8, -1UL, -8UL, 1UL << 63, 0x800000000000UL, 0x7ffffffffff8UL,
+		0xffff800000000000UL, 0xffffffff81000000UL, 0xffffffffff600000UL,
+	};
+	const size_t nr = ARRAY_SIZE(wild);
+	struct perf_event_attr attr;
+	struct pd_log log = {};
+	struct pd_event event;
+	size_t i, j;
+
+	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_getppid"));
+	PD_TRY(pd_must_open(&event, &attr, 0, -1));
+	pd_enable(&event);
+	for (i = 0; i < nr; i++)
+		for (j = 0; j < nr; j++)
+			pd_getppid_on((void *)wild[i], (void *)wild[j]);
+	pd_disable(&event);
+	pd_drain(&event, &log);
+	PD_TRY(pd_log_clean(&log));
+	PD_CHECK(pd_log_count(&log, PERF_RECORD_SAMPLE) == nr * nr, "%zu samples of %zu calls",
+		 pd_log_count(&log, PERF_RECORD_SAMPLE), nr * nr);
+	return pd_check_no_bare(&log);
+}
+
+/* Threads that walk chains which another thread scribbles over. */
+static int stop;
+
+static unsigned long random_word(unsigned long *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+static void *scribble(void *seed)
+{
+	unsigned long state = (unsigned long)seed, *word;
+
+	while (!PD_READ(stop)) {
+		word = (unsigned long *)(memory + (random_word(&state) % (PAGES * page) & ~7UL));
+		if (random_word(&state) & 7)
+			*word = at(random_word(&state) % (PAGES * page) & ~7UL);
+		else
+			*word = random_word(&state);
+	}
+	return NULL;
+}
+
+static void *walk(void *seed)
+{
+	unsigned long state = (unsigned long)seed;
+	size_t from;
+
+	while (!PD_READ(stop)) {
+		from = random_word(&state) % (PAGES * page) & ~7UL;
+		pd_getppid_on(memory + from, memory + from);
+	}
+	return NULL;
+}
+
+static int liars(void *milliseconds)
+{
+	unsigned long i;
+	pthread_t thread;
+
+	if (map_memory())
+		return 1;
+	for (i = 1; i <= 4; i++)
+		if (pthread_create(&thread, NULL, i & 1 ? walk : scribble, (void *)(i * 77773)))
+			return 1;
+	pd_sleep_ms((long)milliseconds);
+	PD_WRITE(stop, 1);
+	return 0;
+}
+
+static int under_load(struct perf_event_attr *attr)
+{
+	const struct pd_rec *record = NULL;
+	struct pd_log log = {};
+	struct pd_child child;
+	struct pd_set set;
+	int status;
+
+	attr->inherit = 1;
+	PD_TRY(pd_child_start(&child, liars, (void *)pd_scale(3000)));
+	PD_TRY(pd_set_must_open(&set, attr, child.pid));
+	pd_set_enable(&set);
+	pd_child_go(&child);
+	while ((status = pd_child_wait(&child, 0)) == -1)
+		pd_set_drain(&set, &log);
+	PD_CHECK(!status, "the liars ended with %#x", status);
+	pd_set_disable(&set);
+	pd_set_drain(&set, &log);
+	PD_CHECK(!log.malformed[0], "malformed: %s", log.malformed);
+	while (pd_log_next(&log, PD_RECORD_DEFERRED, &record))
+		PD_CHECK(record->nr_user <= MAX_STACK, "a record of %u frames", record->nr_user);
+	pd_note("%zu samples, %zu records, %llu dropped", pd_log_count(&log, PERF_RECORD_SAMPLE),
+		pd_log_count(&log, PD_RECORD_DEFERRED), log.dropped);
+	PD_CHECK(pd_log_count(&log, PERF_RECORD_SAMPLE), "no sample");
+	return log.lost || log.dropped ? PD_PASS : pd_check_no_bare(&log);
+}
+
+static int load_from_timer(void)
+{
+	struct perf_event_attr attr;
+
+	pd_attr_clock(&attr, 10000);
+	return under_load(&attr);
+}
+
+static int load_every_call(void)
+{
+	struct perf_event_attr attr;
+
+	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_getppid"));
+	attr.sample_period = 10;
+	return under_load(&attr);
+}
+
+const struct pd_test pd_tests[] = {
+	PD_TEST(chains),
+	PD_TEST(stack_pointers),
+	PD_TEST(load_from_timer),
+	PD_TEST(load_every_call),
+};
+
+const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);

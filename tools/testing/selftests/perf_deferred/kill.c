@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Whatever a stack leads into, the task goes on, or can be killed. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "pd_chain.h"
+#include "pd_probe.h"
+#include "pd_proc.h"
+#include "pd_ring.h"
+#include "pd_stack.h"
+#include "pd_test.h"
+
+#define NAME	4
+#define PATIENCE 20
+
+/* Memory whose second page faults to a userfaultfd that nobody serves. */
+static char *unserved_memory(size_t page, int flags)
+{
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct uffdio_api api = { .api = UFFD_API };
+	int fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	struct pd_frame *frame;
+	char *memory;
+
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api))
+		return NULL;
+	memory = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED)
+		return NULL;
+	range.range.start = (unsigned long)memory + page;
+	range.range.len = page;
+	if (ioctl(fd, UFFDIO_REGISTER, &range))
+		return NULL;
+	frame = (struct pd_frame *)memory;
+	frame->ip = pd_name_address(NAME);
+	frame->next = (unsigned long)memory + page;
+	return memory;
+}
+
+/* Ends with 77 where there is no userfaultfd. */
+static int walk_into_unserved(void *flags)
+{
+	char *memory = unserved_memory(getpagesize(), (int)(long)flags);
+
+	if (!memory)
+		return 77;
+	pd_getppid_on(memory, memory);
+	return 0;
+}
+
+static int unserved(int flags)
+{
+	const struct pd_rec *sample, *stack;
+	struct perf_event_attr attr;
+	struct pd_log log = {};
+	struct pd_child child;
+	struct pd_event event;
+	int status;
+
+	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_getppid"));
+	PD_TRY(pd_child_start(&child, walk_into_unserved, (void *)(long)flags));
+	PD_TRY(pd_must_open(&event, &attr, child.pid, -1));
+	pd_enable(&event);
+	pd_child_go(&child);
+	status = pd_child_wait(&child, PATIENCE);
+	if (status == -1) {
+		kill(child.pid, SIGKILL);
+		status = pd_child_wait(&child, PATIENCE);
+		PD_CHECK(status != -1, "the task hangs, and cannot be killed");
+		pd_note("the task waited for its page until it was killed");
+		return PD_PASS;
+	}
+	if (status == 77 << 8)
+		return pd_skip("no userfaultfd here");
+	PD_CHECK(!status, "the task ended with %#x", status);
+	pd_disable(&event);
+	pd_drain(&event, &log);
+	PD_TRY(pd_log_clean(&log));
+	sample = pd_log_nth(&log, PERF_RECORD_SAMPLE, 0);
+	PD_CHECK(sample, "no sample");
+	PD_CHECK(pd_user_half(&log, sample, &stack) != PD_BARE, "no record");
+	PD_CHECK(!stack || pd_frames_of(stack, NAME) == 1, "%u frames instead of 1",
+		 pd_frames_of(stack, NAME));
+	return PD_PASS;
+}
+
+static int userfaultfd_private(void)
+{
+	return unserved(MAP_PRIVATE);
+}
+
+static int userfaultfd_shared(void)
+{
+	return unserved(MAP_SHARED);
+}
+
+/* Walks again and again a chain whose pages it has just thrown out. */
+static int walk_for_ever(void *unused)
+{
+	size_t size = 64 * getpagesize();
+	char *memory = pd_chain_map_file(NAME, 64);
+
+	(void)unused;
+	if (!memory)
+		return 1;
+	pd_child_says();
+	for (;;) {
+		madvise(memory, size, MADV_PAGEOUT);
+		madvise(memory, size, MADV_DONTNEED);
+		pd_getppid_on(memory, memory);
+	}
+}
+
+static int killed_while_walking(void)
+{
+	unsigned long rounds = pd_scale(30), i;
+	struct perf_event_attr attr;
+
+	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_getppid"));
+	for (i = 0; i < rounds; i++) {
+		struct pd_log log = {};
+		struct pd_child child;
+		struct pd_event event;
+		int status;
+
+		PD_TRY(pd_child_start(&child, walk_for_ever, NULL));
+		PD_TRY(pd_must_open(&event, &attr, child.pid, -1));
+		pd_enable(&event);
+		pd_child_go(&child);
+		PD_CHECK(pd_child_wait_said(&child, 1, PATIENCE), "no file to map");
+		pd_sleep_ms(10 + i % 7);
+		kill(child.pid, SIGKILL);
+		status = pd_child_wait(&child, PATIENCE);
+		PD_CHECK(status == SIGKILL, "round %lu: %#x instead of a death by SIGKILL",
+			 i, status);
+		pd_disable(&event);
+		pd_drain(&event, &log);
+		PD_CHECK(!log.malformed[0], "malformed: %s", log.malformed);
+		PD_CHECK(log.lost || log.dropped || !pd_check_no_bare(&log), "round %lu", i);
+		pd_event_close(&event);
+		pd_log_free(&log);
+	}
+	return PD_PASS;
+}
+
+const struct pd_test pd_tests[] = {
+	PD_TEST(userfaultfd_private),
+	PD_TEST(userfaultfd_shared),
+	PD_TEST(killed_while_walking),
+};
+
+const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);

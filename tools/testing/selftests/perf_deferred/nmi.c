@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0
+/* A sample taken in an NMI: its record comes when the task returns. */
+#include <signal.h>
+#include <string.h>
+
+#include "pd_probe.h"
+#include "pd_proc.h"
+#include "pd_ring.h"
+#include "pd_stack.h"
+#include "pd_test.h"
+
+#define NAME	2
+#define DEPTH	5
+
+static int spin(void *in_kernel)
+{
+	pd_pin(0, 1);
+	for (;;)
+		pd_call(NAME, DEPTH, in_kernel ? pd_leaf_getppid : pd_leaf_spin, (void *)100L);
+	return 0;
+}
+
+/* The other CPU prints its registers from an NMI when sysrq-l asks for it. */
+static int record_nmis(struct pd_log *log, pid_t *pid, void *in_kernel)
+{
+	unsigned long rounds = pd_scale(10), i;
+	struct perf_event_attr attr;
+	struct pd_child child;
+	struct pd_set set;
+	int err = 0;
+
+	if (pd_online_cpus() < 2)
+		return pd_skip("needs two CPUs");
+	PD_TRY(pd_attr_kprobe(&attr, "show_regs"));
+	PD_TRY(pd_child_start(&child, spin, in_kernel));
+	*pid = child.pid;
+	PD_TRY(pd_set_must_open(&set, &attr, -1));
+	pd_pin(0, 0);
+	pd_set_enable(&set);
+	pd_child_go(&child);
+	pd_sleep_ms(50);
+	for (i = 0; i < rounds && !err; i++) {
+		err = pd_write_str("/proc/sysrq-trigger", "l");
+		pd_sleep_ms(20);
+	}
+	pd_set_disable(&set);
+	pd_set_drain(&set, log);
+	kill(child.pid, SIGKILL);
+	pd_set_close(&set);
+	if (err)
+		return pd_skip("/proc/sysrq-trigger: %s", strerror(err));
+	return pd_log_clean(log);
+}
+
+static int check_nmis(void *in_kernel)
+{
+	const struct pd_rec *sample = NULL, *stack;
+	struct pd_log log = {};
+	size_t samples = 0;
+	pid_t pid = 0;
+
+	PD_TRY(record_nmis(&log, &pid, in_kernel));
+	while (pd_log_next(&log, PERF_RECORD_SAMPLE, &sample)) {
+		if (sample->tid != (__u32)pid)
+			continue;
+		samples++;
+		PD_CHECK(sample->cpu == 1, "on CPU %u", sample->cpu);
+		PD_CHECK(sample->deferred, "not deferred");
+		PD_CHECK(pd_user_half(&log, sample, &stack) == PD_STITCHED,
+			 "cookie %llx has no record", sample->cookie);
+		PD_CHECK(!pd_foreign_frame(stack, NAME), "a foreign frame");
+		/* The loop of spin() itself may have been hit. */
+		if (pd_frames_of(stack, NAME) && !pd_has_outermost(stack, NAME)) {
+			pd_note_stack("NMI", stack);
+			return pd_fail("the outermost frame is missing");
+		}
+	}
+	if (!samples)
+		return pd_skip("no NMI reached the task");
+	pd_note("%zu samples", samples);
+	return PD_PASS;
+}
+
+static int over_user_mode(void)
+{
+	return check_nmis(NULL);
+}
+
+static int over_system_calls(void)
+{
+	return check_nmis((void *)1L);
+}
+
+const struct pd_test pd_tests[] = {
+	PD_TEST(over_user_mode),
+	PD_TEST(over_system_calls),
+};
+
+const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: GPL-2.0
+/* One unwind and one cookie per entry context, however many ask for it. */
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "pd_probe.h"
+#include "pd_proc.h"
+#include "pd_ring.h"
+#include "pd_stack.h"
+#include "pd_syscall.h"
+#include "pd_test.h"
+
+#define NAME	1
+#define DEPTH	6
+#define FDS	200
+
+/* One poll() of many pipes calls pipe_poll() once for each. */
+static PD_LEAF long poll_pipes(void *fds)
+{
+	return pd_syscall3(SYS_poll, fds, FDS, 0);
+}
+
+static int make_pipes(struct pollfd *fds)
+{
+	int pipe_fds[2], i;
+
+	PD_CHECK(!pipe(pipe_fds), "pipe failed");
+	for (i = 0; i < FDS; i++) {
+		fds[i].fd = pipe_fds[0];
+		fds[i].events = POLLIN;
+	}
+	return 0;
+}
+
+static int attr_pipe_poll(struct perf_event_attr *attr)
+{
+	return pd_attr_kprobe(attr, "pipe_poll");
+}
+
+/* A buffer with FDS samples of one cookie and records of nothing else. */
+static int check_one_cookie(struct pd_log *log, size_t samples, __u64 *cookie)
+{
+	const struct pd_rec *sample = NULL;
+
+	PD_TRY(pd_log_clean(log));
+	PD_CHECK(pd_log_count(log, PERF_RECORD_SAMPLE) == samples, "%zu samples instead of %zu",
+		 pd_log_count(log, PERF_RECORD_SAMPLE), samples);
+	PD_CHECK(pd_log_count(log, PD_RECORD_DEFERRED) == 1, "%zu records instead of 1",
+		 pd_log_count(log, PD_RECORD_DEFERRED));
+	*cookie = pd_log_nth(log, PERF_RECORD_SAMPLE, 0)->cookie;
+	while (pd_log_next(log, PERF_RECORD_SAMPLE, &sample)) {
+		PD_CHECK(sample->cookie == *cookie, "cookies %llx and %llx in one system call",
+			 *cookie, sample->cookie);
+		PD_TRY(pd_check_stitched(log, sample, NAME, DEPTH));
+	}
+	return 0;
+}
+
+static int one_for_many_samples(void)
+{
+	struct pollfd fds[FDS];
+	struct perf_event_attr attr;
+	struct pd_log log = {};
+	struct pd_event event;
+	__u64 cookie;
+
+	PD_TRY(make_pipes(fds));
+	PD_TRY(attr_pipe_poll(&attr));
+	PD_TRY(pd_must_open(&event, &attr, 0, -1));
+	pd_enable(&event);
+	pd_call(NAME, DEPTH, poll_pipes, fds);
+	pd_disable(&event);
+	pd_drain(&event, &log);
+	return check_one_cookie(&log, FDS, &cookie);
+}
+
+/* How many walks of user stacks have come to their end, or -1. */
+static long walks_counted(void)
+{
+	FILE *file = fopen("/sys/kernel/debug/unwind_user", "r");
+	long sum = 0, count;
+	char line[128];
+
+	if (!file)
+		return -1;
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "ends %*s %ld", &count) == 1)
+			sum += count;
+	fclose(file);
+	return sum;
+}
+
+/* Two events, each with its buffer: the same cookie, one record in each. */
+static int call_with_two_events(long *walks)
+{
+	struct perf_event_attr attr, other_attr;
+	struct pd_log log = {}, other_log = {};
+	struct pd_event event, other;
+	struct pollfd fds[FDS];
+	__u64 cookie, other_cookie;
+	long before;
+
+	PD_TRY(make_pipes(fds));
+	PD_TRY(attr_pipe_poll(&attr));
+	PD_TRY(pd_attr_kprobe(&other_attr, "__x64_sys_poll"));
+	PD_TRY(pd_must_open(&event, &attr, 0, -1));
+	PD_TRY(pd_must_open(&other, &other_attr, 0, -1));
+	pd_enable(&event);
+	pd_enable(&other);
+	before = walks_counted();
+	pd_call(NAME, DEPTH, poll_pipes, fds);
+	*walks = walks_counted() - before;
+	pd_disable(&other);
+	pd_disable(&event);
+	pd_drain(&event, &log);
+	pd_drain(&other, &other_log);
+	PD_TRY(check_one_cookie(&log, FDS, &cookie));
+	PD_TRY(check_one_cookie(&other_log, 1, &other_cookie));
+	PD_CHECK(cookie == other_cookie, "cookies %llx and %llx in one system call",
+		 cookie, other_cookie);
+	return 0;
+}
+
+static int two_events_share(void)
+{
+	long walks;
+
+	return call_with_two_events(&walks);
+}
+
+static int two_events_one_walk(void)
+{
+	long walks;
+
+	if (walks_counted() < 0)
+		return pd_skip("nothing in debugfs counts walks");
+	PD_TRY(call_with_two_events(&walks));
+	PD_CHECK(walks == 1, "%ld walks for one system call", walks);
+	return PD_PASS;
+}
+
+/* Another process looks at this one's system calls, and has all it needs. */
+struct profiler {
+	pid_t target;
+	int ready, done, cookie_out;
+};
+
+static int profile(void *arg)
+{
+	struct profiler *profiler = arg;
+	struct perf_event_attr attr;
+	struct pd_log log = {};
+	struct pd_event event;
+	__u64 cookie = 0;
+	char byte = 0;
+	int ret;
+
+	ret = attr_pipe_poll(&attr);
+	if (!ret)
+		ret = pd_must_open(&event, &attr, profiler->target, -1);
+	if (!ret)
+		pd_enable(&event);
+	if (write(profiler->ready, &byte, 1) != 1 || read(profiler->done, &byte, 1) != 1 || ret)
+		return PD_FAIL;
+	pd_disable(&event);
+	pd_drain(&event, &log);
+	ret = check_one_cookie(&log, FDS, &cookie);
+	if (write(profiler->cookie_out, &cookie, sizeof(cookie)) != sizeof(cookie))
+		return PD_FAIL;
+	return ret;
+}
+
+static int profilers_share(void)
+{
+	int ready[2], done[2], out[2], i, status;
+	struct pd_child children[3];
+	struct perf_event_attr attr;
+	struct profiler profiler;
+	__u64 cookies[3];
+	struct pollfd fds[FDS];
+	char byte = 0;
+
+	PD_TRY(make_pipes(fds));
+	PD_TRY(attr_pipe_poll(&attr));
+	PD_CHECK(!pipe(ready) && !pipe(done) && !pipe(out), "pipe failed");
+	profiler = (struct profiler){ getpid(), ready[1], done[0], out[1] };
+	for (i = 0; i < 3; i++) {
+		PD_TRY(pd_child_start(&children[i], profile, &profiler));
+		pd_child_go(&children[i]);
+		PD_CHECK(read(ready[0], &byte, 1) == 1, "profiler %d ended early", i);
+	}
+	pd_call(NAME, DEPTH, poll_pipes, fds);
+	PD_CHECK(write(done[1], "abc", 3) == 3, "write failed");
+	for (i = 0; i < 3; i++) {
+		status = pd_child_wait(&children[i], 60);
+		PD_CHECK(!status, "profiler %d ended with %#x", i, status);
+		PD_CHECK(read(out[0], &cookies[i], 8) == 8, "no cookie from profiler");
+		PD_CHECK(cookies[i] == cookies[0], "cookies %llx and %llx for two profilers",
+			 cookies[0], cookies[i]);
+	}
+	return PD_PASS;
+}
+
+/* An output covers the task whether it is the task's or its CPU's. */
+static int every_output_that_covers(void)
+{
+	struct perf_event_attr attr, dummy_attr;
+	struct pd_event event, dummies[2];
+	const struct pd_rec *sample;
+	struct pd_log log = {};
+	__u64 cookie;
+	int i;
+
+	pd_pin(0, 0);
+	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_getppid"));
+	pd_attr_dummy(&dummy_attr);
+	PD_TRY(pd_must_open(&event, &attr, 0, -1));
+	PD_TRY(pd_must_open(&dummies[0], &dummy_attr, 0, -1));
+	PD_TRY(pd_must_open(&dummies[1], &dummy_attr, -1, 0));
+	for (i = 0; i < 2; i++)
+		pd_enable(&dummies[i]);
+	pd_enable(&event);
+	pd_call(NAME, DEPTH, pd_leaf_getppid, NULL);
+	pd_disable(&event);
+	pd_drain(&event, &log);
+	PD_TRY(pd_log_clean(&log));
+	sample = pd_log_nth(&log, PERF_RECORD_SAMPLE, 0);
+	PD_TRY(pd_check_stitched(&log, sample, NAME, DEPTH));
+	cookie = sample->cookie;
+
+	for (i = 0; i < 2; i++) {
+		struct pd_log dummy_log = {};
+		const struct pd_rec *record;
+
+		pd_drain(&dummies[i], &dummy_log);
+		record = pd_log_record(&dummy_log, gettid(), cookie);
+		PD_CHECK(record, "no record in the output of the %s", i ? "CPU" : "task");
+		PD_TRY(pd_check_stack(record, NAME, DEPTH));
+	}
+	return PD_PASS;
+}
+
+static int sleeper(void *unused)
+{
+	(void)unused;
+	pause();
+	return 0;
+}
+
+static int no_output_that_does_not(void)
+{
+	struct perf_event_attr attr, dummy_attr;
+	struct pd_event event, of_task, of_cpu;
+	struct pd_child other;
+	struct pd_log log = {};
+
+	if (pd_online_cpus() < 2)
+		return pd_skip("needs two CPUs");
+	pd_pin(0, 0);
+	PD_TRY(pd_child_start(&other, sleeper, NULL));
+	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_getppid"));
+	pd_attr_dummy(&dummy_attr);
+	PD_TRY(pd_must_open(&event, &attr, 0, -1));
+	PD_TRY(pd_must_open(&of_task, &dummy_attr, other.pid, -1));
+	PD_TRY(pd_must_open(&of_cpu, &dummy_attr, -1, 1));
+	pd_enable(&of_task);
+	pd_enable(&of_cpu);
+	pd_enable(&event);
+	pd_call(NAME, DEPTH, pd_leaf_getppid, NULL);
+	pd_disable(&event);
+	pd_drain(&of_task, &log);
+	PD_CHECK(!pd_log_count(&log, PD_RECORD_DEFERRED), "a record in another task's output");
+	pd_drain(&of_cpu, &log);
+	kill(other.pid, SIGKILL);
+	PD_CHECK(!pd_log_record(&log, gettid(), 0) && !pd_log_count(&log, PD_RECORD_DEFERRED),
+		 "a record in another CPU's output");
+	return PD_PASS;
+}
+
+static PD_LEAF long read_zeros(void *buffer)
+{
+	int fd = pd_syscall2(SYS_open, "/dev/zero", O_RDONLY);
+	long ret = 0;
+	int i;
+
+	for (i = 0; i < 20; i++)
+		ret += pd_syscall3(SYS_read, fd, buffer, 16 << 20);
+	pd_syscall1(SYS_close, fd);
+	return ret;
+}
+
+/* The same from the timer: few records, many samples, each of them complete. */
+static int long_system_calls(void)
+{
+	size_t cookies = 0, samples = 0, records;
+	const struct pd_rec *sample = NULL;
+	struct perf_event_attr attr;
+	struct pd_log log = {};
+	struct pd_event event;
+	__u64 last = 0;
+
+	pd_attr_clock(&attr, pd_hz(5000));
+	attr.exclude_user = 1;
+	PD_TRY(pd_must_open(&event, &attr, 0, -1));
+	pd_enable(&event);
+	pd_call(NAME, DEPTH, read_zeros, malloc(16 << 20));
+	pd_disable(&event);
+	pd_drain(&event, &log);
+	PD_TRY(pd_log_clean(&log));
+	PD_TRY(pd_check_no_bare(&log));
+
+	while (pd_log_next(&log, PERF_RECORD_SAMPLE, &sample)) {
+		/* one that is taken while the event ends may get no record */
+		if (sample->time >= event.disabled_at)
+			continue;
+		samples++;
+		cookies += sample->deferred && sample->cookie != last;
+		last = sample->cookie;
+	}
+	records = pd_log_count(&log, PD_RECORD_DEFERRED);
+	pd_note("%zu samples, %zu cookies, %zu records", samples, cookies, records);
+	PD_CHECK(samples >= 20, "only %zu samples", samples);
+	PD_CHECK(records >= cookies, "%zu records for %zu cookies", records, cookies);
+	/* A sample between a record and the return brings the record once more. */
+	PD_CHECK(records <= cookies + cookies / 4 + 2, "%zu records for %zu cookies",
+		 records, cookies);
+	return PD_PASS;
+}
+
+/* Entry contexts whose stack some sample was promised. */
+static size_t count_cookies(const struct pd_log *log)
+{
+	const struct pd_rec *sample = NULL, *other;
+	size_t count = 0;
+
+	while (pd_log_next(log, PERF_RECORD_SAMPLE, &sample)) {
+		other = NULL;
+		while (pd_log_next(log, PERF_RECORD_SAMPLE, &other) &&
+		       other->cookie != sample->cookie)
+			;
+		count += sample->deferred && other == sample;
+	}
+	return count;
+}
+
+/*
+ * Samples on the way back to user mode, behind the record: each asks once more,
+ * and belongs to the same entry context, whose stack is walked no second time. It
+ * comes to an end all the same.
+ */
+static int behind_the_record(void)
+{
+	unsigned long calls = pd_scale(50), i;
+	struct perf_event_attr attrs[2];
+	struct pd_event events[2];
+	const struct pd_rec *sample = NULL;
+	size_t samples, cookies;
+	struct pd_log log = {};
+	long walks;
+
+	PD_TRY(pd_attr_kprobe(&attrs[0], "__x64_sys_getppid"));
+	PD_TRY(pd_attr_kprobe(&attrs[1], "__rseq_handle_notify_resume"));
+	for (i = 0; i < 2; i++)
+		PD_TRY(pd_must_open(&events[i], &attrs[i], 0, -1));
+	walks = walks_counted();
+	pd_enable(&events[0]);
+	pd_enable(&events[1]);
+	for (i = 0; i < calls; i++)
+		pd_call(NAME, DEPTH, pd_leaf_getppid, NULL);
+	pd_disable(&events[1]);
+	pd_disable(&events[0]);
+	walks = walks_counted() - walks;
+	pd_drain(&events[0], &log);
+	pd_drain(&events[1], &log);
+	PD_TRY(pd_log_clean(&log));
+	PD_TRY(pd_check_no_bare(&log));
+	samples = pd_log_count(&log, PERF_RECORD_SAMPLE);
+	cookies = count_cookies(&log);
+	pd_note("%zu samples of %lu calls, %zu cookies, %ld walks, %zu records", samples, calls,
+		cookies, walks, pd_log_count(&log, PD_RECORD_DEFERRED));
+	if (samples <= calls)
+		return pd_skip("nothing was sampled on the way back");
+	PD_CHECK(samples < 1000 * calls, "%zu samples of %lu calls", samples, calls);
+	PD_CHECK(walks <= (long)cookies, "%ld walks for %zu cookies", walks, cookies);
+	while (pd_log_next(&log, PERF_RECORD_SAMPLE, &sample)) {
+		const struct pd_rec *stack;
+
+		pd_user_half(&log, sample, &stack);
+		if (stack && pd_frames_of(stack, NAME))
+			PD_TRY(pd_check_right(&log, sample, NAME, DEPTH));
+	}
+	return PD_PASS;
+}
+
+const struct pd_test pd_tests[] = {
+	PD_TEST(one_for_many_samples),
+	PD_TEST(two_events_share),
+	PD_TEST(two_events_one_walk),
+	PD_TEST(profilers_share),
+	PD_TEST(every_output_that_covers),
+	PD_TEST(no_output_that_does_not),
+	PD_TEST(long_system_calls),
+	PD_TEST(behind_the_record),
+};
+
+const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);

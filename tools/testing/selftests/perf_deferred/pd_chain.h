@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Chains of frames that no compiler would lay out, one frame a page. */
+#ifndef PD_CHAIN_H
+#define PD_CHAIN_H
+
+/* Every frame but the last is followed by the one a page above it. */
+void pd_chain_lay(char *memory, unsigned int name, unsigned int frames);
+/* The same in a private mapping of a file that nobody has read yet, or NULL. */
+char *pd_chain_map_file(unsigned int name, unsigned int frames);
+
+#endif /* PD_CHAIN_H */

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pd_probe.h"
+#include "pd_ring.h"
+#include "pd_test.h"
+
+long pd_read_long(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	long value;
+
+	if (!file)
+		return -1;
+	if (fscanf(file, "%ld", &value) != 1)
+		value = -1;
+	fclose(file);
+	return value;
+}
+
+int pd_write_str(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), err = 0;
+
+	if (fd < 0)
+		return errno;
+	if (write(fd, text, strlen(text)) < 0)
+		err = errno;
+	close(fd);
+	return err;
+}
+
+int pd_attr_kprobe(struct perf_event_attr *attr, const char *function)
+{
+	long type = pd_read_long("/sys/bus/event_source/devices/kprobe/type");
+	int fd;
+
+	if (type < 0)
+		return pd_skip("no kprobe events here");
+	pd_attr_init(attr);
+	attr->type = type;
+	attr->kprobe_func = (__u64)(unsigned long)function;
+
+	fd = pd_open(attr, 0, -1, -1, 0);
+	if (fd < 0)
+		return pd_skip("no kprobe at %s: %s", function, strerror(errno));
+	close(fd);
+	return 0;
+}
+
+/* A function's offset in the file that this program was mapped from. */
+static long file_offset(const void *function)
+{
+	unsigned long start, end, offset, at = (unsigned long)function;
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
+	long found = -1;
+
+	if (!maps)
+		return -1;
+	while (fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%lx-%lx %*s %lx", &start, &end, &offset) != 3)
+			continue;
+		if (at >= start && at < end)
+			found = at - start + offset;
+	}
+	fclose(maps);
+	return found;
+}
+
+int pd_attr_uprobe(struct perf_event_attr *attr, const void *function, bool on_return)
+{
+	long type = pd_read_long("/sys/bus/event_source/devices/uprobe/type");
+	static char path[512];
+	ssize_t len;
+
+	if (type < 0)
+		return pd_skip("no uprobe events here");
+	len = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	if (len < 0)
+		return pd_fail("/proc/self/exe: %s", strerror(errno));
+	path[len] = 0;
+	pd_attr_init(attr);
+	attr->type = type;
+	attr->config = on_return;
+	attr->uprobe_path = (__u64)(unsigned long)path;
+	attr->probe_offset = file_offset(function);
+	return 0;
+}
+
+int pd_attr_tracepoint(struct perf_event_attr *attr, const char *system, const char *name)
+{
+	char path[256];
+	long id;
+
+	snprintf(path, sizeof(path), "/sys/kernel/tracing/events/%s/%s/id", system, name);
+	id = pd_read_long(path);
+	if (id < 0)
+		return pd_skip("no tracepoint %s:%s", system, name);
+	pd_attr_init(attr);
+	attr->type = PERF_TYPE_TRACEPOINT;
+	attr->config = id;
+	return 0;
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "pd_signal.h"
+#include "pd_syscall.h"
+
+/* What the kernel takes; the C library's struct is another. */
+struct kernel_sigaction {
+	void (*handler)(int sig);
+	unsigned long flags;
+	void (*restorer)(void);
+	unsigned long mask;
+};
+
+#define SA_RESTORER 0x04000000
+
+/*
+ * Leaves no frame pointer, and is not known for what it is by its code: the stack of
+ * an rt_sigreturn is one frame.
+ */
+asm(".pushsection .text\n"
+	".globl pd_restorer, pd_restorer_end\n"
+	".type pd_restorer, @function\n"
+	"pd_restorer:\n"
+	"	xor	%ebp, %ebp\n"
+	"	mov	$15, %eax\n"
+	"	nop\n"
+	"	syscall\n"
+	"	ud2\n"
+	"pd_restorer_end:\n"
+	".popsection\n");
+
+/* By these instructions anyone knows it: the walk goes on behind it. */
+asm(".pushsection .text\n"
+	".globl pd_known_restorer\n"
+	".type pd_known_restorer, @function\n"
+	"pd_known_restorer:\n"
+	"	mov	$15, %rax\n"
+	"	syscall\n"
+	"	ud2\n"
+	".popsection\n");
+
+static void handle(int sig, void (*handler)(int sig), bool on_altstack,
+		   void (*restorer)(void))
+{
+	struct kernel_sigaction action = {
+		.handler = handler,
+		.flags = SA_RESTORER | SA_RESTART | (on_altstack ? SA_ONSTACK : 0),
+		.restorer = restorer,
+	};
+
+	pd_syscall4(SYS_rt_sigaction, sig, &action, NULL, 8);
+}
+
+void pd_handle(int sig, void (*handler)(int sig), bool on_altstack)
+{
+	handle(sig, handler, on_altstack, pd_restorer);
+}
+
+void pd_handle_known(int sig, void (*handler)(int sig), bool on_altstack)
+{
+	handle(sig, handler, on_altstack, pd_known_restorer);
+}
+
+void pd_altstack(void)
+{
+	stack_t stack = { .ss_size = 64 * 1024 };
+
+	stack.ss_sp = malloc(stack.ss_size);
+	sigaltstack(&stack, NULL);
+}
+
+bool pd_in_restorer(unsigned long long ip)
+{
+	return ip >= (unsigned long)pd_restorer && ip < (unsigned long)pd_restorer_end;
+}

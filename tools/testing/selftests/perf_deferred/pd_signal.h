@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Signal handlers whose way back is known: pd_restorer ends their stacks. */
+#ifndef PD_SIGNAL_H
+#define PD_SIGNAL_H
+
+#include <stdbool.h>
+
+void pd_restorer(void);
+void pd_known_restorer(void);
+extern const char pd_restorer_end[];
+
+void pd_handle(int sig, void (*handler)(int sig), bool on_altstack);
+/* With another restorer, behind which the stack goes on. */
+void pd_handle_known(int sig, void (*handler)(int sig), bool on_altstack);
+/* An alternate stack for the calling thread. */
+void pd_altstack(void);
+bool pd_in_restorer(unsigned long long ip);
+
+#endif /* PD_SIGNAL_H */

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Stacks that name themselves. pd_call(n, depth, leaf, arg) runs leaf(arg)
+ * below depth + 1 frames of function n and one of its outermost function, all
+ * of them in sections that belong to n alone: the frames of a sample tell whose
+ * they are, and whether all are there.
+ */
+#ifndef PD_STACK_H
+#define PD_STACK_H
+
+#include <stdbool.h>
+
+#include "pd_log.h"
+
+#define PD_NAMES	8
+#define PD_LEAF		PD_IN("pd_leaf")
+
+typedef long (*pd_leaf_fn)(void *arg);
+
+/* Every leaf lies here. */
+PD_BOUNDS(pd_leaf);
+
+/* And each name in two sections of its own. */
+PD_BOUNDS(pd_rec_0);
+PD_BOUNDS(pd_out_0);
+PD_BOUNDS(pd_rec_1);
+PD_BOUNDS(pd_out_1);
+PD_BOUNDS(pd_rec_2);
+PD_BOUNDS(pd_out_2);
+PD_BOUNDS(pd_rec_3);
+PD_BOUNDS(pd_out_3);
+PD_BOUNDS(pd_rec_4);
+PD_BOUNDS(pd_out_4);
+PD_BOUNDS(pd_rec_5);
+PD_BOUNDS(pd_out_5);
+PD_BOUNDS(pd_rec_6);
+PD_BOUNDS(pd_out_6);
+PD_BOUNDS(pd_rec_7);
+PD_BOUNDS(pd_out_7);
+
+long pd_call(unsigned int name, unsigned int depth, pd_leaf_fn leaf, void *arg);
+
+/* An address inside a name's functions. */
+unsigned long pd_name_address(unsigned int name);
+/* Which name a frame belongs to, or -1. */
+int pd_frame_name(__u64 ip);
+/* Frames of a name in a stack, the outermost one included. */
+unsigned int pd_frames_of(const struct pd_rec *stack, unsigned int name);
+bool pd_has_outermost(const struct pd_rec *stack, unsigned int name);
+/* The first frame that belongs to another name, or 0. */
+__u64 pd_foreign_frame(const struct pd_rec *stack, unsigned int name);
+
+/*
+ * The stack is the one of pd_call(name, depth, ...) as seen from a system call
+ * of the leaf: every frame there, none foreign, none twice.
+ */
+int pd_check_stack(const struct pd_rec *stack, unsigned int name, unsigned int depth);
+/* The sample's user half is such a stack, and came with its record. */
+int pd_check_stitched(struct pd_log *log, const struct pd_rec *sample,
+		      unsigned int name, unsigned int depth);
+
+/*
+ * A sample of a named stack, stitched or in place; and where that is allowed,
+ * none: no user half, or an empty record.
+ */
+int pd_check_right(struct pd_log *log, const struct pd_rec *sample,
+		   unsigned int name, unsigned int depth);
+int pd_check_right_or_none(struct pd_log *log, const struct pd_rec *sample,
+			   unsigned int name, unsigned int depth);
+/* No sample was left with a bare cookie before its event was disabled. */
+int pd_check_no_bare(struct pd_log *log);
+
+/*
+ * getppid() with a stack and a frame pointer of our making, for chains of
+ * frames that no compiler would lay out.
+ */
+struct pd_frame {
+	unsigned long next, ip;
+};
+
+long pd_getppid_on(const void *stack, const void *frame);
+
+/* Leaves: one system call without the C library; some time in user mode. */
+struct pd_syscall {
+	long nr, args[6];
+};
+
+long pd_leaf_syscall(void *call);
+long pd_leaf_getppid(void *unused);
+long pd_leaf_spin(void *milliseconds);
+
+#endif /* PD_STACK_H */

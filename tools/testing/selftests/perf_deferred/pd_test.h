@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Runs a program's tests, each in a child of its own, and reports them as TAP. */
+#ifndef PD_TEST_H
+#define PD_TEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "pd_compiler.h"
+
+#define PD_PASS	0
+#define PD_FAIL	1
+#define PD_SKIP	4
+
+struct pd_test {
+	const char *name;
+	int (*run)(void);
+};
+
+#define PD_TEST(fn)	{ .name = #fn, .run = fn }
+
+/* Each program has these; the library has main(). */
+extern const struct pd_test pd_tests[];
+extern const size_t pd_nr_tests;
+
+/* What the kernel lacks for them, or NULL: that it defers, if a program has no other wish. */
+const char *pd_unmet(void);
+
+int pd_fail(const char *fmt, ...) PD_ATTR(format(printf, 1, 2));
+int pd_skip(const char *fmt, ...) PD_ATTR(format(printf, 1, 2));
+void pd_note(const char *fmt, ...) PD_ATTR(format(printf, 1, 2));
+
+/* A count or a time, scaled by PERF_DEFERRED_SCALE, at least 1. */
+unsigned long pd_scale(unsigned long count);
+/* Is less work asked for, as the kernel is a slow one that checks itself? */
+bool pd_slow(void);
+/* A sampling rate in Hz, but one that leaves a slow kernel time for its work. */
+unsigned int pd_hz(unsigned int hz);
+
+#define PD_CHECK(cond, ...)				\
+	do {						\
+		int pd_bad_##__LINE__ = !(cond);	\
+							\
+		if (pd_bad_##__LINE__)			\
+			return pd_fail(__VA_ARGS__);	\
+	} while (0)
+
+#define PD_TRY(call)					\
+	do {						\
+		int pd_ret_##__LINE__ = (call);		\
+							\
+		if (pd_ret_##__LINE__)			\
+			return pd_ret_##__LINE__;	\
+	} while (0)
+
+#endif /* PD_TEST_H */

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Requests by BPF, in the scheduler's tracepoint, for the task that comes next. */
+#include <errno.h>
+#include <linux/btf.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "pd_bpf.h"
+#include "pd_btf.h"
+#include "pd_proc.h"
+#include "pd_ring.h"
+#include "pd_stack.h"
+#include "pd_syscall.h"
+#include "pd_test.h"
+
+#define NAME	4
+#define DEPTH	4
+#define MOST	64
+#define SLEEPS	8
+#define BYTES	(256 * 1024)
+
+/* What the program leaves in its map, for one task. */
+struct result {
+	__u64 calls;
+	__u64 cookies[MOST];
+};
+
+struct switches {
+	int results, link;
+	struct pd_event event;
+	struct pd_log log;
+	struct result result;
+};
+
+/* Asks for the task @tid whenever it is switched to: argument @arg of the tracepoint. */
+static int load(const char *tracepoint, int arg, pid_t tid, int results)
+{
+	struct bpf_insn code[] = {
+		MOV_REG(BPF_REG_6, BPF_REG_1),
+		LOAD(BPF_DW, BPF_REG_6, BPF_REG_6, arg * 8),
+		LOAD(BPF_W, BPF_REG_1, BPF_REG_6, pd_btf_offset("task_struct", "pid")),
+		JUMP_IF_NOT(BPF_REG_1, tid, 18),
+		STORE_IMM(BPF_REG_10, -8, 0),
+		MAP_FD(BPF_REG_1, results),
+		UPPER_HALF(),
+		MOV_REG(BPF_REG_2, BPF_REG_10),
+		ADD_IMM(BPF_REG_2, -8),
+		CALL(BPF_FUNC_map_lookup_elem),
+		INSN(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 11, 0),
+		MOV_REG(BPF_REG_7, BPF_REG_0),
+		MOV_REG(BPF_REG_1, BPF_REG_6),
+		CALL_KERNEL(pd_btf_find(BTF_KIND_FUNC, "bpf_perf_defer_callchain")),
+		LOAD(BPF_DW, BPF_REG_1, BPF_REG_7, 0),
+		MOV_REG(BPF_REG_2, BPF_REG_1),
+		ADD_IMM(BPF_REG_2, 1),
+		STORE_REG(BPF_REG_7, BPF_REG_2, 0),
+		INSN(BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_1, 0, 0, MOST - 1),
+		INSN(BPF_ALU64 | BPF_LSH | BPF_K, BPF_REG_1, 0, 0, 3),
+		INSN(BPF_ALU64 | BPF_ADD | BPF_X, BPF_REG_7, BPF_REG_1, 0, 0),
+		STORE_REG(BPF_REG_7, BPF_REG_0, offsetof(struct result, cookies)),
+		MOV_IMM(BPF_REG_0, 0),
+		EXIT(),
+	};
+	union bpf_attr attr = {
+		.prog_type = BPF_PROG_TYPE_TRACING,
+		.expected_attach_type = BPF_TRACE_RAW_TP,
+		.attach_btf_id = pd_btf_find(BTF_KIND_TYPEDEF, tracepoint),
+	};
+
+	return load_program(&attr, code, ARRAY_SIZE(code), tracepoint);
+}
+
+/* An event whose callchains a BPF program asks for, and for the records. */
+static int open_event(struct switches *sw)
+{
+	struct perf_event_attr attr;
+
+	pd_attr_dummy(&attr);
+	attr.config = PERF_COUNT_SW_BPF_OUTPUT;
+	attr.sample_type &= ~PERF_SAMPLE_CALLCHAIN;
+	pd_attr_flag(&attr, PD_FLAG_DEFER_CALLCHAIN, 1);
+	PD_TRY(pd_must_open(&sw->event, &attr, 0, -1));
+	pd_enable(&sw->event);
+	return 0;
+}
+
+static int begin(struct switches *sw, bool with_event)
+{
+	union bpf_attr attr = {};
+	int program;
+
+	if (pd_btf_find(BTF_KIND_TYPEDEF, "btf_trace_sched_switch") < 0)
+		return pd_skip("no types for BPF");
+	PD_CHECK(pd_btf_find(BTF_KIND_FUNC, "bpf_perf_defer_callchain") > 0, "no such function");
+	sw->results = make_map(BPF_MAP_TYPE_ARRAY, sizeof(struct result), 1);
+	PD_CHECK(sw->results >= 0, "no BPF map: %s", strerror(errno));
+	if (with_event)
+		PD_TRY(open_event(sw));
+	program = load("btf_trace_sched_switch", 2, getpid(), sw->results);
+	PD_CHECK(program >= 0, "the program does not load");
+	attr.raw_tracepoint.prog_fd = program;
+	sw->link = bpf(BPF_RAW_TRACEPOINT_OPEN, &attr);
+	PD_CHECK(sw->link >= 0, "the program does not attach: %s", strerror(errno));
+	return 0;
+}
+
+static int end(struct switches *sw, bool with_event)
+{
+	close(sw->link);
+	if (with_event) {
+		pd_disable(&sw->event);
+		pd_drain(&sw->event, &sw->log);
+		PD_TRY(pd_log_clean(&sw->log));
+	}
+	PD_CHECK(!look_up(sw->results, 0, &sw->result), "no result");
+	PD_CHECK(sw->result.calls, "the task was never switched to");
+	PD_CHECK(sw->result.calls <= MOST, "%llu switches", sw->result.calls);
+	return 0;
+}
+
+/* How many of the cookies differ from the one before. */
+static unsigned int contexts(const struct result *result)
+{
+	unsigned int i, nr = 0;
+
+	for (i = 0; i < result->calls; i++)
+		nr += !i || result->cookies[i] != result->cookies[i - 1];
+	return nr;
+}
+
+/* How many switches in a row, from the i-th on, have its cookie. */
+static unsigned int run_of(const struct result *result, unsigned int i)
+{
+	unsigned int end = i;
+
+	while (end < result->calls && result->cookies[end] == result->cookies[i])
+		end++;
+	return end - i;
+}
+
+/*
+ * Each context has a record, and one more where the task was switched away while
+ * it sent that: so never more than there were switches.
+ */
+static int check_records(struct switches *sw)
+{
+	unsigned int i, run, whole = 0;
+
+	for (i = 0; i < sw->result.calls; i += run) {
+		__u64 cookie = sw->result.cookies[i];
+		size_t records;
+		const struct pd_rec *record;
+
+		PD_CHECK(cookie, "no cookie for switch %u", i);
+		record = pd_log_record(&sw->log, getpid(), cookie);
+		PD_CHECK(record, "no record of cookie %llx, switch %u", cookie, i);
+		run = run_of(&sw->result, i);
+		records = pd_log_records(&sw->log, getpid(), cookie);
+		PD_CHECK(records <= run, "%zu records of cookie %llx, %u switches", records,
+			 cookie, run);
+		whole += pd_has_outermost(record, NAME);
+	}
+	pd_note("%llu switches, %u contexts, %u of the named stack", sw->result.calls,
+		contexts(&sw->result), whole);
+	return 0;
+}
+
+static PD_LEAF long sleep_often(void *unused)
+{
+	struct timespec wait = { .tv_nsec = 3000000 };
+	int i;
+
+	(void)unused;
+	for (i = 0; i < SLEEPS; i++)
+		pd_syscall2(SYS_nanosleep, &wait, NULL);
+	return 0;
+}
+
+static int every_sleep_has_its_record(void)
+{
+	struct switches sw = {};
+	unsigned int i, named = 0;
+
+	PD_TRY(begin(&sw, true));
+	pd_call(NAME, DEPTH, sleep_often, NULL);
+	PD_TRY(end(&sw, true));
+	PD_TRY(check_records(&sw));
+	for (i = 0; i < sw.result.calls; i++) {
+		const struct pd_rec *record;
+
+		record = pd_log_record(&sw.log, getpid(), sw.result.cookies[i]);
+		if (!pd_has_outermost(record, NAME))
+			continue;
+		PD_TRY(pd_check_stack(record, NAME, DEPTH));
+		named++;
+	}
+	PD_CHECK(named >= SLEEPS, "%u named stacks of %u", named, SLEEPS);
+	return 0;
+}
+
+static int read_slowly(void *fd)
+{
+	static char bytes[8192];
+
+	do {
+		pd_sleep_ms(2);
+	} while (read((long)fd, bytes, sizeof(bytes)) > 0);
+	return 0;
+}
+
+/* The pipe holds a quarter of what is written: one system call, many waits. */
+static int one_cookie_for_a_system_call(void)
+{
+	struct pd_syscall call = { SYS_write, { 0, 0, BYTES } };
+	struct switches sw = {};
+	struct pd_child child;
+	int fds[2];
+
+	PD_CHECK(!pipe(fds), "no pipe");
+	PD_CHECK(!pd_child_start(&child, read_slowly, (void *)(long)fds[0]), "no child");
+	call.args[0] = fds[1];
+	call.args[1] = (long)calloc(1, BYTES);
+	pd_child_go(&child);
+	PD_TRY(begin(&sw, true));
+	pd_call(NAME, DEPTH, pd_leaf_syscall, &call);
+	PD_TRY(end(&sw, true));
+	close(fds[1]);
+	kill(child.pid, SIGKILL);
+	PD_TRY(check_records(&sw));
+	PD_CHECK(sw.result.calls >= 4, "only %llu waits", sw.result.calls);
+	/* there may have been one before the system call or after it */
+	PD_CHECK(contexts(&sw.result) <= 3, "%u cookies for %llu waits", contexts(&sw.result),
+		 sw.result.calls);
+	/* and one during the sending */
+	PD_CHECK(pd_log_count(&sw.log, PD_RECORD_DEFERRED) <= 4, "%zu records for %llu waits",
+		 pd_log_count(&sw.log, PD_RECORD_DEFERRED), sw.result.calls);
+	return 0;
+}
+
+/* Preempted in user mode and in the kernel, by one that spins on the same CPU. */
+static int spin(void *unused)
+{
+	(void)unused;
+	for (;;)
+		;
+	return 0;
+}
+
+static int when_preempted(void)
+{
+	struct switches sw = {};
+	struct pd_child child;
+	unsigned long ms = 60;
+
+	pd_pin(0, 0);
+	PD_CHECK(!pd_child_start(&child, spin, NULL), "no child");
+	pd_child_go(&child);
+	PD_TRY(begin(&sw, true));
+	pd_call(NAME, DEPTH, pd_leaf_spin, (void *)ms);
+	PD_TRY(end(&sw, true));
+	kill(child.pid, SIGKILL);
+	return check_records(&sw);
+}
+
+static int none_without_events(void)
+{
+	struct switches sw = {};
+	unsigned int i;
+
+	PD_TRY(begin(&sw, false));
+	pd_call(NAME, DEPTH, sleep_often, NULL);
+	PD_TRY(end(&sw, false));
+	for (i = 0; i < sw.result.calls; i++)
+		PD_CHECK(!sw.result.cookies[i], "a cookie with nobody to tell");
+	return 0;
+}
+
+static int refused_elsewhere(void)
+{
+	int results = make_map(BPF_MAP_TYPE_ARRAY, sizeof(struct result), 1);
+
+	if (pd_btf_find(BTF_KIND_FUNC, "bpf_perf_defer_callchain") < 0)
+		return pd_skip("no types for BPF");
+	PD_CHECK(load("btf_trace_sched_switch", 2, getpid(), results) >= 0, "it does not load");
+	PD_CHECK(load("btf_trace_sched_wakeup", 0, getpid(), results) < 0,
+		 "it loads on sched_wakeup");
+	PD_CHECK(load("btf_trace_task_newtask", 0, getpid(), results) < 0,
+		 "it loads on task_newtask");
+	return 0;
+}
+
+const struct pd_test pd_tests[] = {
+	PD_TEST(every_sleep_has_its_record),
+	PD_TEST(one_cookie_for_a_system_call),
+	PD_TEST(when_preempted),
+	PD_TEST(none_without_events),
+	PD_TEST(refused_elsewhere),
+};
+
+const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Probed functions: the caller is not skipped, and return addresses are true. */
+#include <string.h>
+
+#include "pd_probe.h"
+#include "pd_ring.h"
+#include "pd_stack.h"
+#include "pd_test.h"
+
+#define NAME	1
+#define DEPTH	4
+
+static PD_LEAF long inner(void *arg)
+{
+	long ret = pd_leaf_getppid(arg);
+
+	asm volatile("" : "+r" (ret));
+	return ret;
+}
+
+static PD_LEAF long outer(void *arg)
+{
+	long ret = inner(arg);
+
+	asm volatile("" : "+r" (ret));
+	return ret;
+}
+
+static unsigned long rounds(void)
+{
+	return pd_scale(50);
+}
+
+static int record_calls(struct perf_event_attr *attr, struct pd_log *log)
+{
+	struct pd_event event;
+	unsigned long i;
+
+	PD_TRY(pd_must_open(&event, attr, 0, -1));
+	pd_enable(&event);
+	for (i = 0; i < rounds(); i++)
+		pd_call(NAME, DEPTH, outer, NULL);
+	pd_disable(&event);
+	pd_drain(&event, log);
+	PD_TRY(pd_log_clean(log));
+	PD_CHECK(pd_log_count(log, PERF_RECORD_SAMPLE) == rounds(), "%zu samples of %lu calls",
+		 pd_log_count(log, PERF_RECORD_SAMPLE), rounds());
+	return 0;
+}
+
+static int check_all(struct pd_log *log)
+{
+	const struct pd_rec *sample = NULL;
+
+	while (pd_log_next(log, PERF_RECORD_SAMPLE, &sample))
+		PD_TRY(pd_check_right(log, sample, NAME, DEPTH));
+	return PD_PASS;
+}
+
+/* The frame of the probed function is not set up yet. */
+static int first_instruction(void)
+{
+	const struct pd_rec *sample, *stack;
+	struct perf_event_attr attr;
+	struct pd_log log = {};
+
+	PD_TRY(pd_attr_uprobe(&attr, outer, false));
+	PD_TRY(record_calls(&attr, &log));
+	sample = pd_log_nth(&log, PERF_RECORD_SAMPLE, 0);
+	pd_user_half(&log, sample, &stack);
+	PD_CHECK(stack && stack->nr_user && stack->user[0] == (unsigned long)outer,
+		 "innermost frame %llx instead of %lx",
+		 stack && stack->nr_user ? stack->user[0] : 0, (unsigned long)outer);
+	return check_all(&log);
+}
+
+static int on_return(void)
+{
+	struct perf_event_attr attr;
+	struct pd_log log = {};
+
+	PD_TRY(pd_attr_uprobe(&attr, outer, true));
+	PD_TRY(record_calls(&attr, &log));
+	return check_all(&log);
+}
+
+static bool in_leaves(__u64 ip)
+{
+	return ip >= (unsigned long)__start_pd_leaf && ip < (unsigned long)__stop_pd_leaf;
+}
+
+/* A system call below functions that return through the trampoline. */
+static int below_uretprobes(const void **functions, int nr)
+{
+	const struct pd_rec *sample, *stack;
+	struct perf_event_attr attr, probe_attr;
+	struct pd_event probes[2];
+	struct pd_log log = {};
+	int i;
+
+	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_getppid"));
+	for (i = 0; i < nr; i++) {
+		PD_TRY(pd_attr_uprobe(&probe_attr, functions[i], true));
+		PD_TRY(pd_must_open(&probes[i], &probe_attr, 0, -1));
+		pd_enable(&probes[i]);
+	}
+	PD_TRY(record_calls(&attr, &log));
+	PD_TRY(check_all(&log));
+	sample = pd_log_nth(&log, PERF_RECORD_SAMPLE, 0);
+	pd_user_half(&log, sample, &stack);
+	for (i = 0; i < 3; i++)
+		PD_CHECK(stack->nr_user > 3 && in_leaves(stack->user[i]),
+			 "frame %d is %llx, no function of ours", i, stack->user[i]);
+	return PD_PASS;
+}
+
+static int below_one_uretprobe(void)
+{
+	const void *functions[] = { outer };
+
+	return below_uretprobes(functions, 1);
+}
+
+static int below_two_uretprobes(void)
+{
+	const void *functions[] = { inner, outer };
+
+	return below_uretprobes(functions, 2);
+}
+
+const struct pd_test pd_tests[] = {
+	PD_TEST(first_instruction),
+	PD_TEST(on_return),
+	PD_TEST(below_one_uretprobe),
+	PD_TEST(below_two_uretprobes),
+};
+
+const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);
