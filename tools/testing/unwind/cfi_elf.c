@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The .eh_frame of an ELF file of this machine; the file stays mapped. */
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cfi_elf.h"
+
+/* where the fields lie that matter, in the file's and in a section's header */
+struct layout {
+	unsigned int word;
+	unsigned int shoff, shentsize, shnum, shstrndx;
+	unsigned int addr, offset, size;
+};
+
+static const struct layout layout_32 = {
+	.word = 4, .shoff = 32, .shentsize = 46, .shnum = 48, .shstrndx = 50,
+	.addr = 12, .offset = 16, .size = 20,
+};
+
+static const struct layout layout_64 = {
+	.word = 8, .shoff = 40, .shentsize = 58, .shnum = 60, .shstrndx = 62,
+	.addr = 16, .offset = 24, .size = 32,
+};
+
+static unsigned long field(const u8 *at, unsigned int size)
+{
+	unsigned long val = 0;
+
+	memcpy(&val, at, size);
+	return val;
+}
+
+static int find(struct cfi_elf *elf, const u8 *map, const struct layout *l)
+{
+	const u8 *sections = map + field(map + l->shoff, l->word);
+	unsigned int each = field(map + l->shentsize, 2);
+	unsigned int nr = field(map + l->shnum, 2), i;
+	const char *names;
+
+	names = (const char *)map +
+		field(sections + each * field(map + l->shstrndx, 2) + l->offset,
+		      l->word);
+	for (i = 0; i < nr; i++, sections += each) {
+		if (strcmp(names + field(sections, 4), ".eh_frame") ||
+		    field(sections + 4, 4) == SHT_NOBITS)
+			continue;
+		elf->bytes = map + field(sections + l->offset, l->word);
+		elf->addr = field(sections + l->addr, l->word);
+		elf->size = field(sections + l->size, l->word);
+		elf->word = l->word;
+		return 0;
+	}
+	return -1;
+}
+
+static const u8 *map_file(const char *name)
+{
+	int fd = open(name, O_RDONLY);
+	void *map = MAP_FAILED;
+	struct stat st;
+
+	if (fd >= 0 && !fstat(fd, &st) && st.st_size > 64)
+		map = mmap(NULL, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (fd >= 0)
+		close(fd);
+	return map == MAP_FAILED ? NULL : map;
+}
+
+/**
+ * cfi_elf_open - find a file's .eh_frame
+ * @elf: filled in
+ * @name: of the file
+ *
+ * Return: 0, or -1 with a line on stderr.
+ */
+int cfi_elf_open(struct cfi_elf *elf, const char *name)
+{
+	const u8 *map = map_file(name);
+
+	if (!map || memcmp(map, ELFMAG, SELFMAG)) {
+		fprintf(stderr, "%s: cannot be read as an ELF file\n", name);
+		return -1;
+	}
+	if (find(elf, map, map[EI_CLASS] == ELFCLASS64 ? &layout_64 : &layout_32)) {
+		fprintf(stderr, "%s: no .eh_frame\n", name);
+		return -1;
+	}
+	return 0;
+}
+
+/**
+ * cfi_elf_read - the read function of struct unwind_cfi
+ * @ctx: a struct cfi_elf
+ * @addr: where
+ * @to: the bytes go there
+ * @len: how many
+ *
+ * Return: 0 or -EFAULT.
+ */
+int cfi_elf_read(void *ctx, unsigned long addr, void *to, size_t len)
+{
+	const struct cfi_elf *elf = ctx;
+
+	if (addr < elf->addr || addr - elf->addr > elf->size ||
+	    len > elf->size - (addr - elf->addr))
+		return -EFAULT;
+	memcpy(to, elf->bytes + (addr - elf->addr), len);
+	return 0;
+}
+
+/**
+ * cfi_elf_fde - go through the FDEs one by one
+ * @elf: the tables
+ * @pos: offset to go on from; moved behind the FDE
+ * @fde: set to its offset
+ *
+ * Return: true if there is another one.
+ */
+bool cfi_elf_fde(const struct cfi_elf *elf, size_t *pos, size_t *fde)
+{
+	unsigned long len;
+
+	while (*pos + 8 <= elf->size) {
+		*fde = *pos;
+		len = field(elf->bytes + *pos, 4);
+		if (!len || len == 0xffffffff)
+			return false;
+		*pos += 4 + len;
+		if (field(elf->bytes + *fde + 4, 4))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _CFI_ELF_H
+#define _CFI_ELF_H
+
+#include <linux/types.h>
+
+/**
+ * struct cfi_elf - the .eh_frame of a file
+ * @bytes: its contents
+ * @addr: address of its first byte
+ * @size: how many there are
+ * @word: bytes of an address, 4 or 8
+ */
+struct cfi_elf {
+	const u8	*bytes;
+	unsigned long	addr;
+	size_t		size;
+	unsigned int	word;
+};
+
+int cfi_elf_open(struct cfi_elf *elf, const char *name);
+int cfi_elf_read(void *ctx, unsigned long addr, void *to, size_t len);
+bool cfi_elf_fde(const struct cfi_elf *elf, size_t *pos, size_t *fde);
+
+#endif /* _CFI_ELF_H */

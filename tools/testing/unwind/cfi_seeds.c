@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Make seeds for cfi_fuzz from the FDEs of a file, one in so many.
+ *
+ *	cfi_seeds FOLDER STEP FILE...
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cfi_elf.h"
+#include "cfi_fuzz.h"
+
+#define MAX_ENTRY	2048
+
+/* bytes of the entry at an offset, its length among them; 0 if it is no good seed */
+static size_t entry_size(const struct cfi_elf *elf, size_t pos)
+{
+	u32 len;
+
+	if (pos > elf->size - 4)
+		return 0;
+	memcpy(&len, elf->bytes + pos, sizeof(len));
+	return len && len <= MAX_ENTRY && len <= elf->size - pos - 4 ? len + 4 : 0;
+}
+
+static int write_seed(const struct cfi_elf *elf, size_t fde, const char *folder, int nr)
+{
+	struct cfi_fuzz head = { .flags = elf->word == 4 ? CFI_FUZZ_32BIT : 0 };
+	size_t cie, cie_size, fde_size = entry_size(elf, fde);
+	char name[4096];
+	u32 distance;
+	FILE *out;
+
+	memcpy(&distance, elf->bytes + fde + 4, sizeof(distance));
+	if (distance > fde + 4 || !fde_size)
+		return -1;
+	cie = fde + 4 - distance;
+	cie_size = entry_size(elf, cie);
+	if (!cie_size)
+		return -1;
+
+	head.fde[0] = cie_size;
+	head.fde[1] = cie_size >> 8;
+	head.ip[0] = nr * 7;
+	distance = cie_size + 4;
+	snprintf(name, sizeof(name), "%s/%d-%zx", folder, nr, fde);
+	out = fopen(name, "wb");
+	if (!out)
+		return -1;
+	fwrite(&head, sizeof(head), 1, out);
+	fwrite(elf->bytes + cie, cie_size, 1, out);
+	fwrite(elf->bytes + fde, 4, 1, out);
+	fwrite(&distance, sizeof(distance), 1, out);
+	fwrite(elf->bytes + fde + 8, fde_size - 8, 1, out);
+	return fclose(out);
+}
+
+int main(int argc, char **argv)
+{
+	int i, nr = 0, step = argc > 3 ? atoi(argv[2]) : 0;
+	size_t pos, fde;
+
+	if (step <= 0) {
+		fprintf(stderr, "usage: cfi_seeds FOLDER STEP FILE...\n");
+		return 2;
+	}
+	for (i = 3; i < argc; i++) {
+		struct cfi_elf elf;
+		int seen = 0;
+
+		if (cfi_elf_open(&elf, argv[i]))
+			return 1;
+		for (pos = 0; cfi_elf_fde(&elf, &pos, &fde);) {
+			if (seen++ % step == 0 && write_seed(&elf, fde, argv[1], nr++))
+				nr--;
+		}
+	}
+	return nr ? 0 : 1;
+}

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* As much of arch/x86's as the finder needs: the rest is about registers. */
+#ifndef _UNWIND_FINDER_ASM_UNWIND_USER_H
+#define _UNWIND_FINDER_ASM_UNWIND_USER_H
+
+#define UNWIND_ARCH_MACHINE_64	EM_X86_64
+#define UNWIND_ARCH_MACHINE_32	EM_386
+
+#endif /* _UNWIND_FINDER_ASM_UNWIND_USER_H */

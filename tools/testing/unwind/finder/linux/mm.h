@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Mappings without a kernel: a sorted array of them. */
+#ifndef _UNWIND_FINDER_LINUX_MM_H
+#define _UNWIND_FINDER_LINUX_MM_H
+
+#include <linux/kernel.h>
+#include <linux/types.h>
+#include <stdint.h>
+
+#define U64_MAX		UINT64_MAX
+#define PAGE_SIZE	4096UL
+#define PAGE_MASK	(~(PAGE_SIZE - 1))
+#define TASK_SIZE_MAX	((1UL << 47) - PAGE_SIZE)
+
+#define VM_READ		0x1UL
+#define VM_WRITE	0x2UL
+#define VM_EXEC		0x4UL
+#define VM_SHARED	0x8UL
+#define VM_PFNMAP	0x400UL
+#define VM_IO		0x4000UL
+#define VM_HUGETLB	0x400000UL
+
+struct inode {
+	int	nr;
+};
+
+struct file {
+	struct inode	inode;
+};
+
+struct vm_area_struct {
+	unsigned long	vm_start;
+	unsigned long	vm_end;
+	unsigned long	vm_flags;
+	unsigned long	vm_pgoff;
+	struct file	*vm_file;
+};
+
+/* @readers: who holds its lock now; @dying: nobody gets it any more */
+struct mm_struct {
+	struct vm_area_struct	*maps;
+	int			nr_maps;
+	int			readers;
+	bool			dying;
+};
+
+/* @at: the mapping that was returned last, or that before which the search begins */
+struct vma_iterator {
+	struct mm_struct	*mm;
+	int			at;
+};
+
+static inline struct vma_iterator vma_iterator_at(struct mm_struct *mm,
+						  unsigned long addr)
+{
+	struct vma_iterator vmi = { .mm = mm };
+
+	while (vmi.at < mm->nr_maps && mm->maps[vmi.at].vm_end <= addr)
+		vmi.at++;
+	return vmi;
+}
+
+#define VMA_ITERATOR(name, mm, addr)					\
+	struct vma_iterator name = vma_iterator_at(mm, addr)
+
+static inline struct vm_area_struct *vma_find(struct vma_iterator *vmi,
+					      unsigned long max)
+{
+	struct vm_area_struct *vma = vmi->mm->maps + vmi->at;
+
+	return vmi->at < vmi->mm->nr_maps && vma->vm_start < max ? vma : NULL;
+}
+
+static inline struct vm_area_struct *vma_lookup(struct mm_struct *mm,
+						unsigned long addr)
+{
+	struct vma_iterator vmi = vma_iterator_at(mm, addr);
+	struct vm_area_struct *vma = vma_find(&vmi, addr + 1);
+
+	return vma && vma->vm_start <= addr ? vma : NULL;
+}
+
+static inline struct vm_area_struct *vma_prev(struct vma_iterator *vmi)
+{
+	return vmi->at > 0 ? vmi->mm->maps + --vmi->at : NULL;
+}
+
+static inline struct inode *file_inode(struct file *file)
+{
+	return &file->inode;
+}
+
+static inline int mmap_read_lock_killable(struct mm_struct *mm)
+{
+	if (mm->dying)
+		return -1;
+	mm->readers++;
+	return 0;
+}
+
+static inline void mmap_read_unlock(struct mm_struct *mm)
+{
+	mm->readers--;
+}
+
+#endif /* _UNWIND_FINDER_LINUX_MM_H */

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * libFuzzer target: a process of any mappings with any contents, and an address
+ * in it, for kernel/unwind/object.c and eh_frame.c and what they call.  Beyond
+ * what the sanitizers see: all is read by unwind_read(), and no more often than
+ * the search's bounds allow; an object that is found has the address, its code
+ * and its table; the binary search comes to the same row as one from end to end;
+ * nothing is kept that must not be; and no lock stays held.
+ */
+
+#include <errno.h>
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cfi.h"
+#include "finder_fuzz.h"
+#include "fuzz_check.h"
+#include "object.h"
+
+#define BASE		0x500000UL
+#define MAX_TABLES	(64 * 1024)
+/* of each beginning: the header, at most 64 program headers, .eh_frame_hdr */
+#define MAX_OBJECT	(9 * (1 + 64 + 1))
+/* ... then 32 halvings and the row; and entries, of which each read has a byte */
+#define MAX_SEARCH	(MAX_OBJECT + 33 + MAX_TABLES / UNWIND_CFI_WINDOW + 64)
+/* a search is done again twice where something was unmapped during it */
+#define MAX_READS	(3 * MAX_SEARCH)
+
+struct process {
+	u8			flags;
+	unsigned int		reads;
+	const u8		*bytes;
+	size_t			nr;
+	struct mm_struct	mm;
+	struct vm_area_struct	maps[FINDER_FUZZ_MAPS];
+	size_t			from[FINDER_FUZZ_MAPS];
+	struct file		files[256];
+	struct unwind_object	object;	/* that was found last */
+	bool			kept;
+	bool			unread;	/* what the interpreter wanted to read */
+	unsigned long		ip;	/* whose rule is asked for */
+};
+
+static struct process process;
+static struct task_struct task = { .mm = &process.mm };
+struct task_struct *const current = &task;
+
+/* the kernel's way to the bytes; the process changes them if it is a writer */
+static int read_byte(unsigned long addr, u8 *to)
+{
+	const struct vm_area_struct *map;
+	size_t at;
+	int i;
+
+	for (i = 0; i < process.mm.nr_maps; i++) {
+		map = &process.maps[i];
+		if (addr < map->vm_start || addr >= map->vm_end)
+			continue;
+		if (!(map->vm_flags & VM_READ))
+			return -EFAULT;
+		at = process.from[i] + (addr - map->vm_start);
+		*to = at < process.nr ? process.bytes[at] : 0;
+		return 0;
+	}
+	return -EFAULT;
+}
+
+int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to,
+		size_t len)
+{
+	u8 *bytes = to;
+	size_t i;
+
+	(void)state;
+	CHECK(len && len <= UNWIND_CFI_WINDOW);
+	CHECK(++process.reads <= MAX_READS);
+	CHECK(!process.mm.readers);
+	for (i = 0; i < len; i++) {
+		if (read_byte(addr + i, bytes + i)) {
+			process.unread = true;
+			return -EFAULT;
+		}
+		if ((process.flags & FINDER_FUZZ_WRITER) && i % 7 == 0)
+			bytes[i] ^= process.reads * 29;
+	}
+	return 0;
+}
+
+int unwind_read_s32(struct unwind_user_state *state, unsigned long addr,
+		    s32 *val)
+{
+	return unwind_read(state, addr, val, sizeof(*val));
+}
+
+static void check_object(const struct unwind_object *object, unsigned long ip)
+{
+	CHECK(object->start <= ip && ip < object->end);
+	CHECK(object->code_start <= ip && ip < object->code_end);
+	CHECK(object->code_start >= object->start);
+	CHECK(object->code_end <= object->end);
+	if (!object->nr)
+		return;
+	CHECK(object->word == sizeof(u32) || object->word == sizeof(u64));
+	CHECK(object->base >= object->start);
+	CHECK(object->table > object->base && object->table <= object->end);
+	CHECK(object->nr <= (object->end - object->table) / sizeof(u64));
+}
+
+/* what is kept: nothing but, if the input says so, the last object */
+int unwind_cache_find_rule(unsigned long ip, struct unwind_user_rule *rule,
+			   struct unwind_cfi_rule *full)
+{
+	(void)rule;
+	(void)full;
+	CHECK(ip == process.ip);
+	return -ENOENT;
+}
+
+int unwind_cache_find_object(unsigned long ip, struct unwind_object *object)
+{
+	if (!process.kept || !(process.flags & FINDER_FUZZ_KEPT))
+		return -ENOENT;
+	check_object(&process.object, ip);
+	*object = process.object;
+	return 0;
+}
+
+bool unwind_cache_begin(struct unwind_cache_state *state)
+{
+	memset(state, 0x55, sizeof(*state));
+	return true;
+}
+
+bool unwind_cache_holds(const struct unwind_cache_state *state)
+{
+	(void)state;
+	return !(process.flags & FINDER_FUZZ_UNMAPPED);
+}
+
+void unwind_cache_add_rule(const struct unwind_cache_state *state,
+			   unsigned long ip, const struct unwind_user_rule *rule,
+			   const struct unwind_cfi_rule *full)
+{
+	(void)full;
+	CHECK(unwind_cache_holds(state));
+	CHECK(!process.unread);
+	CHECK(ip == process.ip);
+	CHECK(rule->kind <= UNWIND_RULE_REALIGNED);
+}
+
+void unwind_cache_add_object(const struct unwind_cache_state *state,
+			     const struct unwind_object *object)
+{
+	(void)state;
+	check_object(object, process.ip);
+	CHECK(!object->transient);
+	process.object = *object;
+	process.kept = true;
+}
+
+struct row {
+	s32	ip;
+	s32	fde;
+};
+
+static bool read_row(unsigned long table, u32 i, struct row *row)
+{
+	u8 *to = (u8 *)row;
+	size_t at;
+
+	for (at = 0; at < sizeof(*row); at++) {
+		if (read_byte(table + i * sizeof(*row) + at, to + at))
+			return false;
+	}
+	return true;
+}
+
+/* the last row at @ip or before it; false if the table is not sorted */
+static bool last_row(const struct unwind_object *object, unsigned long ip,
+		     unsigned long *fde)
+{
+	s64 want = ip - object->base;
+	struct row row, best = {};
+	s32 before = INT32_MIN;
+	bool any = false;
+	u32 i;
+
+	for (i = 0; i < object->nr && i < 4096; i++) {
+		if (!read_row(object->table, i, &row) || row.ip < before)
+			return false;
+		before = row.ip;
+		if (row.ip > want)
+			continue;
+		best = row;
+		any = true;
+	}
+	*fde = object->base + best.fde;
+	return any && i == object->nr;
+}
+
+/* what the finder asks the interpreter, on its way there */
+extern typeof(unwind_cfi_rule) __real_unwind_cfi_rule, __wrap_unwind_cfi_rule;
+
+int __wrap_unwind_cfi_rule(struct unwind_cfi *cfi, unsigned long fde,
+			   unsigned long ip, struct unwind_cfi_rule *rule)
+{
+	struct unwind_object object;
+	unsigned long want;
+
+	CHECK(ip == process.ip);
+	CHECK(cfi->start <= ip && ip < cfi->limit);
+	CHECK(cfi->word == (process.flags & FINDER_FUZZ_32BIT ? 4 : 8));
+	if (process.kept && !(process.flags & FINDER_FUZZ_WRITER)) {
+		object = process.object;
+		CHECK(cfi->start == object.start && cfi->limit == object.end);
+		CHECK(cfi->data == object.base);
+		CHECK(!last_row(&object, ip, &want) || want == fde);
+	}
+	process.unread = false;
+	return __real_unwind_cfi_rule(cfi, fde, ip, rule);
+}
+
+static unsigned long vm_flags(u8 vm)
+{
+	static const unsigned long flags[] = {
+		VM_READ, VM_WRITE, VM_EXEC, VM_SHARED, VM_IO, VM_HUGETLB,
+	};
+	unsigned long all = 0;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(flags); i++)
+		all |= vm & (1U << i) ? flags[i] : 0;
+	return all;
+}
+
+static void lay_maps(const struct finder_fuzz *in)
+{
+	unsigned long at = BASE, size = 0;
+	int i, nr = in->nr_maps % (FINDER_FUZZ_MAPS + 1);
+
+	for (i = 0; i < nr; i++)
+		size += (in->maps[i].gap + in->maps[i].pages % 64 + 1) * PAGE_SIZE;
+	if (in->flags & FINDER_FUZZ_TOP)
+		at = TASK_SIZE_MAX - size;
+
+	for (i = 0; i < nr; i++) {
+		const struct finder_fuzz_map *from = &in->maps[i];
+		struct vm_area_struct *map = &process.maps[i];
+
+		map->vm_start = at + from->gap * PAGE_SIZE;
+		map->vm_end = map->vm_start + (from->pages % 64 + 1) * PAGE_SIZE;
+		map->vm_flags = vm_flags(from->vm);
+		map->vm_pgoff = from->pgoff;
+		map->vm_file = from->file ? &process.files[from->file] : NULL;
+		process.from[i] = from->from * FINDER_FUZZ_UNIT;
+		at = map->vm_end;
+	}
+	process.mm.maps = process.maps;
+	process.mm.nr_maps = nr;
+	process.mm.dying = in->flags & FINDER_FUZZ_DYING;
+}
+
+/* any address, in the mapping that the input says if there is one */
+static unsigned long address(const struct finder_fuzz *in)
+{
+	unsigned long offset = in->ip[0] | in->ip[1] << 8 | in->ip[2] << 16;
+	const struct vm_area_struct *map;
+
+	if (!process.mm.nr_maps)
+		return offset;
+	map = &process.maps[in->at % process.mm.nr_maps];
+	return map->vm_start + offset % (map->vm_end - map->vm_start + PAGE_SIZE);
+}
+
+static void find_object(struct unwind_user_state *state, unsigned long ip)
+{
+	struct unwind_object object;
+	int ret;
+
+	process.reads = 0;
+	memset(&object, 0xaa, sizeof(object));
+	ret = unwind_object_at(state, ip, &object);
+	CHECK(process.reads <= MAX_OBJECT);
+	CHECK(!process.mm.readers);
+	CHECK(!ret || ret == -ENOENT || ret == -EFAULT || ret == -EINTR);
+	if (!ret)
+		check_object(&object, ip);
+}
+
+/* Answers what unwind_eh_frame_rule() does, or -ENODATA if the input is too short. */
+int finder_fuzz_run(const u8 *data, size_t size, struct unwind_user_rule *rule,
+		    struct unwind_cfi_rule *full)
+{
+	const struct finder_fuzz *in = (const void *)data;
+	struct unwind_cfi cfi;
+	struct unwind_user_state state = { .cfi = &cfi, .table_bytes = MAX_TABLES };
+	int ret;
+
+	if (size < sizeof(*in))
+		return -ENODATA;
+	memset(&process, 0, sizeof(process));
+	process.flags = in->flags;
+	process.bytes = data + sizeof(*in);
+	process.nr = size - sizeof(*in);
+	lay_maps(in);
+
+	state.word = in->flags & FINDER_FUZZ_32BIT ? 4 : 8;
+	state.exact = in->flags & FINDER_FUZZ_EXACT;
+	state.back = !state.exact;
+	process.ip = address(in);
+	state.ip = process.ip + state.back;
+	unwind_cfi_init(&cfi);
+	find_object(&state, process.ip);
+
+	process.reads = 0;
+	memset(rule, 0xaa, sizeof(*rule));
+	ret = unwind_eh_frame_rule(&state, rule, full);
+	CHECK(!process.mm.readers);
+	CHECK(state.table_bytes <= MAX_TABLES);
+	CHECK(!ret || ret == -ENOENT || ret == -ENXIO || ret == -EOPNOTSUPP ||
+	      ret == -EFAULT || ret == -EINTR || ret == -EAGAIN);
+	CHECK(ret || (rule->kind > UNWIND_RULE_NONE && rule->kind <= UNWIND_RULE_REALIGNED));
+	return ret;
+}
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	struct unwind_user_rule rule;
+	struct unwind_cfi_rule full;
+
+	finder_fuzz_run(data, size, &rule, &full);
+	return 0;
+}

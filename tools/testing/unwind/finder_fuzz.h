@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The input of finder_fuzz: a process, as far as the finder sees one. */
+#ifndef _FINDER_FUZZ_H
+#define _FINDER_FUZZ_H
+
+#include <linux/types.h>
+
+#define FINDER_FUZZ_32BIT	1	/* 32-bit code runs */
+#define FINDER_FUZZ_WRITER	2	/* bytes change while they are read */
+#define FINDER_FUZZ_UNMAPPED	4	/* something is unmapped during each search */
+#define FINDER_FUZZ_DYING	8	/* the task is being killed */
+#define FINDER_FUZZ_EXACT	16	/* the address is not a return address */
+#define FINDER_FUZZ_KEPT	32	/* objects are found again without a search */
+#define FINDER_FUZZ_TOP		64	/* mappings end where user addresses do */
+#define FINDER_FUZZ_MAPS	12
+
+/* struct finder_fuzz_map::vm */
+#define FINDER_FUZZ_READ	1
+#define FINDER_FUZZ_WRITE	2
+#define FINDER_FUZZ_EXEC	4
+#define FINDER_FUZZ_SHARED	8
+#define FINDER_FUZZ_IO		16
+#define FINDER_FUZZ_HUGETLB	32
+
+/* bytes of the contents by which struct finder_fuzz_map::from counts */
+#define FINDER_FUZZ_UNIT	64
+
+/**
+ * struct finder_fuzz_map - a mapping; they lie one above the other
+ * @gap: pages between it and the one below
+ * @pages: its size
+ * @file: whose pages these are; 0: no file's
+ * @pgoff: page of the file where it begins
+ * @vm: FINDER_FUZZ_READ...
+ * @from: where in the contents its first byte is; zeros follow the last one
+ */
+struct finder_fuzz_map {
+	u8	gap;
+	u8	pages;
+	u8	file;
+	u8	pgoff;
+	u8	vm;
+	u8	from;
+};
+
+/**
+ * struct finder_fuzz - start of an input; the contents follow
+ * @flags: FINDER_FUZZ_*
+ * @nr_maps: how many mappings there are
+ * @at: the mapping that the address lies in
+ * @ip: offset of the address in it
+ * @maps: the mappings
+ */
+struct finder_fuzz {
+	u8			flags;
+	u8			nr_maps;
+	u8			at;
+	u8			ip[3];
+	struct finder_fuzz_map	maps[FINDER_FUZZ_MAPS];
+};
+
+struct unwind_cfi_rule;
+struct unwind_user_rule;
+
+int finder_fuzz_run(const u8 *data, size_t size, struct unwind_user_rule *rule,
+		    struct unwind_cfi_rule *full);
+
+#endif /* _FINDER_FUZZ_H */

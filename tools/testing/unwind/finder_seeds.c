@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Make seeds for finder_fuzz: processes with a small object or two, laid out as
+ * loaders do it.  Each is searched first, and has to give what it was made for.
+ *
+ *	finder_seeds FOLDER
+ */
+
+#include <errno.h>
+#include <linux/elf.h>
+#include <linux/kernel.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cfi.h"
+#include "finder_fuzz.h"
+#include "unwind.h"
+
+#define PAGE		4096
+#define HDR		384	/* offset of .eh_frame_hdr */
+#define FUNCTIONS	5
+#define FUNCTION	64	/* from one function to the next */
+#define CODE		48	/* of which this is code */
+#define PROLOGUE	4	/* bytes of it before its frame is there */
+
+/**
+ * struct seed - a process with one object, and what is found there
+ * @name: what it is like
+ * @word: 4 or 8
+ * @flags: FINDER_FUZZ_*
+ * @text: page of the object where its functions are, if it is not the first
+ * @vaddr: where the object was linked to be
+ * @nr_maps: how many @maps there are
+ * @maps: the mappings
+ * @at: the one that has the functions
+ * @ip: the address, from the first function on
+ * @ret: what unwind_eh_frame_rule() answers
+ * @words: offset of the CFA by the rule
+ */
+struct seed {
+	const char		*name;
+	unsigned int		word;
+	u8			flags;
+	u8			text;
+	u32			vaddr;
+	u8			nr_maps;
+	struct finder_fuzz_map	maps[FINDER_FUZZ_MAPS];
+	u8			at;
+	int			ip;
+	int			ret;
+	int			words;
+};
+
+#define MAP_R(page, nr)	{ 0, (nr) - 1, 1, page, FINDER_FUZZ_READ, 0 }
+#define MAP_X(page, nr)	{ 0, (nr) - 1, 1, page, FINDER_FUZZ_READ | FINDER_FUZZ_EXEC, 255 }
+#define MAP_W(page, nr)	{ 0, (nr) - 1, 1, page, FINDER_FUZZ_READ | FINDER_FUZZ_WRITE, 255 }
+
+/* mappings, and which of them has the functions */
+#define AS_LINKED	.nr_maps = 2, .maps = { MAP_R(0, 1), MAP_X(1, 1) }, .at = 1
+#define VDSO		.nr_maps = 1, .at = 0,					\
+	.maps = { { 3, 1, 0, 0, FINDER_FUZZ_READ | FINDER_FUZZ_EXEC, 0 } }
+#define OTHER_FILE	.nr_maps = 2, .at = 1,					\
+	.maps = { MAP_R(0, 1), { 0, 0, 2, 1, FINDER_FUZZ_EXEC, 255 } }
+#define NO_CODE		.nr_maps = 2, .maps = { MAP_R(0, 1), MAP_R(1, 1) }, .at = 1
+#define ABOVE_ANOTHER	.nr_maps = 4, .at = 3,					\
+	.maps = { MAP_R(0, 1), MAP_X(1, 1), MAP_R(0, 1), MAP_X(1, 1) }
+#define OF_MANY		.nr_maps = 6, .at = 5,					\
+	.maps = { MAP_R(0, 1), MAP_X(1, 1), MAP_R(2, 1), MAP_W(3, 1),		\
+		  MAP_R(4, 1), MAP_X(5, 1) }
+
+/* an address in a function, before its prologue has run or behind it */
+#define EARLY(n)	.ip = (n) * FUNCTION
+#define LATE(n)		.ip = (n) * FUNCTION + CODE - 1
+
+static const struct seed seeds[] = {
+	{ "first", 8, AS_LINKED, EARLY(0), .words = 1 },
+	{ "middle", 8, AS_LINKED, LATE(2), .words = 4 },
+	{ "last", 8, .flags = FINDER_FUZZ_EXACT, AS_LINKED, LATE(4), .words = 6 },
+	{ "32-bit", 4, AS_LINKED, LATE(1), .words = 3 },
+	{ "prelinked", 8, .vaddr = 0x400000, AS_LINKED, LATE(3), .words = 5 },
+	{ "vdso", 8, VDSO, .ip = PAGE + FUNCTION, .words = 1 },
+	{ "top", 8, .flags = FINDER_FUZZ_TOP, AS_LINKED, LATE(1), .words = 3 },
+	{ "known", 8, .flags = FINDER_FUZZ_KEPT, AS_LINKED, LATE(1), .words = 3 },
+	{ "above", 8, ABOVE_ANOTHER, EARLY(2), .words = 1 },
+	{ "many", 8, .text = 5, OF_MANY, LATE(0), .words = 2 },
+	{ "before", 8, VDSO, .ip = PAGE - 1, .ret = -ENOENT },
+	{ "between", 8, AS_LINKED, .ip = CODE, .ret = -ENOENT },
+	{ "other-file", 8, OTHER_FILE, .ret = -ENOENT },
+	{ "other-word", 8, .flags = FINDER_FUZZ_32BIT, AS_LINKED, .ret = -EOPNOTSUPP },
+	{ "unmapped", 8, .flags = FINDER_FUZZ_UNMAPPED, AS_LINKED, .ret = -EAGAIN },
+	{ "dying", 8, .flags = FINDER_FUZZ_DYING, AS_LINKED, .ret = -EINTR },
+	{ "no-code", 8, NO_CODE, .ret = -ENXIO },
+	{ "no-map", 8, AS_LINKED, .ip = PAGE, .ret = -ENXIO },
+};
+
+/* an input in the making; @nr bytes of the contents are there */
+struct image {
+	struct finder_fuzz	head;
+	u8			bytes[PAGE];
+	unsigned int		nr;
+};
+
+/* offset of the first function */
+static unsigned int text_of(const struct seed *seed)
+{
+	return (seed->text ? seed->text : 1) * PAGE;
+}
+
+static void put(struct image *to, const void *bytes, size_t nr)
+{
+	memcpy(to->bytes + to->nr, bytes, nr);
+	to->nr += nr;
+}
+
+static void put32(struct image *to, u32 val)
+{
+	put(to, &val, sizeof(val));
+}
+
+static void put_elf(struct image *to, const struct seed *seed)
+{
+	struct elf64_hdr e64 = {
+		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB },
+		.e_machine = EM_X86_64, .e_phoff = sizeof(e64), .e_phnum = 3,
+		.e_phentsize = sizeof(struct elf64_phdr),
+	};
+	struct elf32_hdr e32 = {
+		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS32, ELFDATA2LSB },
+		.e_machine = EM_386, .e_phoff = sizeof(e32), .e_phnum = 3,
+		.e_phentsize = sizeof(struct elf32_phdr),
+	};
+
+	if (seed->word == 8)
+		put(to, &e64, sizeof(e64));
+	else
+		put(to, &e32, sizeof(e32));
+}
+
+static void put_segment(struct image *to, const struct seed *seed, u32 type, u32 offset,
+			u32 size)
+{
+	struct elf64_phdr p64 = { .p_type = type, .p_offset = offset,
+		.p_vaddr = seed->vaddr + offset, .p_filesz = size, .p_memsz = size };
+	struct elf32_phdr p32 = { .p_type = type, .p_offset = offset,
+		.p_vaddr = seed->vaddr + offset, .p_filesz = size, .p_memsz = size };
+
+	if (seed->word == 8)
+		put(to, &p64, sizeof(p64));
+	else
+		put(to, &p32, sizeof(p32));
+}
+
+static void put_cie(struct image *to, unsigned int word)
+{
+	static const u8 augmentation[] = { 1, 'z', 'R', 0, 1 };
+	/* the data alignment, the return address, how pointers are written; CFA = sp + word */
+	const u8 tail64[] = { 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x80 | 16, 1, 0, 0 };
+	const u8 tail32[] = { 0x7c, 8, 1, 0x1b, 0x0c, 4, 4, 0x80 | 8, 1, 0, 0 };
+
+	put32(to, 20);
+	put32(to, 0);
+	put(to, augmentation, sizeof(augmentation));
+	put(to, word == 8 ? tail64 : tail32, sizeof(tail64));
+}
+
+static void put_fde(struct image *to, const struct seed *seed, unsigned int cie, unsigned int n)
+{
+	/* DW_CFA_advance_loc, DW_CFA_def_cfa_offset */
+	const u8 program[] = { 0, 0x40 | PROLOGUE, 0x0e, (2 + n) * seed->word, 0, 0, 0, 0 };
+	unsigned int code = text_of(seed) + n * FUNCTION;
+
+	put32(to, 20);
+	put32(to, to->nr - cie);
+	put32(to, code - to->nr);
+	put32(to, CODE);
+	put(to, program, sizeof(program));
+}
+
+static void put_tables(struct image *to, const struct seed *seed)
+{
+	unsigned int n, cie = HDR + 12 + FUNCTIONS * 8;
+
+	put32(to, 0x3b031b01);
+	put32(to, cie - to->nr);
+	put32(to, FUNCTIONS);
+	for (n = 0; n < FUNCTIONS; n++) {
+		put32(to, text_of(seed) + n * FUNCTION - HDR);
+		put32(to, cie + 24 + n * 24 - HDR);
+	}
+	put_cie(to, seed->word);
+	for (n = 0; n < FUNCTIONS; n++)
+		put_fde(to, seed, cie, n);
+}
+
+static void make(struct image *to, const struct seed *seed)
+{
+	memset(to, 0, sizeof(*to));
+	to->head.flags = seed->flags | (seed->word == 4 ? FINDER_FUZZ_32BIT : 0);
+	to->head.nr_maps = seed->nr_maps;
+	to->head.at = seed->at;
+	to->head.ip[0] = seed->ip;
+	to->head.ip[1] = seed->ip >> 8;
+	memcpy(to->head.maps, seed->maps, sizeof(seed->maps));
+
+	put_elf(to, seed);
+	put_segment(to, seed, PT_LOAD, 0, PAGE);
+	put_segment(to, seed, PT_LOAD, text_of(seed), PAGE);
+	put_segment(to, seed, PT_GNU_EH_FRAME, HDR, 12 + FUNCTIONS * 8);
+	to->nr = HDR;
+	put_tables(to, seed);
+}
+
+static int check(const struct image *image, size_t size, const struct seed *seed)
+{
+	struct unwind_user_rule rule;
+	struct unwind_cfi_rule full;
+	int cfa_off = seed->words * (int)seed->word;
+	int ret = finder_fuzz_run((const u8 *)image, size, &rule, &full);
+
+	if (ret == seed->ret && (ret || rule.cfa_off == cfa_off))
+		return 0;
+	fprintf(stderr, "finder_seeds: %s: the answer is %d", seed->name, ret);
+	if (!ret)
+		fprintf(stderr, ", CFA = sp%+d", rule.cfa_off);
+	fprintf(stderr, "; it should be %d, CFA = sp%+d\n", seed->ret, cfa_off);
+	return -1;
+}
+
+static int write_seed(const struct image *image, size_t size, const char *folder,
+		      const char *name)
+{
+	char path[4096];
+	FILE *out;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	out = fopen(path, "wb");
+	if (!out) {
+		perror(path);
+		return -1;
+	}
+	fwrite(image, size, 1, out);
+	return fclose(out);
+}
+
+int main(int argc, char **argv)
+{
+	struct image image;
+	size_t size;
+	u32 i;
+	int bad = 0;
+
+	if (argc != 2) {
+		fprintf(stderr, "usage: finder_seeds FOLDER\n");
+		return 2;
+	}
+	for (i = 0; i < ARRAY_SIZE(seeds); i++) {
+		make(&image, &seeds[i]);
+		size = offsetof(struct image, bytes) + image.nr;
+		if (check(&image, size, &seeds[i]) ||
+		    write_seed(&image, size, argv[1], seeds[i].name))
+			bad = 1;
+	}
+	return bad;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* For fuzzer targets: what is not so ends the run. */
+#ifndef _FUZZ_CHECK_H
+#define _FUZZ_CHECK_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CHECK(good)							\
+do {									\
+	if (!(good)) {							\
+		fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #good);	\
+		abort();						\
+	}								\
+} while (0)
+
+#endif /* _FUZZ_CHECK_H */
