@@ -1,0 +1,63 @@
+# The verbs of the project; each is a small program in scripts/.
+# BASE chooses the base; DEBUG=1, UNWIND=n and SAN=1 choose kinds of builds.
+
+BASE ?= 6.12
+export BASE
+
+.DEFAULT_GOAL := help
+.PHONY: help tree hooks kernel perf series series-check sparse bench demo check \
+	debug-check clean
+
+help:
+	@echo 'make tree          prepare build/$(BASE)/linux: base, hooks, overlay'
+	@echo 'make hooks         take edits made there back into patches/$(BASE)/'
+	@echo 'make kernel        build/$(BASE)/bzImage; DEBUG=1: with KASAN, lockdep and the like;'
+	@echo '                   UNWIND=n: with the options of the series off'
+	@echo 'make perf          build/perf/perf; SAN=1: with ASan, UBSan and libFuzzer, in'
+	@echo '                   build/perf-san'
+	@echo 'make series        build/$(BASE)/series/: patches to send, checked with checkpatch'
+	@echo 'make series-check  apply and build kernel and perf after each of them (long)'
+	@echo 'make sparse        check the kernel files of the overlay with sparse'
+	@echo 'make bench         measure; prints tables'
+	@echo 'make demo          scripts/demo: from nothing to a call graph'
+	@echo 'make check         scripts/check: every test'
+	@echo "make debug-check   perf's and more on kernels with KASAN, lockdep, PREEMPT_RT (an hour)"
+	@echo 'make clean         remove build/'
+
+tree:
+	@scripts/tree make
+
+hooks:
+	@scripts/tree save
+
+kernel: tree
+	@scripts/kernel $(if $(filter 1 y,$(DEBUG)),--debug) $(if $(filter n 0,$(UNWIND)),--no-unwind)
+
+perf: tree
+	@scripts/perf-build $(if $(filter 1 y,$(SAN)),--san)
+
+series: tree
+	@scripts/series
+
+series-check: tree
+	@scripts/series-check
+
+sparse: tree
+	@scripts/kernel --sparse
+
+bench: kernel perf
+	@scripts/bench
+
+demo:
+	@scripts/demo
+
+check:
+	@scripts/check
+
+debug-check:
+	@$(MAKE) kernel DEBUG=1
+	@PERF_DEFERRED_DEBUG=1 scripts/check perf-tests stacks bridge debug
+	@scripts/kinds-check
+
+clean:
+	rm -rf build

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A sampled tracepoint with its buffer, for the programs of scripts/bench. */
+#ifndef BENCH_EVENT_H
+#define BENCH_EVENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define PAGE		4096UL
+
+/* what a sample has of the user stack */
+enum mode {
+	OFF,		/* there are no samples */
+	BARE,		/* nothing */
+	IN_PLACE,	/* its callchain, by frame pointers */
+	DEFERRED,	/* a cookie, and a record later on */
+	DUMP_8K,	/* registers and a copy of its top */
+	DUMP_64K,	/* the same; as much as perf takes */
+};
+
+struct event {
+	int	fd;
+	void	*page;
+	size_t	size;
+};
+
+/* @frames: of the last deferred record */
+struct counts {
+	unsigned int	samples;
+	unsigned int	records;
+	unsigned int	frames;
+};
+
+void die(const char *what);
+uint64_t now(void);
+void event_open(struct event *event, const char *tracepoint, enum mode mode);
+void event_open_on_exec(struct event *event, const char *tracepoint, enum mode mode, pid_t pid);
+void event_stop(struct event *event);
+void event_count(const struct event *event, struct counts *counts);
+void event_close(struct event *event);
+
+#endif /* BENCH_EVENT_H */

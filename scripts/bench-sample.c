@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What does a sample with a user callchain cost?  To be run in a VM whose clock advances
+ * by one nanosecond an instruction: what the clock shows are instructions.
+ *
+ * A tracepoint in a system call is sampled from a known depth of user frames, either once
+ * in each stay in the kernel or many times in a single one.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "bench-event.h"
+
+#define SAMPLES		1000
+#define ROUNDS		5
+
+struct work {
+	const char *name;
+	const char *tracepoint;
+	void (*run)(void);
+};
+
+static uint64_t spent;		/* by the last payload */
+
+/* One sample in each stay in the kernel. */
+static void many_stays(void)
+{
+	for (int i = 0; i < SAMPLES; i++)
+		syscall(SYS_getppid);
+}
+
+/* All samples in one stay in the kernel. */
+static void one_stay(void)
+{
+	size_t size = SAMPLES * PAGE;
+	char *p;
+
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		die("mmap");
+	madvise(p, size, MADV_NOHUGEPAGE);
+	if (madvise(p, size, MADV_POPULATE_WRITE))
+		die("madvise");
+	munmap(p, size);
+}
+
+static const struct work works[] = {
+	{ "one sample a stay", "syscalls/sys_enter_getppid", many_stays },
+	{ "1000 samples a stay", "kmem/mm_page_alloc", one_stay },
+};
+
+static __attribute__((noinline)) void at_depth(int depth, void (*run)(void))
+{
+	if (depth > 1) {
+		at_depth(depth - 1, run);
+	} else {
+		uint64_t start = now();
+
+		run();
+		spent = now() - start;
+	}
+	__asm__ volatile("" ::: "memory");	/* no tail call */
+}
+
+/* The same with frames of a kilobyte. */
+static __attribute__((noinline)) void at_wide_depth(int depth, void (*run)(void))
+{
+	char room[1000];
+
+	__asm__ volatile("" :: "r" (room) : "memory");
+	if (depth > 1)
+		at_wide_depth(depth - 1, run);
+	else
+		at_depth(1, run);
+	__asm__ volatile("" :: "r" (room) : "memory");
+}
+
+static void (*descend)(int depth, void (*run)(void)) = at_depth;
+
+/* Instructions that a run of @work takes at @depth, the samples into @samples. */
+static uint64_t measure_once(const struct work *work, int depth, enum mode mode,
+			     unsigned int *samples)
+{
+	struct counts counts;
+	struct event event;
+
+	*samples = 0;
+	if (mode == OFF) {
+		descend(depth, work->run);
+		return spent;
+	}
+
+	event_open(&event, work->tracepoint, mode);
+	descend(depth, work->run);
+	event_stop(&event);
+	event_count(&event, &counts);
+	event_close(&event);
+	*samples = counts.samples;
+	return spent;
+}
+
+static uint64_t measure(const struct work *work, int depth, enum mode mode, unsigned int *samples)
+{
+	uint64_t best = UINT64_MAX;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		uint64_t t = measure_once(work, depth, mode, samples);
+
+		if (t < best)
+			best = t;
+	}
+	return best;
+}
+
+static double per_sample(const struct work *work, int depth, enum mode mode, uint64_t off)
+{
+	unsigned int samples;
+	uint64_t t = measure(work, depth, mode, &samples);
+
+	if (!samples) {
+		fprintf(stderr, "bench-sample: no samples\n");
+		exit(1);
+	}
+	return ((double)t - off) / samples;
+}
+
+static void row(const struct work *work, int depth)
+{
+	unsigned int samples;
+	uint64_t off = measure(work, depth, OFF, &samples);
+
+	printf("%-20s %6d", work->name, depth);
+	for (enum mode mode = BARE; mode <= DEFERRED; mode++)
+		printf(" %12.0f", per_sample(work, depth, mode, off));
+	printf("\n");
+}
+
+/*
+ * What does a frame cost?  A hundred functions call one another, each from an address of
+ * its own; there is one sample and one walk in each stay in the kernel.
+ */
+#define METHODS		"/proc/sys/kernel/unwind_user_methods"
+#define CALLS		100
+
+#ifdef HAVE_FP
+#define HAS_FP		true
+#define FRAMES		"with fp"
+#else
+#define HAS_FP		false
+#define FRAMES		"without"
+#endif
+
+enum { FP = 1, EH_FRAME = 2 };
+
+static void (*at_the_end)(void);
+
+static void link_end(void)
+{
+	uint64_t start = now();
+
+	at_the_end();
+	spent = now() - start;
+}
+
+#define LINK(n, next)							\
+	static __attribute__((noinline)) void link_##n(void)		\
+	{								\
+		next();							\
+		__asm__ volatile("" ::: "memory");			\
+	}
+#define TEN(t, next)							\
+	LINK(t##9, next) LINK(t##8, link_##t##9) LINK(t##7, link_##t##8) \
+	LINK(t##6, link_##t##7) LINK(t##5, link_##t##6) LINK(t##4, link_##t##5) \
+	LINK(t##3, link_##t##4) LINK(t##2, link_##t##3) LINK(t##1, link_##t##2) \
+	LINK(t##0, link_##t##1)
+
+TEN(9, link_end) TEN(8, link_90) TEN(7, link_80) TEN(6, link_70) TEN(5, link_60)
+TEN(4, link_50) TEN(3, link_40) TEN(2, link_30) TEN(1, link_20) TEN(0, link_10)
+
+/* A realigned stack with a frame of no fixed size: its rule is an uncommon one. */
+static __attribute__((noinline)) void realigned(int depth)
+{
+	char fixed[64] __attribute__((aligned(64)));
+	char *room = __builtin_alloca(100 + depth % 2);
+
+	__asm__ volatile("" : : "r" (room), "r" (fixed) : "memory");
+	if (depth > 1)
+		realigned(depth - 1);
+	else
+		link_end();
+	__asm__ volatile("" ::: "memory");
+}
+
+static void realigned_100(void)
+{
+	realigned(100);
+}
+
+static void realigned_10(void)
+{
+	realigned(10);
+}
+
+static int use_methods(int methods)
+{
+	FILE *f = fopen(METHODS, "w");
+
+	if (!f)
+		return -1;
+	fprintf(f, "%d", methods);
+	return fclose(f);
+}
+
+/* What was kept of rules is given back under memory pressure. */
+static void forget_rules(void)
+{
+	FILE *f = fopen("/proc/sys/vm/drop_caches", "w");
+
+	if (!f)
+		die("drop_caches");
+	fprintf(f, "2");
+	fclose(f);
+}
+
+static void one_call(void)
+{
+	syscall(SYS_getppid);
+}
+
+static void many_calls(void)
+{
+	for (int i = 0; i < CALLS; i++)
+		one_call();
+}
+
+/* What @run takes when it is called through the chain of functions from @first on. */
+static double walks(void (*first)(void), void (*run)(void), bool cold)
+{
+	uint64_t best = UINT64_MAX;
+
+	at_the_end = run;
+	for (int i = 0; i < ROUNDS; i++) {
+		struct counts counts;
+		struct event event;
+
+		event_open(&event, "syscalls/sys_enter_getppid", DEFERRED);
+		first();
+		if (cold) {
+			forget_rules();
+			first();
+		}
+		event_stop(&event);
+		event_count(&event, &counts);
+		event_close(&event);
+		if (!counts.samples)
+			die("no samples");
+		if (spent < best)
+			best = spent;
+	}
+	return best;
+}
+
+/* Of the 90 more frames that @deep has. */
+static double frame_cost_of(void (*deep)(void), void (*shallow)(void), int methods, bool cold)
+{
+	void (*run)(void) = cold ? one_call : many_calls;
+	double more;
+
+	use_methods(methods);
+	more = walks(deep, run, cold) - walks(shallow, run, cold);
+	use_methods(FP | EH_FRAME);
+	return more / 90 / (cold ? 1 : CALLS);
+}
+
+static double frame_cost(int methods, bool cold)
+{
+	return frame_cost_of(link_00, link_90, methods, cold);
+}
+
+static void frames(void)
+{
+	if (use_methods(FP | EH_FRAME))
+		return;
+	printf("\n%-32s %13s\n", "instructions/frame, " FRAMES, "deferred");
+#ifdef HAVE_FP
+	printf("%-32s %13.0f\n", "frame pointers", frame_cost(FP, false));
+#endif
+	printf("%-32s %13.0f\n", "tables, warm", frame_cost(FP | EH_FRAME, false));
+	printf("%-32s %13.0f\n", "tables, warm, stack realigned",
+	       frame_cost_of(realigned_100, realigned_10, FP | EH_FRAME, false));
+	printf("%-32s %13.0f\n", "tables, cold", frame_cost(FP | EH_FRAME, true));
+}
+
+static void samples(void)
+{
+	static const int depths[] = { 10, 100 };
+
+	printf("%-20s %6s %12s %12s %12s\n", "instructions/sample", "depth",
+	       "no callchain", "in place", "deferred");
+	for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++)
+		for (size_t j = 0; j < sizeof(depths) / sizeof(depths[0]); j++)
+			row(&works[i], depths[j]);
+}
+
+/*
+ * What is done in a sample's own context, and what in all if each needs a walk.  A stay
+ * with a thousand samples has one walk, so what is left of that is next to nothing.
+ */
+static void ways_at(const char *name, int depth)
+{
+	static const struct {
+		enum mode mode;
+		const char *name;
+		bool fp;
+	} ways[] = {
+		{ IN_PLACE, "fp", true }, { DEFERRED, "fp,defer", true },
+		{ DEFERRED, "defer", false }, { DUMP_8K, "dwarf,8192", false },
+		{ DUMP_64K, "dwarf,65528", false },
+	};
+	uint64_t off[2];
+	unsigned int samples;
+
+	for (int i = 0; i < 2; i++)
+		off[i] = measure(&works[i], depth, OFF, &samples);
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		if (ways[i].fp != HAS_FP)
+			continue;
+		printf("%s %s %.0f %.0f\n", name, ways[i].name,
+		       per_sample(&works[1], depth, ways[i].mode, off[1]),
+		       per_sample(&works[0], depth, ways[i].mode, off[0]));
+	}
+}
+
+/* One line each: the work, the way, instructions in the sample's context and in all. */
+static void stacks(void)
+{
+	if (HAS_FP)
+		use_methods(FP);
+	ways_at("30-frames", 30);
+	descend = at_wide_depth;
+	ways_at("200-KiB", 200);
+	use_methods(FP | EH_FRAME);
+}
+
+/* "frames": only what a frame costs; "stacks": what the ways to a stack cost */
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+
+	if (!strcmp(what, "stacks")) {
+		stacks();
+		return 0;
+	}
+	if (strcmp(what, "frames"))
+		samples();
+	frames();
+	return 0;
+}

@@ -1,0 +1,69 @@
+# shellcheck shell=bash
+# Configure and build a kernel from $src in $out.
+
+# kbuild ARGS: make in the kernel tree; the same input gives the same objects
+kbuild() {
+	local cc=gcc
+
+	! command -v ccache >/dev/null || cc='ccache gcc'
+	make -s -j"$jobs" -C "$src" O="$out" CC="$cc" HOSTCC="$cc" \
+		LOCALVERSION= KBUILD_BUILD_TIMESTAMP='@0' KBUILD_BUILD_VERSION=1 \
+		KBUILD_BUILD_USER=perf-deferred KBUILD_BUILD_HOST=localhost "$@"
+}
+
+# kconfig_fragments KIND: the fragments of a kind of kernel, in order
+kconfig_fragments() {
+	echo "$top/scripts/config/vm.config"
+	[ "$1" = -series ] || echo "$top/scripts/config/btf.config"
+	[ "$1" = -off ] || echo "$top/scripts/config/unwind.config"
+	case $1 in
+	-debug | -fp | -rt) echo "$top/scripts/config/${1#-}.config" ;;
+	esac
+}
+
+# kconfig_missing FRAGMENT...: options that the fragments want, the last one where they do
+# not agree, and .config has not
+kconfig_missing() {
+	cat "$@" | sed -n -e 's/^\(CONFIG_[A-Za-z0-9_]*=.*\)/\1/p' \
+		-e 's/^# \(CONFIG_[A-Za-z0-9_]*\) is not set$/\1=n/p' |
+	awk -F= '{ last[$1] = $0 } END { for (name in last) print last[name] }' |
+	while IFS= read -r want; do
+		name=${want%%=*}
+		have=$(sed -n "s/^$name=//p" "$out/.config")
+		[ "${have:-n}" != "${want#*=}" ] || continue
+		# a step of the series may come before the options
+		case $name in
+		CONFIG_UNWIND_*) grep -qs kernel/unwind/Kconfig "$src/init/Kconfig" || continue ;;
+		esac
+		echo "$want"
+	done
+}
+
+# kconfig KIND: write $out/.config from the fragments, touching it only if it changes
+kconfig() {
+	local missing fragments
+
+	mapfile -t fragments < <(kconfig_fragments "$1")
+	[ ! -e "$out/.config" ] || cp -p "$out/.config" "$out/.config.was"
+	kbuild KCONFIG_ALLCONFIG=<(cat "$src/kernel/configs/tiny-base.config" \
+		"$src/kernel/configs/tiny.config" "$src/arch/x86/configs/tiny.config" \
+		"${fragments[@]}" | grep -v CC_OPTIMIZE) allnoconfig >"$out/config.log" 2>&1 ||
+		die "the kernel cannot be configured: see $out/config.log"
+	missing=$(kconfig_missing "${fragments[@]}")
+	[ -z "$missing" ] || die "options the kernel's configuration did not take:" "${missing//$'\n'/ }"
+	if cmp -s "$out/.config" "$out/.config.was"; then
+		mv "$out/.config.was" "$out/.config"
+	fi
+}
+
+# kbuild_sparse: sparse on the objects made from the series' own kernel files
+kbuild_sparse() {
+	local log=$out/sparse.log objects
+
+	mapfile -t objects < <(overlay_files | sed -n 's,^\(kernel\|arch/x86\)/\(.*\)\.c$,\1/\2.o,p')
+	[ ${#objects[@]} -gt 0 ] || die "the overlay has no kernel file to check"
+	kbuild prepare
+	(cd "$out" && rm -f "${objects[@]}")
+	kbuild -k C=2 CF='-Wsparse-error' "${objects[@]}" 2>&1 | tee "$log"
+	! grep -q -E ': (warning|error):' "$log"
+}

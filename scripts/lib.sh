@@ -1,0 +1,107 @@
+# shellcheck shell=bash disable=SC2034
+# Shared by the programs in this folder: where things lie, and a few helpers.
+
+set -eu -o pipefail
+shopt -s inherit_errexit
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+BASE=${BASE:-6.12}
+build=$top/build
+bdir=$build/$BASE
+tree=$bdir/linux
+patches=$top/patches/$BASE
+cache=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/perf-deferred
+jobs=${JOBS:-$(nproc)}
+ident='perf-deferred <perf-deferred@localhost>'
+
+die() {
+	echo "${0##*/}: $*" >&2
+	exit 1
+}
+
+say() {
+	echo "${0##*/}: $*"
+}
+
+# tgit ARGS: git in the prepared tree, whatever the user's configuration says
+tgit() {
+	GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null \
+	GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory \
+	GIT_CONFIG_VALUE_0='*' git -C "$tree" "$@"
+}
+
+# as_us [DATE]: export the fixed identity for commits in the tree
+as_us() {
+	export GIT_AUTHOR_NAME=perf-deferred GIT_COMMITTER_NAME=perf-deferred
+	export GIT_AUTHOR_EMAIL=perf-deferred@localhost
+	export GIT_COMMITTER_EMAIL=perf-deferred@localhost
+	if [ $# -gt 0 ]; then
+		export GIT_AUTHOR_DATE=$1 GIT_COMMITTER_DATE=$1
+	fi
+}
+
+# overlay_files: the repo's files that have a place in the tree
+overlay_files() {
+	git -C "$top" ls-files -co --exclude-standard -- ':(glob)*/**' \
+		':!patches' ':!scripts' ':!build' ':!.ci' |
+	LC_ALL=C sort -u |
+	while IFS= read -r f; do
+		if [ -e "$top/$f" ]; then
+			printf '%s\n' "$f"
+		fi
+	done
+}
+
+# series_hooks: the hooks of the base, in order
+series_hooks() {
+	sed -e 's/[[:space:]]*$//' -e '/^#/d' -e '/^$/d' -e '/^+/d' "$patches/series"
+}
+
+# series_overlay [HOOK]: the overlay files that enter with HOOK, or with any; a name
+# that ends in a slash stands for all files in that folder
+series_overlay() {
+	awk -v want="${1-}" '
+		{ sub(/[ \t]+$/, "") }
+		/^#/ || /^$/ { next }
+		/^\+/ { sub(/^\+[ \t]*/, ""); if (want == "" || hook == want) print; next }
+		{ hook = $0 }' "$patches/series" |
+	while IFS= read -r f; do
+		case $f in
+		*/) overlay_files | awk -v dir="$f" 'index($0, dir) == 1' ;;
+		*) printf '%s\n' "$f" ;;
+		esac
+	done
+}
+
+# apply_to_index FILE: apply a patch to the index at hand, without fuzz
+apply_to_index() {
+	if grep -q '^diff --git ' "$1"; then
+		tgit apply --cached --whitespace=nowarn "$1"
+	fi
+}
+
+# say_reject LOG: the files and lines that git apply refused, on one line
+say_reject() {
+	sed -n -e 's/^error: patch failed: \(.*\):\([0-9]*\)$/\1 (hunk at line \2)/p' \
+		-e 's/^error: \(.*\): No such file or directory$/\1 (no such file)/p' \
+		-e 's/^error: \(.*\): does not exist in index$/\1 (no such file)/p' \
+		-e 's/^error: \(.*\): already exists in index$/\1 (already there)/p' \
+		-e 's/^error: \(corrupt patch.*\)$/\1/p' "$1" |
+	LC_ALL=C sort -u | paste -sd, | sed 's/,/, /g'
+}
+
+# as_root CMD: run a command as root, through sudo where needed
+as_root() {
+	if [ "$(id -u)" = 0 ]; then
+		"$@"
+	else
+		sudo "$@"
+	fi
+}
+
+# took SECONDS_AT_START: how long ago that was
+took() {
+	echo "$((SECONDS - $1)) s"
+}
+
+mkdir -p "$bdir"

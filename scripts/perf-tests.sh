@@ -1,0 +1,129 @@
+# shellcheck shell=bash
+# perf's own tests as TAP, on top of lib.sh and tap.sh.
+
+# the base's tests of sessions, samples, records and callchains
+base_tests=(
+	'Read samples using the mmap interface' 'Test event parsing'
+	'PERF_RECORD_' "Roundtrip evsel" 'Setup struct perf_event_attr'
+	'Match and link multiple hists' "'import perf' in python"
+	'Sample parsing' 'Use a dummy software event' 'Parse with no sample_id_all'
+	'Filter hist entries' 'Lookup mmap thread' 'Sort output of hist entries'
+	'Cumulate child hist entries' 'Thread map' 'Session topology'
+	'Synthesize attr update' 'Read backward ring buffer' 'Event expansion for cgroups'
+	'Sigtrap' 'Event groups' 'Test dwarf unwind' 'perf diff tests'
+	'perf pipe recording and injection' 'Zstd perf.data' 'perf script tests'
+	'perf record tests' 'perf record sideband' 'perf data convert'
+)
+
+# may_skip NAME: what the base's tests need may be missing; another template for flame graphs
+# may be there
+may_skip() {
+	case $1 in
+	*'flame graphs'*) ;;
+	*[Dd]eferred* | *off-cpu* | *offcpu* | *'Ring buffers written'*) return 1 ;;
+	esac
+}
+
+# perf_quiet: perf builds, and nothing is said
+perf_quiet() {
+	local log
+
+	"$top/scripts/tree" make || return 1
+	log=$("$top/scripts/perf-build" 2>&1) || { echo "$log"; return 1; }
+	[ -z "$log" ] || { echo "$log"; return 1; }
+}
+
+# headers_like_base: no header that the series touches differs from its copy
+headers_like_base() {
+	local f bad=0
+
+	while IFS= read -r f; do
+		if ! tgit diff --quiet base -- "$f"; then
+			echo "$f"
+			bad=1
+		fi
+	done < <(cd "$tree/tools/perf" && ./check-headers.sh 2>&1 | grep '^ *diff -u' | tr ' ' '\n' |
+		grep /)
+	return "$bad"
+}
+
+# perf_test_numbers PERF PATTERN...: the tests whose description has one of the words
+perf_test_numbers() {
+	local perf=$1
+
+	shift
+	(cd "$tree/tools/perf" && "$perf" test list 2>&1) |
+	grep -i -F "$(printf '%s\n' "$@")" | sed -n 's/^ *\([0-9]*\)[:.].*/\1/p' | sort -nu
+}
+
+# perf_tap LOG: take over what perf test says
+perf_tap() {
+	local line name
+
+	while IFS= read -r line; do
+		name=$perf_label$(echo "$line" | sed -E 's/^ *[0-9.]+: *//; s/ *: *(Ok|Skip.*|FAILED!.*)$//')
+		case $line in
+		*': Ok') tap_ok "$name" ;;
+		*': Skip'*) tap_skip "$name" "${line##*: Skip}" ;;
+		*': FAILED!'*) tap_not_ok "$name" < <(grep -B 30 -x -F -e "$line" "$1") ;;
+		esac
+	done < <(grep -E '^ *[0-9.]+: .*: (Ok|Skip|FAILED!)' "$1")
+}
+
+# perf_dir NAME: an empty folder for what a run leaves, the sanitizers' reports too. These
+# would be seen only of a test that fails, and not at all of a perf in the middle of a pipe.
+perf_dir() {
+	dir=$build/check/$1
+	rm -rf "$dir"
+	mkdir -p "$dir"
+	asan=log_path=$dir/san:detect_leaks=${perf_leaks:-0}
+	ubsan=log_path=$dir/san:suppressions=$top/scripts/config/ubsan.supp
+}
+
+# perf_tests_here LABEL PERF NUMBER...: run tests on this machine; those that it has not
+# what they need for are left in perf_skipped. With perf_leaks=1 a leak is a failure.
+perf_tests_here() {
+	local label=$1 perf=$2 status=0 dir asan ubsan
+
+	shift 2
+	perf_label=$label
+	perf_dir "perf-tests-here${perf_leaks:+-leaks}"
+	(cd "$tree/tools/perf" && PATH=${perf%/*}:$PATH ASAN_OPTIONS=$asan UBSAN_OPTIONS=$ubsan \
+		timeout 900 perf test -v "$@") >"$dir/log" 2>&1 || status=$?
+	mapfile -t perf_skipped < <(sed -nE \
+		's/^ *([0-9]+)(\.[0-9]+)?: .*: Skip.*/\1/p' "$dir/log" | sort -nu)
+	grep -v ': Skip' "$dir/log" >"$dir/done"
+	perf_tap "$dir/done"
+	if [ "$status" -lt 124 ]; then
+		tap_ok "${label}they end"
+	else
+		tap_not_ok "${label}they end" < <(tail -n 20 "$dir/log")
+	fi
+}
+
+# perf_tests LABEL PERF NUMBER...: run tests in the VM, on $perf_tests_kernel if that is set;
+# with perf_tests_all=all none of their checks may be left out for want of time or tools,
+# with few the less important ones are
+perf_tests() {
+	local label=$1 perf=$2 status=0 dir asan ubsan
+
+	shift 2
+	perf_label=$label
+	perf_dir "perf-tests${label:+-${label%: }}"
+	# shellcheck disable=SC2016
+	(cd "$dir" && "$top/scripts/vm" ${perf_tests_kernel:+--kernel "$perf_tests_kernel"} \
+		--check-log --timeout 2400 --mem 3G --log console.log -- bash -c '
+		perf=$1 tree=$2 work=$PWD
+		export PATH=${perf%/*}:$PATH ASAN_OPTIONS=$3 UBSAN_OPTIONS=$4 PERF_TEST_ALL=$5
+		shift 5
+		cd "$tree/tools/perf" && perf test -v "$@" >"$work/log" 2>&1
+		exit 0' perf-tests "$perf" "$tree" "$asan" "$ubsan" "${perf_tests_all:-}" "$@") \
+		>"$dir/vm.log" 2>&1 || status=$?
+	[ $# -gt 0 ] || tap_not_ok "${label}there are tests" <<<'no test is named so'
+	perf_tap "$dir/log"
+	if [ "$status" = 0 ]; then
+		tap_ok "${label}the VM ends well"
+	else
+		tap_not_ok "${label}the VM ends well" <"$dir/vm.log"
+	fi
+}

@@ -1,0 +1,107 @@
+# shellcheck shell=bash
+# TAP for the groups in scripts/check.d, on top of lib.sh.
+
+tap_n=0
+tap_bad=0
+
+# tap NAME CMD...: one test; passes when CMD does; its output is shown only if not
+tap() {
+	local name=$1 log
+
+	shift
+	log=$(mktemp "$build/check/.tap.XXXXXX")
+	if "$@" >"$log" 2>&1; then
+		tap_ok "$name"
+	else
+		tap_not_ok "$name" <"$log"
+	fi
+	rm -f "$log"
+}
+
+tap_ok() {
+	tap_n=$((tap_n + 1))
+	echo "ok $tap_n - $1"
+}
+
+# tap_not_ok NAME: what is known of the failure is on stdin
+tap_not_ok() {
+	tap_n=$((tap_n + 1))
+	tap_bad=1
+	echo "not ok $tap_n - $1"
+	tail -n 40 | sed 's/^/# /'
+}
+
+# may_skip NAME: a group says here which tests may be skipped; those that may not have
+# failed then
+may_skip() {
+	:
+}
+
+# tap_skip NAME WHY
+tap_skip() {
+	if ! may_skip "$1"; then
+		tap_not_ok "$1" <<<"skipped${2:+: $2}"
+		return
+	fi
+	tap_n=$((tap_n + 1))
+	echo "ok $tap_n - $1 # SKIP $2"
+}
+
+# tap_take PREFIX LINE: take over the result of one test. Its name stands before SKIP or,
+# as in kselftests, behind it.
+tap_take() {
+	local name
+
+	[[ $2 =~ ^((not )?ok)\ +[0-9]*\ *-?\ *(.*)$ ]]
+	name=${BASH_REMATCH[3]}
+	if [ "${BASH_REMATCH[1]}" = 'not ok' ]; then
+		tap_not_ok "$1: $name" </dev/null
+	elif [[ $name =~ ^(.*[^ ])?\ *'# '[Ss][Kk][Ii][Pp]\ *(.*)$ ]]; then
+		if [ -n "${BASH_REMATCH[1]}" ]; then
+			tap_skip "$1: ${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}"
+		else
+			tap_skip "$1: ${BASH_REMATCH[2]}" ''
+		fi
+	else
+		tap_ok "$1: $name"
+	fi
+}
+
+# tap_add PREFIX STATUS FILE: take over the TAP of a program, which exited with STATUS; it
+# skips all of its tests by a plan of none
+tap_add() {
+	local prefix=$1 status=$2 file=$3 line seen=0 bad=0 plan='' why=''
+
+	while IFS= read -r line; do
+		case $line in
+		'ok '*|'not ok '*)
+			seen=$((seen + 1))
+			case $line in not*) bad=1 ;; esac
+			tap_take "$prefix" "$line"
+			;;
+		1..*)
+			plan=${line#1..}
+			plan=${plan%%[!0-9]*}
+			why=${line#*# SKIP }
+			;;
+		*)
+			echo "# $line"
+			;;
+		esac
+	done <"$file"
+	if [ "$seen $plan" = '0 0' ] && { [ "$status" = 0 ] || [ "$status" = 4 ]; }; then
+		tap_skip "$prefix" "$why"
+	elif [ "$status" != 0 ] && [ "$bad" = 0 ]; then
+		tap_not_ok "$prefix ends well" <<<"exit status $status"
+	elif [ "${plan:-0}" != "$seen" ]; then
+		tap_not_ok "$prefix runs all its tests" <<<"$seen of ${plan:-no} planned tests ran"
+	fi
+}
+
+# tap_end: the plan; the group's last words
+tap_end() {
+	echo "1..$tap_n"
+	exit "$tap_bad"
+}
+
+mkdir -p "$build/check"

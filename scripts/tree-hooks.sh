@@ -1,0 +1,83 @@
+# shellcheck shell=bash
+# The hooks of the tree: one commit each, made outside the work tree, so that a
+# change of one hook touches only the files whose content changes.
+
+# tree_is_clean: no uncommitted edit of a file of the base
+tree_is_clean() {
+	[ -z "$(tgit status --porcelain --untracked-files=no)" ]
+}
+
+# hooks_stamp: changes whenever the commits would
+hooks_stamp() {
+	{
+		tgit rev-parse base
+		series_hooks | while IFS= read -r hook; do
+			[ -r "$patches/$hook" ] || die "series names $hook, which is not in patches/$BASE"
+			echo "$hook"
+			cat "$patches/$hook"
+		done
+	} | sha256sum
+}
+
+# hook_commit HOOK PARENT: commit one mail onto PARENT; the index is PARENT's
+hook_commit() {
+	local hook=$1 parent=$2 msg=$work/msg diff=$work/diff info=$work/info when
+
+	tgit mailinfo "$msg" "$diff" <"$patches/$hook" >"$info" ||
+		die "$hook is not a patch in mail format"
+	when=$(sed -n 's/^Date: //p' "$info")
+	as_us "${when:-$base_date}"
+	if ! apply_to_index "$diff" 2>"$work/err"; then
+		die "hook $hook does not apply to $(tgit log -1 --format=%s base):" \
+			"$(say_reject "$work/err")"
+	fi
+	{
+		sed -n 's/^Subject: //p' "$info"
+		echo
+		cat "$msg"
+	} | tgit stripspace >"$work/text"
+	tgit commit-tree -p "$parent" -F "$work/text" "$(tgit write-tree)"
+}
+
+# hooks_commit: commit all hooks onto the base; prints the last commit
+hooks_commit() {
+	local head hook work
+
+	work=$(mktemp -d "$bdir/.hooks.XXXXXX")
+	# shellcheck disable=SC2064
+	trap "rm -rf '$work'" EXIT
+	export GIT_INDEX_FILE=$work/index
+	tgit read-tree base
+	head=$(tgit rev-parse base)
+	for hook in $(series_hooks); do
+		head=$(hook_commit "$hook" "$head")
+	done
+	echo "$head"
+}
+
+# hooks_made COMMIT STAMP: note that COMMIT is what patches/<base>/ says
+hooks_made() {
+	tgit tag -f made "$1" >/dev/null
+	echo "$2" >"$tree/.git/hooks.stamp"
+}
+
+hooks_prepare() {
+	local stamp new head
+
+	[ -r "$patches/series" ] || die "no hooks for base $BASE: $patches/series is missing"
+	stamp=$(hooks_stamp)
+	[ "$stamp" != "$(cat "$tree/.git/hooks.stamp" 2>/dev/null)" ] || return 0
+	new=$(hooks_commit)
+	head=$(tgit rev-parse HEAD)
+	if [ "$new" != "$head" ]; then
+		[ "$head" = "$(tgit rev-parse made)" ] ||
+			die "$tree has commits of its own and patches/$BASE changed:" \
+				"move them away, or drop them with git reset --hard made"
+		tree_is_clean ||
+			die "$tree has uncommitted edits and patches/$BASE changed:" \
+				"git stash them there, then make tree"
+		tgit checkout -q -B main "$new"
+		say "$(tgit rev-list --count base..main) hooks on $(tgit log -1 --format=%s base)"
+	fi
+	hooks_made "$new" "$stamp"
+}

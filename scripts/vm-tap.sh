@@ -1,0 +1,38 @@
+# shellcheck shell=bash
+# Test programs in the VM, on top of lib.sh and tap.sh.
+
+# vm_tap LABEL FOLDER [VM-OPTION...] -- PROGRAM...: run programs of FOLDER, one after
+# the other in one VM, and take over the TAP that each prints; each has VM_TAP_LIMIT
+# seconds (240); VM_TAP_SCALE says how much of the work they are to do (1)
+vm_tap() {
+	local label=$1 dir=$2 status=0 limit=${VM_TAP_LIMIT:-240} p rc
+	local -a options=()
+
+	shift 2
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	shift
+	rm -f "$dir"/*.tap "$dir"/*.err "$dir"/*.rc
+	# shellcheck disable=SC2016
+	(cd "$dir" && "$top/scripts/vm" --log "$dir/console.log" "${options[@]}" -- bash -c '
+		limit=$1
+		export PERF_DEFERRED_SCALE=$2
+		shift 2
+		for p; do
+			timeout -k 5 "$limit" "./$p" >"$p.tap" 2>"$p.err"
+			echo $? >"$p.rc"
+		done' vm-tap "$limit" "${VM_TAP_SCALE:-1}" "$@") >"$dir/vm.log" 2>&1 || status=$?
+	for p; do
+		rc=$(cat "$dir/$p.rc" 2>/dev/null || echo 'none: the VM ended first')
+		touch "$dir/$p.tap"
+		[ ! -s "$dir/$p.err" ] || sed "s/^/# $p: /" "$dir/$p.err"
+		tap_add "$label$p" "$rc" "$dir/$p.tap"
+	done
+	if [ "$status" = 0 ]; then
+		tap_ok "${label}the VM ends well"
+	else
+		tap_not_ok "${label}the VM ends well" <"$dir/vm.log"
+	fi
+}
