@@ -88,26 +88,43 @@ static bool file_page_is_cached(struct vm_area_struct *vma, unsigned long addr)
 /*
  * A page of a file that is in memory, and only not in the page table: to map it
  * takes no wait.  Unwind tables of a program that has just forked are like that.
+ * -EAGAIN if another task has the page or the mm locked.
  */
-static bool map_cached_page(unsigned long addr)
+static int try_map_cached_page(unsigned long addr)
 {
 	const unsigned int flags = FAULT_FLAG_ALLOW_RETRY |
 				   FAULT_FLAG_RETRY_NOWAIT;
-	const vm_fault_t failed = VM_FAULT_ERROR | VM_FAULT_RETRY |
-				  VM_FAULT_COMPLETED;
 	struct mm_struct *mm = current->mm;
+	vm_fault_t fault = VM_FAULT_SIGSEGV;
 	struct vm_area_struct *vma;
-	bool mapped = false;
 
 	if (!mmap_read_trylock(mm))
-		return false;
+		return -EAGAIN;
 
 	vma = vma_lookup(mm, addr);
 	if (vma && is_plain_memory(vma) && file_page_is_cached(vma, addr))
-		mapped = !(handle_mm_fault(vma, addr, flags, NULL) & failed);
+		fault = handle_mm_fault(vma, addr, flags, NULL);
 
+	/* told not to wait, it has kept the lock */
 	mmap_read_unlock(mm);
-	return mapped;
+	if (fault & (VM_FAULT_ERROR | VM_FAULT_COMPLETED))
+		return -EFAULT;
+	return fault & VM_FAULT_RETRY ? -EAGAIN : 0;
+}
+
+/*
+ * Threads that end together map the same tables, each with the page locked for a
+ * moment: until it goes on, if it was preempted there.
+ */
+static bool map_cached_page(struct unwind_user_state *state, unsigned long addr)
+{
+	int ret = try_map_cached_page(addr);
+
+	for (; ret == -EAGAIN && state->waits; state->waits--) {
+		schedule_timeout_uninterruptible(1);
+		ret = try_map_cached_page(addr);
+	}
+	return !ret;
 }
 
 /* How a page that is not in the page table may be had. */
@@ -130,8 +147,8 @@ static enum bring_in bring_in(struct unwind_user_state *state,
 	state->faults--;
 	cond_resched();
 
-	if ((dying || in_uprobe_handler()) && map_cached_page(addr) &&
-	    (!two_pages || map_cached_page(last)))
+	if ((dying || in_uprobe_handler()) && map_cached_page(state, addr) &&
+	    (!two_pages || map_cached_page(state, last)))
 		return BRING_IN_MAPPED;
 	if (dying || !mapping_is_plain_memory(addr, len))
 		return BRING_IN_NO;

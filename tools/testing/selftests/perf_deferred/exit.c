@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* A task's exit: the user stack is there at do_exit(), and no cookie stays bare. */
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -18,6 +20,7 @@
 #define NAME	6
 #define OTHER	2
 #define DEPTH	4
+#define THREADS	10
 
 static PD_LEAF long segfault(void *unused)
 {
@@ -66,23 +69,41 @@ static int by_kill_sleeping(void *unused)
 	return pd_call(NAME, DEPTH, pd_leaf_syscall, &call);
 }
 
-static void *sleep_in_other(void *unused)
+static void *sleep_in_other(void *tid)
 {
 	struct pd_syscall call = { .nr = SYS_pause };
 
-	(void)unused;
+	PD_WRITE(*(pid_t *)tid, syscall(SYS_gettid));
 	pd_call(OTHER, DEPTH, pd_leaf_syscall, &call);
 	return NULL;
 }
 
 /* One thread ends all: each has its own stack at do_exit(). */
+static int by_one_of(int threads)
+{
+	pid_t tids[THREADS] = {};
+	pthread_t thread;
+	int i;
+
+	for (i = 1; i < threads; i++) {
+		if (pthread_create(&thread, NULL, sleep_in_other, &tids[i]) ||
+		    !pd_wait_asleep(&tids[i], 30))
+			return pd_fail("no thread that sleeps");
+	}
+	return by_exit_group(NULL);
+}
+
 static int by_other_thread(void *unused)
 {
-	pthread_t thread;
+	(void)unused;
+	return by_one_of(2);
+}
 
-	pthread_create(&thread, NULL, sleep_in_other, NULL);
-	pd_sleep_ms(30);
-	return by_exit_group(unused);
+/* They are woken together, and have the same tables to read. */
+static int by_one_of_many(void *unused)
+{
+	(void)unused;
+	return by_one_of(THREADS);
 }
 
 struct way {
@@ -99,6 +120,7 @@ static const struct way ways[] = {
 	{ "SIGKILL while spinning", by_kill_spinning, true, 1 },
 	{ "SIGKILL while sleeping", by_kill_sleeping, true, 1 },
 	{ "exit_group by a thread", by_other_thread, false, 2 },
+	{ "exit_group by one of many threads", by_one_of_many, false, THREADS },
 };
 
 static int check_sample(struct pd_log *log, const struct pd_rec *sample, __u32 leader,
@@ -161,6 +183,45 @@ static int at_do_exit(void)
 
 	PD_TRY(pd_attr_kprobe(&attr, "do_exit"));
 	return exit_rounds(&attr, true);
+}
+
+/* Has the pages of this program's file locked as often as can be, by mapping them. */
+static int map_tables(void *unused)
+{
+	int fd = open("/proc/self/exe", O_RDONLY);
+	off_t size = lseek(fd, 0, SEEK_END), at;
+	volatile char *map;
+
+	(void)unused;
+	for (;;) {
+		map = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (map == MAP_FAILED)
+			return 1;
+		for (at = 0; at < size; at += getpagesize())
+			(void)map[at];
+		munmap((void *)map, size);
+	}
+}
+
+/* A task that ends may not wait for a page to be read, but for those who map it. */
+static int while_others_map(void)
+{
+	const struct way *way = &ways[1];
+	unsigned long rounds = pd_scale(100), i;
+	struct perf_event_attr attr;
+	struct pd_child mapper;
+	int ret = PD_PASS, status;
+
+	PD_TRY(pd_attr_kprobe(&attr, "do_exit"));
+	PD_TRY(pd_child_start(&mapper, map_tables, NULL));
+	pd_child_go(&mapper);
+	for (i = 0; i < rounds && !ret; i++)
+		ret = exit_round(&attr, way, true);
+	kill(mapper.pid, SIGKILL);
+	status = pd_child_wait(&mapper, 60);
+	PD_CHECK(status != -1, "the child hangs");
+	PD_CHECK(WIFSIGNALED(status), "the child has ended by itself");
+	return ret ? pd_fail("at exit by %s, round %lu", way->what, i) : PD_PASS;
 }
 
 /* Behind the close, while the memory is still there: in place, then. */
@@ -228,6 +289,7 @@ static int from_timer(void)
 
 const struct pd_test pd_tests[] = {
 	PD_TEST(at_do_exit),
+	PD_TEST(while_others_map),
 	PD_TEST(at_exit_signals),
 	PD_TEST(sched_process_exit),
 	PD_TEST(from_timer),

@@ -118,6 +118,18 @@ bool pd_child_wait_sleep(struct pd_child *child, int n, int seconds)
 	return wait_for(child, n, seconds, true);
 }
 
+bool pd_wait_asleep(const pid_t *tid, int seconds)
+{
+	long long end = pd_now_ns() + seconds * 1000000000LL;
+
+	while (!PD_READ(*tid) || state_of(*tid) != 'S') {
+		if (pd_now_ns() >= end)
+			return false;
+		pd_sleep_ms(2);
+	}
+	return true;
+}
+
 void pd_pin(pid_t tid, int cpu)
 {
 	cpu_set_t set;
