@@ -21,7 +21,7 @@ help:
 	@echo 'make bench         measure; prints tables'
 	@echo 'make demo          scripts/demo: from nothing to a call graph'
 	@echo 'make check         scripts/check: every test'
-	@echo "make debug-check   perf's and more on kernels with KASAN, lockdep, PREEMPT_RT (an hour)"
+	@echo "make debug-check   those on kernels with KASAN, lockdep and the like, and PREEMPT_RT"
 	@echo 'make clean         remove build/'
 
 tree:
@@ -55,8 +55,7 @@ check:
 	@scripts/check
 
 debug-check:
-	@$(MAKE) kernel DEBUG=1
-	@PERF_DEFERRED_DEBUG=1 scripts/check perf-tests stacks bridge debug
+	@scripts/check debug
 	@scripts/kinds-check
 
 clean:

@@ -7,6 +7,9 @@ shopt -s inherit_errexit
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BASE=${BASE:-6.12}
 build=$top/build
+# what a group of tests leaves; on the debug kernel beside what it left on the other one
+check=$build/check
+[ "${PERF_DEFERRED_DEBUG-}" != 1 ] || check=$build/check/debug
 bdir=$build/$BASE
 tree=$bdir/linux
 patches=$top/patches/$BASE

@@ -26,11 +26,7 @@ may_skip() {
 
 # perf_quiet: perf builds, and nothing is said
 perf_quiet() {
-	local log
-
-	"$top/scripts/tree" make || return 1
-	log=$("$top/scripts/perf-build" 2>&1) || { echo "$log"; return 1; }
-	[ -z "$log" ] || { echo "$log"; return 1; }
+	"$top/scripts/tree" make && quiet "$top/scripts/perf-build"
 }
 
 # headers_like_base: no header that the series touches differs from its copy
@@ -73,7 +69,7 @@ perf_tap() {
 # perf_dir NAME: an empty folder for what a run leaves, the sanitizers' reports too. These
 # would be seen only of a test that fails, and not at all of a perf in the middle of a pipe.
 perf_dir() {
-	dir=$build/check/$1
+	dir=$check/$1
 	rm -rf "$dir"
 	mkdir -p "$dir"
 	asan=log_path=$dir/san:detect_leaks=${perf_leaks:-0}

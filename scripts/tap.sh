@@ -3,13 +3,16 @@
 
 tap_n=0
 tap_bad=0
+# of all names here
+tap_label=
+[ "${PERF_DEFERRED_DEBUG-}" != 1 ] || tap_label='debug: '
 
 # tap NAME CMD...: one test; passes when CMD does; its output is shown only if not
 tap() {
 	local name=$1 log
 
 	shift
-	log=$(mktemp "$build/check/.tap.XXXXXX")
+	log=$(mktemp "$check/.tap.XXXXXX")
 	if "$@" >"$log" 2>&1; then
 		tap_ok "$name"
 	else
@@ -18,16 +21,24 @@ tap() {
 	rm -f "$log"
 }
 
+# quiet CMD...: works and says nothing
+quiet() {
+	local log
+
+	log=$("$@" 2>&1) || { echo "$log"; return 1; }
+	[ -z "$log" ] || { echo "$log"; return 1; }
+}
+
 tap_ok() {
 	tap_n=$((tap_n + 1))
-	echo "ok $tap_n - $1"
+	echo "ok $tap_n - $tap_label$1"
 }
 
 # tap_not_ok NAME: what is known of the failure is on stdin
 tap_not_ok() {
 	tap_n=$((tap_n + 1))
 	tap_bad=1
-	echo "not ok $tap_n - $1"
+	echo "not ok $tap_n - $tap_label$1"
 	tail -n 40 | sed 's/^/# /'
 }
 
@@ -44,7 +55,7 @@ tap_skip() {
 		return
 	fi
 	tap_n=$((tap_n + 1))
-	echo "ok $tap_n - $1 # SKIP $2"
+	echo "ok $tap_n - $tap_label$1 # SKIP $2"
 }
 
 # tap_take PREFIX LINE: take over the result of one test. Its name stands before SKIP or,
@@ -104,4 +115,4 @@ tap_end() {
 	exit "$tap_bad"
 }
 
-mkdir -p "$build/check"
+mkdir -p "$check"
