@@ -144,6 +144,40 @@ static int test__deferred_limit(struct test_suite *test __maybe_unused,
 	return ok && from_file < from_pipe ? TEST_OK : TEST_FAIL;
 }
 
+/* How many are dropped while so many records of others are at hand, which have to be copied. */
+static u64 drop_beside(unsigned int nr_ahead, bool *ok)
+{
+	struct synth s = { .piped = true };
+	struct count_tool count;
+
+	for (u32 i = 0; i < 50; i++)
+		synth__deferred(&s, 100 + i, 10 + i, 1);
+	synth__pass_time(&s, 100);
+	for (u32 i = 0; i < nr_ahead; i++)
+		synth__record(&s, 500 + i, 120, 1, 100);
+	synth__pass_time(&s, 110);
+	for (u32 i = 0; i < 50; i++)
+		synth__record(&s, 100 + i, 200 + i, 1, 3);
+
+	count_tool__init(&count);
+	*ok &= read_limited(&count, &s, "32K") && count.complete + count.incomplete == 52 &&
+	       count.stats.incomplete[DEFERRED_INCOMPLETE__LIMIT] == count.incomplete;
+	synth__free(&s);
+	return count.incomplete;
+}
+
+static int test__deferred_limit_of_all(struct test_suite *test __maybe_unused,
+				       int subtest __maybe_unused)
+{
+	bool ok = true;
+	u64 alone = drop_beside(0, &ok), beside = drop_beside(18, &ok);
+
+	if (!ok || alone || !beside)
+		pr_debug("FAILED: %llu dropped, %llu beside records at hand\n",
+			 (unsigned long long)alone, (unsigned long long)beside);
+	return ok && !alone && beside ? TEST_OK : TEST_FAIL;
+}
+
 static bool check_ahead(const struct synth *s, const char *limit, u64 min_late, u64 max_late)
 {
 	struct count_tool count;
@@ -537,6 +571,7 @@ static int test__deferred_sessions(struct test_suite *test __maybe_unused,
 
 static struct test_case tests__deferred_callchain_limit[] = {
 	TEST_CASE("Deferred samples past the limit", deferred_limit),
+	TEST_CASE("Deferred samples and records at hand past the limit", deferred_limit_of_all),
 	TEST_CASE("Deferred records read ahead past the limit", deferred_ahead),
 	TEST_CASE("Deferred records held for order up to the limit", deferred_held),
 	TEST_CASE("Deferred samples of a process with many maps", deferred_maps),
