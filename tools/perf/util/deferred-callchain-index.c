@@ -144,6 +144,7 @@ struct deferred_thread *deferred_index__findnew_thread(struct deferred_index *in
 	INIT_LIST_HEAD(&thread->runs);
 	thread->exits = RB_ROOT_CACHED;
 	thread->records = RB_ROOT;
+	thread->newest = NULL;
 	if (deferred_table__add(&index->threads, thread_hash(thread), thread)) {
 		deferred_pool__free(&index->thread_pool, thread);
 		return NULL;
@@ -359,6 +360,32 @@ static bool written_before(struct rb_node *a, const struct rb_node *b)
 	       rb_entry(b, struct deferred_record, by_thread)->time;
 }
 
+/*
+ * A thread's records are mostly read as they were written, and then there is nothing to
+ * look for.  Buffers of several CPUs, read one after the other, may bring older ones.
+ */
+static void add_by_thread(struct deferred_thread *thread, struct deferred_record *record)
+{
+	struct deferred_record *newest = thread->newest;
+
+	if (newest && record->time < newest->time) {
+		rb_add(&record->by_thread, &thread->records, written_before);
+		return;
+	}
+	rb_link_node(&record->by_thread, newest ? &newest->by_thread : NULL,
+		     newest ? &newest->by_thread.rb_right : &thread->records.rb_node);
+	rb_insert_color(&record->by_thread, &thread->records);
+	thread->newest = record;
+}
+
+static void remove_by_thread(struct deferred_thread *thread, struct deferred_record *record)
+{
+	if (thread->newest == record)
+		thread->newest = rb_entry_safe(rb_prev(&record->by_thread),
+					       struct deferred_record, by_thread);
+	rb_erase(&record->by_thread, &thread->records);
+}
+
 /**
  * deferred_context__add_record - queue a record that was read ahead of its turn
  * @context: its entry context
@@ -368,7 +395,7 @@ void deferred_context__add_record(struct deferred_context *context,
 				  struct deferred_record *record)
 {
 	rb_add_cached(&record->by_time, &context->records, record_before);
-	rb_add(&record->by_thread, &context->thread->records, written_before);
+	add_by_thread(context->thread, record);
 }
 
 /**
@@ -394,7 +421,7 @@ struct deferred_record *deferred_context__take_record(struct deferred_context *c
 
 	if (record) {
 		rb_erase_cached(&record->by_time, &context->records);
-		rb_erase(&record->by_thread, &context->thread->records);
+		remove_by_thread(context->thread, record);
 	}
 	return record;
 }

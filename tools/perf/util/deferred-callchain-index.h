@@ -75,6 +75,7 @@ struct deferred_context {
  * @runs: its samples that wait for their record, oldest first
  * @exits: ends of the thread, and of later ones with its tid, by time
  * @records: its records that were read and whose turn has not come, by time
+ * @newest: the last of @records, or NULL
  * @contexts: its entry contexts that have something waiting
  * @first: room for one of its entry contexts; most threads have no more at a time
  */
@@ -85,6 +86,7 @@ struct deferred_thread {
 	struct list_head runs;
 	struct rb_root_cached exits;
 	struct rb_root records;
+	struct deferred_record *newest;
 	struct list_head contexts;
 	struct deferred_context first;
 };
