@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,9 +21,10 @@
 
 #define NAME	4
 #define DEPTH	4
-#define MOST	64
+#define MOST	2048
 #define SLEEPS	8
 #define BYTES	(256 * 1024)
+#define LONG_BYTES	((pd_slow() ? 8 : 64) * 1024L * 1024)
 
 /* What the program leaves in its map, for one task. */
 struct result {
@@ -251,20 +253,76 @@ static int spin(void *unused)
 	return 0;
 }
 
+/* Also in the system call by which it looks how often that was. */
+static PD_LEAF long spin_until_preempted(void *results)
+{
+	long long now, look, end = pd_now_ns() + 30000000000LL;
+	struct result result = {};
+
+	do {
+		look = pd_now_ns() + 3000000;
+		do {
+			now = pd_now_ns();
+		} while (now < look);
+		look_up(*(int *)results, 0, &result);
+	} while (result.calls < SLEEPS && now < end);
+	return 0;
+}
+
 static int when_preempted(void)
 {
 	struct switches sw = {};
 	struct pd_child child;
-	unsigned long ms = 60;
 
 	pd_pin(0, 0);
 	PD_CHECK(!pd_child_start(&child, spin, NULL), "no child");
 	pd_child_go(&child);
 	PD_TRY(begin(&sw, true));
-	pd_call(NAME, DEPTH, pd_leaf_spin, (void *)ms);
+	pd_call(NAME, DEPTH, spin_until_preempted, &sw.results);
 	PD_TRY(end(&sw, true));
 	kill(child.pid, SIGKILL);
+	PD_CHECK(sw.result.calls >= SLEEPS, "preempted only %llu times", sw.result.calls);
 	return check_records(&sw);
+}
+
+static int spin_a_while(void *unused)
+{
+	long long end = pd_now_ns() + 500000000;
+
+	(void)unused;
+	while (pd_now_ns() < end)
+		;
+	return 0;
+}
+
+/* The same in one long system call, which does not wait for anything. */
+static int one_cookie_for_preemptions(void)
+{
+	struct pd_syscall call = { SYS_getrandom, { 0, LONG_BYTES, GRND_INSECURE } };
+	unsigned int i, run, most = 0;
+	struct switches sw = {};
+	struct pd_child child;
+	__u64 cookie = 0;
+
+	call.args[0] = (long)malloc(LONG_BYTES);
+	PD_CHECK(call.args[0], "no memory");
+	memset((void *)call.args[0], 1, LONG_BYTES);
+	pd_pin(0, 0);
+	PD_CHECK(!pd_child_start(&child, spin_a_while, NULL), "no child");
+	PD_TRY(begin(&sw, true));
+	pd_child_go(&child);
+	pd_call(NAME, DEPTH, pd_leaf_syscall, &call);
+	PD_TRY(end(&sw, true));
+	kill(child.pid, SIGKILL);
+	PD_TRY(check_records(&sw));
+	for (i = 0; i < sw.result.calls; i += run) {
+		run = run_of(&sw.result, i);
+		if (run > most)
+			cookie = sw.result.cookies[i];
+		most = run > most ? run : most;
+	}
+	PD_CHECK(most >= 3, "preempted in the system call only %u times", most);
+	return pd_check_stack(pd_log_record(&sw.log, getpid(), cookie), NAME, DEPTH);
 }
 
 static int none_without_events(void)
@@ -298,6 +356,7 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(every_sleep_has_its_record),
 	PD_TEST(one_cookie_for_a_system_call),
 	PD_TEST(when_preempted),
+	PD_TEST(one_cookie_for_preemptions),
 	PD_TEST(none_without_events),
 	PD_TEST(refused_elsewhere),
 };
