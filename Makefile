@@ -56,6 +56,8 @@ check:
 
 debug-check:
 	@scripts/check debug
+	@scripts/on-debug-kernel 61-stacks
+	@scripts/on-debug-kernel 64-bridge
 	@scripts/kinds-check
 
 clean:
