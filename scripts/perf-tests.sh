@@ -52,6 +52,15 @@ perf_test_numbers() {
 	grep -i -F "$(printf '%s\n' "$@")" | sed -n 's/^ *\([0-9]*\)[:.].*/\1/p' | sort -nu
 }
 
+# perf_failure LOG LINE: what a test said before the LINE that it failed; of its checks only
+# those that failed
+perf_failure() {
+	line=$2 awk '
+		$0 == ENVIRON["line"] { printf "%s", said; exit }
+		/^ *[0-9.]+: / { said = "" }
+		!/ \[ok\]$/ { said = said $0 "\n" }' "$1"
+}
+
 # perf_tap LOG: take over what perf test says
 perf_tap() {
 	local line name
@@ -61,7 +70,7 @@ perf_tap() {
 		case $line in
 		*': Ok') tap_ok "$name" ;;
 		*': Skip'*) tap_skip "$name" "${line##*: Skip}" ;;
-		*': FAILED!'*) tap_not_ok "$name" < <(grep -B 30 -x -F -e "$line" "$1") ;;
+		*': FAILED!'*) tap_not_ok "$name" < <(perf_failure "$1" "$line") ;;
 		esac
 	done < <(grep -E '^ *[0-9.]+: .*: (Ok|Skip|FAILED!)' "$1")
 }

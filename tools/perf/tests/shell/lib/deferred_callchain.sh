@@ -12,7 +12,7 @@ check() { # description, command...
 		echo "$1 [ok]"
 	else
 		echo "$1 [FAILED]"
-		head -40 "${work}/log"
+		head -30 "${work}/log"
 		failures=$((failures + 1))
 	fi
 }
