@@ -55,9 +55,7 @@ check:
 	@scripts/check
 
 debug-check:
-	@scripts/check debug
-	@scripts/on-debug-kernel 61-stacks
-	@scripts/on-debug-kernel 64-bridge
+	@PERF_TEST_ALL=all scripts/check debug
 	@scripts/kinds-check
 
 clean:
