@@ -399,6 +399,29 @@ static void build_foreign_tasks(struct synth *s)
 	synth__record(s, 0, 52, 3, 3);
 }
 
+/* What ends or begins there is not the one that waits. */
+static void build_foreign_ends(struct synth *s)
+{
+	synth__deferred(s, 0, 10, 1);
+	synth__exit(s, 0, 11);
+	synth__fork(s, 0, 12);
+	synth__deferred(s, 0, 13, 2);
+	synth__record(s, 0, 14, 2, 2);
+	synth__round(s);
+	synth__in_place(s, 200, 15, 9, 1);
+	synth__round(s);
+	synth__record(s, 0, 20, 1, 3);
+	synth__deferred(s, 0, 30, 3);
+	synth__exit(s, 0, 31);
+	synth__record(s, 0, 32, 3, 2);
+}
+
+static const char expect_foreign_ends[] =
+	"0@13 k2 0/2*2\n"
+	"0@10 k2 0/1*3\n"
+	"200@15 k2 200/9*1\n"
+	"0@30 k2 0/3*2\n";
+
 static const char expect_foreign_tasks[] =
 	"0@10 k2 0/1*3\n"
 	"0@20 k2 0/2*2\n"
@@ -502,6 +525,8 @@ static const struct file_case file_cases[] = {
 	  .stitched = 2, .incomplete = 1 },
 	{ "tasks of other namespaces", build_foreign_tasks, expect_foreign_tasks,
 	  .stitched = 4 },
+	{ "ends of tasks of other namespaces", build_foreign_ends, expect_foreign_ends,
+	  .stitched = 3 },
 	{ "clocks differ", build_skewed, expect_skewed, .stitched = 1, .incomplete = 1 },
 	{ "clocks cannot differ", build_not_skewed, expect_bare, .incomplete = 1 },
 	{ "backwards", build_backwards, expect_backwards, .stitched = 5 },

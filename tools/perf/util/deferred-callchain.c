@@ -367,6 +367,12 @@ static void forget_older(struct deferred_callchains *dc, struct deferred_thread 
 		forget_last(dc, thread);
 }
 
+/* Tasks of PID namespaces beside perf's all go by the same number. */
+static bool is_one_thread(u32 tid)
+{
+	return tid && tid != (u32)-1;
+}
+
 /*
  * The thread has come to another entry context, or to another program if
  * @cookie is 0.  The record of an entry context is written before that, so that
@@ -380,9 +386,11 @@ static int release_older(struct deferred_callchains *dc, const struct perf_tool 
 	struct waiting_run *run;
 	int ret = 0;
 
-	if (tool->ordered_events)
-		forget_older(dc, thread, cookie, now->time);
-	while (!ret && tool->ordered_events && !list_empty(&thread->runs)) {
+	if (!tool->ordered_events || !is_one_thread(thread->tid))
+		return 0;
+
+	forget_older(dc, thread, cookie, now->time);
+	while (!ret && !list_empty(&thread->runs)) {
 		run = list_first_entry(&thread->runs, struct waiting_run, by_thread);
 		if (run->context->cookie == cookie)
 			break;
@@ -497,17 +505,11 @@ static bool tells_apart(const struct deferred_record *other, u64 time, u32 cpu)
 	return other->time - time > MAX_CLOCK_SKEW || (other->cpu == cpu && cpu != (u32)-1);
 }
 
-/* Tasks of PID namespaces beside perf's all go by the same number. */
-static bool is_one_thread(const struct deferred_thread *thread)
-{
-	return thread->tid && thread->tid != (u32)-1;
-}
-
 static bool record_was_lost(struct deferred_context *context, const struct perf_sample *sample)
 {
 	const struct deferred_record *other;
 
-	if (!is_one_thread(context->thread))
+	if (!is_one_thread(context->thread->tid))
 		return false;
 	other = deferred_context__record_between(context, sample->time);
 	return other && tells_apart(other, sample->time, sample->cpu);
@@ -637,11 +639,15 @@ static void free_ahead(struct deferred_callchains *dc, struct deferred_record *r
 	deferred_record__delete(&dc->index, record);
 }
 
-/* Synthesized for a thread that was there before, whatever happened to it since. */
+/*
+ * Does an exit or a fork say that a thread is no more?  One may be synthesized for a
+ * thread that was there before, whatever happened to it since.
+ */
 static bool ends_former_life(const union perf_event *event)
 {
-	return event->header.type == PERF_RECORD_EXIT ||
-	       !(event->header.misc & PERF_RECORD_MISC_FORK_EXEC);
+	return is_one_thread(event->fork.tid) &&
+	       (event->header.type == PERF_RECORD_EXIT ||
+		!(event->header.misc & PERF_RECORD_MISC_FORK_EXEC));
 }
 
 /* So that no sample takes a record of a later thread with the same tid. */
@@ -666,7 +672,7 @@ static bool waits_for_lost(struct deferred_context *context)
 	const struct deferred_record *other;
 	struct waiting_sample *ws;
 
-	if (list_empty(&context->runs) || !is_one_thread(context->thread))
+	if (list_empty(&context->runs) || !is_one_thread(context->thread->tid))
 		return false;
 
 	ws = waiting_run__oldest(list_first_entry(&context->runs, struct waiting_run,
