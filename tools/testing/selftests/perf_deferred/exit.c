@@ -123,17 +123,27 @@ static const struct way ways[] = {
 	{ "exit_group by one of many threads", by_one_of_many, false, THREADS },
 };
 
+/* What the samples of an exit have. */
+enum has {
+	THE_STACK,
+	THE_STACK_IN_PLACE,
+	THE_STACK_OR_NONE,
+};
+
 static int check_sample(struct pd_log *log, const struct pd_rec *sample, __u32 leader,
-			bool there)
+			enum has has)
 {
 	int name = sample->tid == leader ? NAME : OTHER;
 
-	return there ? pd_check_right(log, sample, name, DEPTH) :
-		       pd_check_right_or_none(log, sample, name, DEPTH);
+	if (has == THE_STACK_OR_NONE)
+		return pd_check_right_or_none(log, sample, name, DEPTH);
+	PD_CHECK(has == THE_STACK || sample->inplace, "the stack is not unwound in place");
+	return pd_check_right(log, sample, name, DEPTH);
 }
 
 /* Events of the CPUs: those of the task are gone before its memory is. */
-static int exit_round(struct perf_event_attr *attr, const struct way *way, bool there)
+/* An event that is inherited is the child's, others are of all CPUs. */
+static int exit_round(struct perf_event_attr *attr, const struct way *way, enum has has)
 {
 	const struct pd_rec *sample = NULL;
 	struct pd_log log = {};
@@ -142,7 +152,7 @@ static int exit_round(struct perf_event_attr *attr, const struct way *way, bool 
 	int samples = 0;
 
 	PD_TRY(pd_child_start(&child, way->body, NULL));
-	PD_TRY(pd_set_must_open(&set, attr, -1));
+	PD_TRY(pd_set_must_open(&set, attr, attr->inherit ? child.pid : -1));
 	pd_set_enable(&set);
 	pd_child_go(&child);
 	if (way->kill) {
@@ -157,7 +167,7 @@ static int exit_round(struct perf_event_attr *attr, const struct way *way, bool 
 		if (sample->pid != (__u32)child.pid)
 			continue;
 		samples++;
-		PD_TRY(check_sample(&log, sample, child.pid, there));
+		PD_TRY(check_sample(&log, sample, child.pid, has));
 	}
 	PD_CHECK(samples == way->tasks, "%d samples of %d exits", samples, way->tasks);
 	pd_set_close(&set);
@@ -165,14 +175,14 @@ static int exit_round(struct perf_event_attr *attr, const struct way *way, bool 
 	return 0;
 }
 
-static int exit_rounds(struct perf_event_attr *attr, bool there)
+static int exit_rounds(struct perf_event_attr *attr, enum has has)
 {
 	unsigned long rounds = pd_scale(6), i;
 	size_t w;
 
 	for (w = 0; w < ARRAY_SIZE(ways); w++)
 		for (i = 0; i < rounds; i++)
-			if (exit_round(attr, &ways[w], there))
+			if (exit_round(attr, &ways[w], has))
 				return pd_fail("at exit by %s, round %lu", ways[w].what, i);
 	return PD_PASS;
 }
@@ -182,7 +192,17 @@ static int at_do_exit(void)
 	struct perf_event_attr attr;
 
 	PD_TRY(pd_attr_kprobe(&attr, "do_exit"));
-	return exit_rounds(&attr, true);
+	return exit_rounds(&attr, THE_STACK);
+}
+
+/* The events of a task are taken away from it later in its exit. */
+static int at_do_exit_of_a_task(void)
+{
+	struct perf_event_attr attr;
+
+	PD_TRY(pd_attr_kprobe(&attr, "do_exit"));
+	attr.inherit = 1;
+	return exit_rounds(&attr, THE_STACK);
 }
 
 /* Has the pages of this program's file locked as often as can be, by mapping them. */
@@ -216,7 +236,7 @@ static int while_others_map(void)
 	PD_TRY(pd_child_start(&mapper, map_tables, NULL));
 	pd_child_go(&mapper);
 	for (i = 0; i < rounds && !ret; i++)
-		ret = exit_round(&attr, way, true);
+		ret = exit_round(&attr, way, THE_STACK);
 	kill(mapper.pid, SIGKILL);
 	status = pd_child_wait(&mapper, 60);
 	PD_CHECK(status != -1, "the child hangs");
@@ -230,7 +250,7 @@ static int at_exit_signals(void)
 	struct perf_event_attr attr;
 
 	PD_TRY(pd_attr_kprobe(&attr, "exit_signals"));
-	return exit_rounds(&attr, true);
+	return exit_rounds(&attr, THE_STACK_IN_PLACE);
 }
 
 /* After the memory was given back: the stack, or none, but no bare cookie. */
@@ -239,7 +259,7 @@ static int sched_process_exit(void)
 	struct perf_event_attr attr;
 
 	PD_TRY(pd_attr_tracepoint(&attr, "sched", "sched_process_exit"));
-	return exit_rounds(&attr, false);
+	return exit_rounds(&attr, THE_STACK_OR_NONE);
 }
 
 static int short_lived(void *unused)
@@ -289,6 +309,7 @@ static int from_timer(void)
 
 const struct pd_test pd_tests[] = {
 	PD_TEST(at_do_exit),
+	PD_TEST(at_do_exit_of_a_task),
 	PD_TEST(while_others_map),
 	PD_TEST(at_exit_signals),
 	PD_TEST(sched_process_exit),

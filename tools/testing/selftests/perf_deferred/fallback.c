@@ -24,7 +24,23 @@ static int set_max_contexts(long limit)
 	return 0;
 }
 
-static int call_once(bool there)
+/* What the sample has: a marker, the stack, or one of these, or none of them. */
+enum has {
+	MARKER,
+	STACK,
+	EITHER_OR_NONE,
+};
+
+static int check_sample(struct pd_log *log, const struct pd_rec *sample, enum has has)
+{
+	if (has == EITHER_OR_NONE)
+		return pd_check_right_or_none(log, sample, NAME, DEPTH);
+	PD_CHECK(has == MARKER ? sample->deferred : sample->inplace, "the sample is %s",
+		 sample->inplace ? "unwound in place" : "not unwound in place");
+	return pd_check_right(log, sample, NAME, DEPTH);
+}
+
+static int call_once(enum has has)
 {
 	const struct pd_rec *sample;
 	struct perf_event_attr attr;
@@ -43,37 +59,36 @@ static int call_once(bool there)
 	sample = pd_log_nth(&log, PERF_RECORD_SAMPLE, 0);
 	PD_CHECK(sample, "no sample");
 	pd_note("%s", sample->inplace ? "in place" : sample->deferred ? "deferred" : "none");
-	ret = there ? pd_check_right(&log, sample, NAME, DEPTH) :
-		      pd_check_right_or_none(&log, sample, NAME, DEPTH);
+	ret = check_sample(&log, sample, has);
 	pd_log_free(&log);
 	return ret;
 }
 
-static int with_contexts(long limit, bool there)
+static int with_contexts(long limit, enum has has)
 {
 	long before = pd_read_long(MAX_CONTEXTS);
 	int ret;
 
 	PD_TRY(set_max_contexts(limit));
-	ret = call_once(there);
+	ret = call_once(has);
 	set_max_contexts(before);
 	return ret;
 }
 
 static int three_contexts(void)
 {
-	return with_contexts(3, true);
+	return with_contexts(3, MARKER);
 }
 
 /* Room for the kernel's and the user's, as before. */
 static int two_contexts(void)
 {
-	return with_contexts(2, true);
+	return with_contexts(2, STACK);
 }
 
 static int one_context(void)
 {
-	return with_contexts(1, false);
+	return with_contexts(1, EITHER_OR_NONE);
 }
 
 const struct pd_test pd_tests[] = {

@@ -40,7 +40,7 @@ struct lie {
 	const char *what;
 	void (*lay)(void);
 	size_t start;		/* where the frame pointer starts */
-	unsigned int most;	/* frames that may be reported of it */
+	unsigned int least, most;	/* frames that have to and may be reported of it */
 };
 
 static void to_itself(void)
@@ -129,21 +129,21 @@ static void long_chain(void)
 }
 
 static const struct lie lies[] = {
-	{ "a frame that follows itself", to_itself, 0, 2 },
-	{ "two frames in a circle", to_and_fro, 0, 2 },
-	{ "a stack that moves the wrong way", downward, 4096, 1 },
-	{ "an unaligned frame pointer", unaligned, 0, 3 },
-	{ "a kernel address", to_kernel, 0, 1 },
-	{ "a non-canonical address", to_noncanonical, 0, 1 },
-	{ "the last bytes of memory", to_far_end, 0, 1 },
-	{ "the last bytes of user memory", to_user_end, 0, 1 },
-	{ "the vsyscall page", to_vsyscall, 0, 1 },
-	{ "unmapped memory", to_unmapped, 0, 1 },
-	{ "a frame across the end of a mapping", across_the_end, 0, 1 },
-	{ "PROT_NONE", into_prot_none, 0, 1 },
-	{ "return addresses that look like contexts", like_contexts, 0, 1 },
-	{ "return addresses in the kernel", kernel_ips, 0, 1 },
-	{ "a long chain", long_chain, 0, MAX_STACK },
+	{ "a frame that follows itself", to_itself, 0, 1, 2 },
+	{ "two frames in a circle", to_and_fro, 0, 2, 2 },
+	{ "a stack that moves the wrong way", downward, 4096, 1, 1 },
+	{ "an unaligned frame pointer", unaligned, 0, 1, 3 },
+	{ "a kernel address", to_kernel, 0, 1, 1 },
+	{ "a non-canonical address", to_noncanonical, 0, 1, 1 },
+	{ "the last bytes of memory", to_far_end, 0, 1, 1 },
+	{ "the last bytes of user memory", to_user_end, 0, 1, 1 },
+	{ "the vsyscall page", to_vsyscall, 0, 1, 1 },
+	{ "unmapped memory", to_unmapped, 0, 1, 1 },
+	{ "a frame across the end of a mapping", across_the_end, 0, 1, 1 },
+	{ "PROT_NONE", into_prot_none, 0, 1, 1 },
+	{ "return addresses that look like contexts", like_contexts, 0, 0, 1 },
+	{ "return addresses in the kernel", kernel_ips, 0, 0, 1 },
+	{ "a long chain", long_chain, 0, MAX_STACK - 1, MAX_STACK },
 };
 
 static int map_memory(void)
@@ -174,10 +174,11 @@ static int tell_lie(struct pd_event *event, const struct lie *lie)
 	PD_CHECK(sample, "no sample");
 	PD_CHECK(pd_user_half(&log, sample, &stack) != PD_BARE, "no record");
 	PD_CHECK(!stack || stack->nr_user <= MAX_STACK, "%u frames", stack->nr_user);
-	if (stack && pd_frames_of(stack, NAME) > lie->most) {
+	PD_CHECK(stack, "no user half");
+	if (pd_frames_of(stack, NAME) < lie->least || pd_frames_of(stack, NAME) > lie->most) {
 		pd_note_stack("frames", stack);
-		return pd_fail("%u frames, at most %u are true", pd_frames_of(stack, NAME),
-			       lie->most);
+		return pd_fail("%u frames, %u to %u are true", pd_frames_of(stack, NAME),
+			       lie->least, lie->most);
 	}
 	pd_log_free(&log);
 	return 0;

@@ -34,8 +34,8 @@
 #define COMPLETE	(pd_scale(100) < 100 ? 85 : 98)
 #define PATIENCE	40	/* seconds */
 /* Samples of the threads to wait for, and how many of those have to be in their time. */
-#define ENOUGH		20000
-#define USED		15000
+#define ENOUGH		22000
+#define USED		20000
 #define USED_BY_SLOW	5000
 #define PROGRAM_LOW	0x70000000ULL
 #define PROGRAM_HIGH	0x78000000ULL
@@ -262,6 +262,7 @@ static int name_of(__u32 tid)
 
 struct count {
 	size_t samples, complete, cut, empty, bare, of_kids, of_programs, wrong;
+	size_t in_order, of_changing;
 };
 
 static void note_wrong(struct count *count, const char *why, const struct pd_rec *sample,
@@ -294,22 +295,45 @@ static bool has_name(const struct pd_rec *stack)
 	return false;
 }
 
+/* No frame is another thread's, and not some are of a program that was executed. */
+static bool is_right(struct count *count, const struct pd_rec *sample,
+		     const struct pd_rec *stack, int name)
+{
+	if (pd_foreign_frame(stack, name)) {
+		note_wrong(count, "a foreign frame", sample, stack);
+		return false;
+	}
+	if (has_program(stack) && has_name(stack)) {
+		note_wrong(count, "frames of two programs", sample, stack);
+		return false;
+	}
+	return true;
+}
+
 /* A sample in a named stack: the one of thread name, whole or not. */
 static void count_named(struct count *count, const struct pd_rec *sample,
 			const struct pd_rec *stack, int name)
 {
 	count->samples++;
 	count->empty += !stack || !stack->nr_user;
-	if (!stack)
+	if (!stack || !is_right(count, sample, stack, name))
 		return;
-	if (pd_foreign_frame(stack, name))
-		note_wrong(count, "a foreign frame", sample, stack);
-	else if (has_program(stack) && has_name(stack))
-		note_wrong(count, "frames of two programs", sample, stack);
-	else if (pd_has_outermost(stack, name))
+	if (pd_frames_of(stack, name) > depth_of(name) + 2)
+		note_wrong(count, "more frames than there are", sample, stack);
+	else if (pd_frames_of(stack, name) == depth_of(name) + 2 &&
+		 pd_has_outermost(stack, name))
 		count->complete++;
 	else if (stack->nr_user && count->cut++ < 3)
 		pd_note_stack("cut", stack);
+}
+
+/* One on its way through execve: until the point of no return it is its parent's. */
+static void count_changing(struct count *count, const struct pd_rec *sample,
+			   const struct pd_rec *stack, int name)
+{
+	count->of_changing++;
+	if (stack)
+		is_right(count, sample, stack, name);
 }
 
 /* A sample of the program that was executed. */
@@ -351,8 +375,60 @@ static void count_sample(struct pd_log *log, const struct pd_rec *sample, struct
 	if (kid->changed && sample->time > kid->changed)
 		return count_program(count, sample, stack);
 	if (kid->changed)
-		return;
+		return count_changing(count, sample, stack, name);
 	count_named(count, sample, stack, name);
+}
+
+static int compare_recs(const void *a, const void *b)
+{
+	const struct pd_rec *x = *(const struct pd_rec *const *)a;
+	const struct pd_rec *y = *(const struct pd_rec *const *)b;
+
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
+	return x->time < y->time ? -1 : x->time > y->time;
+}
+
+/* Deferred samples and records of the threads, each thread's in time order. */
+static struct pd_rec const **in_time_order(struct pd_log *log, size_t *nr)
+{
+	const struct pd_rec *rec = NULL, **recs;
+
+	recs = calloc(pd_log_count(log, PERF_RECORD_SAMPLE) +
+		      pd_log_count(log, PD_RECORD_DEFERRED) + 1, sizeof(*recs));
+	*nr = 0;
+	while (pd_log_next(log, PERF_RECORD_SAMPLE, &rec))
+		if (rec->deferred && name_of(rec->tid) >= 0)
+			recs[(*nr)++] = rec;
+	while (pd_log_next(log, PD_RECORD_DEFERRED, &rec))
+		if (name_of(rec->tid) >= 0)
+			recs[(*nr)++] = rec;
+	qsort(recs, *nr, sizeof(*recs), compare_recs);
+	return recs;
+}
+
+/*
+ * The record of an entry context is written before the thread has a sample in another
+ * one. The clocks of two CPUs may differ, so this is looked at on one.
+ */
+static void check_order(struct pd_log *log, struct count *count)
+{
+	const struct pd_rec **recs, *last = NULL;
+	size_t nr, i;
+
+	recs = in_time_order(log, &nr);
+	for (i = 0; i < nr; i++) {
+		if (last && (recs[i]->tid != last->tid || recs[i]->cpu != last->cpu))
+			last = NULL;
+		if (recs[i]->type == PERF_RECORD_SAMPLE) {
+			last = recs[i];
+			continue;
+		}
+		count->in_order += last && recs[i]->cookie == last->cookie;
+		if (last && recs[i]->cookie != last->cookie)
+			note_wrong(count, "a later record", last, recs[i]);
+	}
+	free(recs);
 }
 
 static int check_counts(struct pd_log *log, bool enough)
@@ -365,13 +441,15 @@ static int check_counts(struct pd_log *log, bool enough)
 	collect_kids(log, &kids);
 	while (pd_log_next(log, PERF_RECORD_SAMPLE, &sample))
 		count_sample(log, sample, &kids, &count);
+	check_order(log, &count);
 	pd_note("%zu samples, %zu complete, %zu empty, %zu bare, %zu wrong; %zu records",
 		count.samples, count.complete, count.empty, count.bare, count.wrong,
 		pd_log_count(log, PD_RECORD_DEFERRED));
-	pd_note("%zu samples of children, %zu of these behind execve", count.of_kids,
-		count.of_programs);
+	pd_note("%zu samples of children, %zu of these before execve, %zu behind",
+		count.of_kids, count.of_changing, count.of_programs);
 	free(kids.of);
 	PD_CHECK(!count.wrong, "%zu samples have a stack that is not theirs", count.wrong);
+	PD_CHECK(count.in_order, "no record came right behind its sample");
 	PD_CHECK(count.samples >= pd_scale(enough ? USED : USED_BY_SLOW), "only %zu samples",
 		 count.samples);
 	PD_CHECK(count.complete * 100 >= count.samples * COMPLETE,
