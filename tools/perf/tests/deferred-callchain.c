@@ -13,7 +13,9 @@
 #include <linux/perf_event.h>
 #include <linux/time64.h>
 
+
 #include "callchain.h"
+#include "cgroup.h"
 #include "debug.h"
 #include "deferred-callchain.h"
 #include "deferred-callchain-file.h"
@@ -726,6 +728,57 @@ static int parse_attr_events(struct evlist *evlist)
 	return 0;
 }
 
+/* Records go to the first event, and to those that cover tasks which it does not. */
+static int check_outputs(struct evlist *evlist, const bool *outputs)
+{
+	bool can_defer = evlist__first(evlist)->core.attr.defer_callchain;
+	struct evsel *evsel;
+
+	evlist__for_each_entry(evlist, evsel) {
+		bool expected = outputs[evsel->core.idx] && can_defer;
+
+		TEST_ASSERT_VAL("defer_output", evsel->core.attr.defer_output == expected);
+		TEST_ASSERT_VAL("the time of records", !expected ||
+				evsel->core.attr.sample_type & PERF_SAMPLE_TIME);
+	}
+	return TEST_OK;
+}
+
+static void set_cpus(struct evsel *evsel, const char *cpus)
+{
+	perf_cpu_map__put(evsel->core.cpus);
+	evsel->core.cpus = perf_cpu_map__new(cpus);
+}
+
+/* What narrow events do not cover: another CPU, or tasks that are in no cgroup. */
+static int check_narrow_outputs(struct record_opts *opts)
+{
+	static const bool by_cpu[] = { true, false, true, true }, by_cgroup[] = { true, false, true };
+	struct evlist *cpus = evlist__new(), *cgroups = evlist__new();
+	struct cgroup group = {};
+	struct evsel *evsel;
+	int ret = TEST_FAIL;
+
+	if (!cpus || !cgroups || parse_event(cpus, "cpu-clock,cpu-clock,cpu-clock,cpu-clock/time=1/") ||
+	    parse_event(cgroups, "cpu-clock,cpu-clock/time=1/,cpu-clock"))
+		goto out;
+
+	evlist__for_each_entry(cpus, evsel)
+		set_cpus(evsel, evsel->core.idx < 2 ? "0" : evsel->core.idx == 2 ? "0-1" : "1");
+	evlist__config(cpus, opts, &callchain_param);
+	ret = check_outputs(cpus, by_cpu);
+	evlist__for_each_entry(cgroups, evsel)
+		evsel->cgrp = evsel->core.idx < 2 ? &group : NULL;
+	evlist__config(cgroups, opts, &callchain_param);
+	ret = ret ?: check_outputs(cgroups, by_cgroup);
+	evlist__for_each_entry(cgroups, evsel)
+		evsel->cgrp = NULL;
+out:
+	evlist__delete(cgroups);
+	evlist__delete(cpus);
+	return ret;
+}
+
 static int test__deferred_attrs(struct test_suite *test __maybe_unused,
 				int subtest __maybe_unused)
 {
@@ -742,7 +795,8 @@ static int test__deferred_attrs(struct test_suite *test __maybe_unused,
 	if (parse_callchain_record("fp,defer", &callchain_param))
 		goto out;
 	evlist__config(evlist, &opts, &callchain_param);
-	ret = check_attrs(evlist, evlist__first(evlist)->core.attr.defer_callchain);
+	ret = check_attrs(evlist, evlist__first(evlist)->core.attr.defer_callchain) ?:
+	      check_narrow_outputs(&opts);
 out:
 	callchain_param = save;
 	evlist__delete(evlist);

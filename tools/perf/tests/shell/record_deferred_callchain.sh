@@ -96,14 +96,43 @@ injects() {
 	perf script -i "${work}/injected" 2>/dev/null | diff "${work}/before" -
 }
 
-cgroup() {
-	grep -q ' cgroup2\? ' /proc/mounts || return 0
-	flags_are 1 1 -a -e "${event}" --call-graph defer -G / -- sleep 1
+# Of two processes only the one in a cgroup is sampled.
+cgroup() { # mount point
+	local group=$1/perf_deferred pids=() status=0
+
+	# the controller of events is there after the first change of any
+	grep -q pids "$1/cgroup.subtree_control" ||
+		echo +pids > "$1/cgroup.subtree_control" || return 1
+	mkdir "${group}" || return 1
+	perf test -w noploop 60 & pids=($!)
+	perf test -w noploop 60 & pids+=($!)
+	echo "${pids[0]}" > "${group}/cgroup.procs" &&
+	flags_are 1 1 -a -e "${event}" --call-graph defer -G perf_deferred -- sleep 1 &&
+	complete || status=1
+	kill -KILL "${pids[@]}"
+	wait "${pids[@]}" 2>/dev/null
+	rmdir "${group}"
+	perf script -F pid -G -i "${data}" 2>/dev/null | sort | uniq -c > "${work}/out"
+	echo "in: ${pids[0]}, not in: ${pids[1]}"
+	cat "${work}/out"
+	[ "$(awk '{ print $2 }' "${work}/out")" = "${pids[0]}" ] && return "${status}"
 }
 
-configured() {
-	printf '[call-graph]\n\trecord-mode = fp,defer\n' > "${work}/config"
-	PERF_CONFIG=${work}/config flags_are "$@"
+# What was asked of the kernel, as it says itself.
+says_flags() {
+	perf record -vv -o "${data}" -e "${event}" --call-graph defer -- true > "${work}/err" 2>&1 &&
+	grep -E '^ *defer_callchain +1$' "${work}/err" &&
+	grep -E '^ *defer_output +1$' "${work}/err"
+}
+
+configured() { # record-mode, as flags_are
+	printf '[call-graph]\n\trecord-mode = %s\n' "$1" > "${work}/config"
+	PERF_CONFIG=${work}/config flags_are "${@:2}"
+}
+
+config_refused() { # record-mode
+	! configured "$1" 0 0 -g -e "${event}" true && cat "${work}/err" &&
+	grep -q 'can be deferred, not' "${work}/err"
 }
 
 privileged() {
@@ -150,12 +179,22 @@ check "--per-thread" complete_with 1 1 --per-thread -e "${event}" --call-graph d
 check "-z" complete_with 1 1 -z -e "${event}" --call-graph defer ${workload}
 check "-p" process -p
 check "-t" process -t
-privileged && check "-G" cgroup
+cgroups=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+if privileged && [ -n "${cgroups}" ]
+then
+	check "-G" cgroup "${cgroups}"
+elif [ "${PERF_TEST_ALL:-}" = all ]
+then
+	check "-G needs root and a cgroup2" false
+fi
+check "-vv" says_flags
 check "--kernel-callchains" flags_are 0 0 -e "${event}" --call-graph defer \
 	--kernel-callchains ${workload}
 check "fp" flags_are 0 0 -e "${event}" --call-graph fp ${workload}
-check "perfconfig" configured 1 1 -g -e "${event}" ${workload}
-check "perfconfig, overridden" configured 0 0 --call-graph fp -e "${event}" ${workload}
+check "perfconfig" configured fp,defer 1 1 -g -e "${event}" ${workload}
+check "perfconfig, defer" configured defer 1 1 -g -e "${event}" ${workload}
+check "perfconfig, lbr,defer is refused" config_refused lbr,defer
+check "perfconfig, overridden" configured fp,defer 0 0 --call-graph fp -e "${event}" ${workload}
 check "stacks" leaf_in_parent
 privileged && check "kernel and user" crosses
 check "pipe" piped
