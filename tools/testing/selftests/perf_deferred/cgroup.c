@@ -46,18 +46,13 @@ static int check_log(struct pd_log *log, __u32 inside)
 	return 0;
 }
 
-static int record_group(struct perf_event_attr *attr, const struct pd_cgroup *group)
+/* On each CPU, for its tasks. */
+static int open_group(struct pd_event *events, const struct perf_event_attr *attr,
+		      const struct pd_cgroup *group, int cpus)
 {
-	struct pd_child inside, outside;
-	struct pd_log log = {};
-	struct pd_event events[8];
-	int cpus = pd_online_cpus(), fd, err, i;
+	int fd = open(group->path, O_RDONLY | O_DIRECTORY), err, i;
 
-	PD_TRY(pd_child_start(&inside, caller, NULL));
-	PD_TRY(pd_child_start(&outside, caller, NULL));
-	PD_TRY(pd_cgroup_join(group, inside.pid));
-	fd = open(group->path, O_RDONLY | O_DIRECTORY);
-	for (i = 0; i < cpus && i < 8; i++) {
+	for (i = 0; i < cpus; i++) {
 		err = pd_event_open_flags(&events[i], attr, fd, i, PD_PAGES,
 					  PERF_FLAG_PID_CGROUP);
 		if (err == EINVAL || err == EOPNOTSUPP)
@@ -65,19 +60,54 @@ static int record_group(struct perf_event_attr *attr, const struct pd_cgroup *gr
 		PD_CHECK(!err, "event of a cgroup: %s", strerror(err));
 		pd_enable(&events[i]);
 	}
+	close(fd);
+	return 0;
+}
+
+static void close_group(struct pd_event *events, struct pd_log *log, int cpus)
+{
+	int i;
+
+	for (i = 0; i < cpus; i++) {
+		pd_disable(&events[i]);
+		pd_drain(&events[i], log);
+		pd_event_close(&events[i]);
+	}
+}
+
+/* @of_task: the samples are of one task, and only the output is the group's. */
+static int record_group(struct perf_event_attr *attr, const struct pd_cgroup *group,
+			bool of_task)
+{
+	int cpus = pd_online_cpus() < 8 ? pd_online_cpus() : 8;
+	struct pd_child inside, outside;
+	struct perf_event_attr dummy;
+	struct pd_log log = {};
+	struct pd_event events[8], event;
+
+	PD_TRY(pd_child_start(&inside, caller, NULL));
+	PD_TRY(pd_child_start(&outside, caller, NULL));
+	PD_TRY(pd_cgroup_join(group, inside.pid));
+	pd_attr_dummy(&dummy);
+	PD_TRY(open_group(events, of_task ? &dummy : attr, group, cpus));
+	if (of_task) {
+		pd_attr_flag(attr, PD_FLAG_DEFER_OUTPUT, 0);
+		PD_TRY(pd_must_open(&event, attr, inside.pid, -1));
+		pd_enable(&event);
+	}
 	pd_child_go(&inside);
 	pd_child_go(&outside);
 	PD_CHECK(!pd_child_wait(&inside, 60) && !pd_child_wait(&outside, 60),
 		 "a child failed");
-	for (i = 0; i < cpus && i < 8; i++) {
-		pd_disable(&events[i]);
-		pd_drain(&events[i], &log);
-		pd_event_close(&events[i]);
+	close_group(events, &log, cpus);
+	if (of_task) {
+		pd_drain(&event, &log);
+		pd_event_close(&event);
 	}
 	return check_log(&log, inside.pid);
 }
 
-static int tasks_of_a_cgroup(void)
+static int with_group(bool of_task)
 {
 	struct perf_event_attr attr;
 	struct pd_cgroup group;
@@ -85,13 +115,24 @@ static int tasks_of_a_cgroup(void)
 
 	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_getppid"));
 	PD_TRY(pd_cgroup_make(&group));
-	ret = record_group(&attr, &group);
+	ret = record_group(&attr, &group, of_task);
 	pd_cgroup_remove(&group);
 	return ret;
 }
 
+static int tasks_of_a_cgroup(void)
+{
+	return with_group(false);
+}
+
+static int output_of_a_cgroup(void)
+{
+	return with_group(true);
+}
+
 const struct pd_test pd_tests[] = {
 	PD_TEST(tasks_of_a_cgroup),
+	PD_TEST(output_of_a_cgroup),
 };
 
 const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);

@@ -208,12 +208,50 @@ static int profilers_share(void)
 	return PD_PASS;
 }
 
-/* An output covers the task whether it is the task's or its CPU's. */
+/* Outputs and nothing else, the last of which is not enabled. */
+static const struct output {
+	const char *whose;
+	pid_t pid;
+	int cpu;
+} outputs[] = {
+	{ "the task", 0, -1 },
+	{ "the CPU", -1, 0 },
+	{ "the task on its CPU", 0, 0 },
+	{ "nobody", 0, -1 },
+};
+#define OUTPUTS		((int)ARRAY_SIZE(outputs))
+
+/* The user half of the event's only sample, which came with its record. */
+static int check_sample_of(struct pd_event *event, __u32 tid, __u64 *cookie)
+{
+	const struct pd_rec *sample;
+	struct pd_log log = {};
+
+	pd_drain(event, &log);
+	PD_TRY(pd_log_clean(&log));
+	sample = pd_log_nth(&log, PERF_RECORD_SAMPLE, 0);
+	PD_TRY(pd_check_stitched(&log, sample, NAME, DEPTH));
+	PD_CHECK(sample->tid == tid, "a sample of task %u", sample->tid);
+	*cookie = sample->cookie;
+	return 0;
+}
+
+static int check_record_in(struct pd_event *dummy, __u32 tid, __u64 cookie, const char *whose)
+{
+	const struct pd_rec *record;
+	struct pd_log log = {};
+
+	pd_drain(dummy, &log);
+	record = pd_log_record(&log, tid, cookie);
+	PD_CHECK(record, "no record in the output of %s", whose);
+	return pd_check_stack(record, NAME, DEPTH);
+}
+
+/* An output covers the task whether it is the task's, or its CPU's, or both. */
 static int every_output_that_covers(void)
 {
 	struct perf_event_attr attr, dummy_attr;
-	struct pd_event event, dummies[2];
-	const struct pd_rec *sample;
+	struct pd_event event, dummies[OUTPUTS];
 	struct pd_log log = {};
 	__u64 cookie;
 	int i;
@@ -222,29 +260,49 @@ static int every_output_that_covers(void)
 	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_getppid"));
 	pd_attr_dummy(&dummy_attr);
 	PD_TRY(pd_must_open(&event, &attr, 0, -1));
-	PD_TRY(pd_must_open(&dummies[0], &dummy_attr, 0, -1));
-	PD_TRY(pd_must_open(&dummies[1], &dummy_attr, -1, 0));
-	for (i = 0; i < 2; i++)
+	for (i = 0; i < OUTPUTS; i++)
+		PD_TRY(pd_must_open(&dummies[i], &dummy_attr, outputs[i].pid, outputs[i].cpu));
+	for (i = 0; i < OUTPUTS - 1; i++)
 		pd_enable(&dummies[i]);
 	pd_enable(&event);
 	pd_call(NAME, DEPTH, pd_leaf_getppid, NULL);
 	pd_disable(&event);
-	pd_drain(&event, &log);
-	PD_TRY(pd_log_clean(&log));
-	sample = pd_log_nth(&log, PERF_RECORD_SAMPLE, 0);
-	PD_TRY(pd_check_stitched(&log, sample, NAME, DEPTH));
-	cookie = sample->cookie;
-
-	for (i = 0; i < 2; i++) {
-		struct pd_log dummy_log = {};
-		const struct pd_rec *record;
-
-		pd_drain(&dummies[i], &dummy_log);
-		record = pd_log_record(&dummy_log, gettid(), cookie);
-		PD_CHECK(record, "no record in the output of the %s", i ? "CPU" : "task");
-		PD_TRY(pd_check_stack(record, NAME, DEPTH));
-	}
+	PD_TRY(check_sample_of(&event, gettid(), &cookie));
+	for (i = 0; i < OUTPUTS - 1; i++)
+		PD_TRY(check_record_in(&dummies[i], gettid(), cookie, outputs[i].whose));
+	pd_drain(&dummies[i], &log);
+	PD_CHECK(!pd_log_count(&log, PD_RECORD_DEFERRED), "a record in an output that is off");
 	return PD_PASS;
+}
+
+static int call_once(void *unused)
+{
+	(void)unused;
+	pd_call(NAME, DEPTH, pd_leaf_getppid, NULL);
+	return 0;
+}
+
+/* That of a parent from which the task has its own. */
+static int inherited_output(void)
+{
+	struct perf_event_attr attr, dummy_attr;
+	struct pd_event event, dummy;
+	struct pd_child child;
+	__u64 cookie;
+
+	pd_pin(0, 0);
+	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_getppid"));
+	pd_attr_dummy(&dummy_attr);
+	dummy_attr.inherit = 1;
+	PD_TRY(pd_must_open(&dummy, &dummy_attr, 0, 0));
+	pd_enable(&dummy);
+	PD_TRY(pd_child_start(&child, call_once, NULL));
+	PD_TRY(pd_must_open(&event, &attr, child.pid, -1));
+	pd_enable(&event);
+	pd_child_go(&child);
+	PD_CHECK(!pd_child_wait(&child, 60), "the child failed");
+	PD_TRY(check_sample_of(&event, child.pid, &cookie));
+	return check_record_in(&dummy, child.pid, cookie, "the parent") ? PD_FAIL : PD_PASS;
 }
 
 static int sleeper(void *unused)
@@ -405,6 +463,7 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(two_events_one_walk),
 	PD_TEST(profilers_share),
 	PD_TEST(every_output_that_covers),
+	PD_TEST(inherited_output),
 	PD_TEST(no_output_that_does_not),
 	PD_TEST(long_system_calls),
 	PD_TEST(behind_the_record),
