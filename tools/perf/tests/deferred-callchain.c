@@ -13,7 +13,6 @@
 #include <linux/perf_event.h>
 #include <linux/time64.h>
 
-
 #include "callchain.h"
 #include "cgroup.h"
 #include "debug.h"
@@ -753,13 +752,15 @@ static void set_cpus(struct evsel *evsel, const char *cpus)
 /* What narrow events do not cover: another CPU, or tasks that are in no cgroup. */
 static int check_narrow_outputs(struct record_opts *opts)
 {
-	static const bool by_cpu[] = { true, false, true, true }, by_cgroup[] = { true, false, true };
+	static const bool by_cpu[] = { true, false, true, true };
+	static const bool by_cgroup[] = { true, false, true };
 	struct evlist *cpus = evlist__new(), *cgroups = evlist__new();
 	struct cgroup group = {};
 	struct evsel *evsel;
 	int ret = TEST_FAIL;
 
-	if (!cpus || !cgroups || parse_event(cpus, "cpu-clock,cpu-clock,cpu-clock,cpu-clock/time=1/") ||
+	if (!cpus || !cgroups ||
+	    parse_event(cpus, "cpu-clock,cpu-clock,cpu-clock,cpu-clock/time=1/") ||
 	    parse_event(cgroups, "cpu-clock,cpu-clock/time=1/,cpu-clock"))
 		goto out;
 

@@ -120,7 +120,8 @@ cgroup() { # mount point
 
 # What was asked of the kernel, as it says itself.
 says_flags() {
-	perf record -vv -o "${data}" -e "${event}" --call-graph defer -- true > "${work}/err" 2>&1 &&
+	perf record -vv -o "${data}" -e "${event}" --call-graph defer -- true \
+		> "${work}/err" 2>&1 || return 1
 	grep -E '^ *defer_callchain +1$' "${work}/err" &&
 	grep -E '^ *defer_output +1$' "${work}/err"
 }

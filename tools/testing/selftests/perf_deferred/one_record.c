@@ -219,6 +219,7 @@ static const struct output {
 	{ "the task on its CPU", 0, 0 },
 	{ "nobody", 0, -1 },
 };
+
 #define OUTPUTS		((int)ARRAY_SIZE(outputs))
 
 /* The user half of the event's only sample, which came with its record. */

@@ -390,7 +390,7 @@ static int compare_recs(const void *a, const void *b)
 }
 
 /* Deferred samples and records of the threads, each thread's in time order. */
-static struct pd_rec const **in_time_order(struct pd_log *log, size_t *nr)
+static const struct pd_rec **in_time_order(struct pd_log *log, size_t *nr)
 {
 	const struct pd_rec *rec = NULL, **recs;
 
