@@ -7,6 +7,7 @@
 #include <kunit/test.h>
 #include <linux/err.h>
 #include <linux/mman.h>
+#include <linux/perf_event.h>
 #include <linux/sched.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -342,6 +343,51 @@ static void clients(struct kunit *test)
 	unwind_deferred_cancel(&work[n]);
 }
 
+static struct perf_event *open_deferring(void)
+{
+	struct perf_event_attr attr = {
+		.type			= PERF_TYPE_SOFTWARE,
+		.config			= PERF_COUNT_SW_CPU_CLOCK,
+		.size			= sizeof(attr),
+		.sample_type		= PERF_SAMPLE_CALLCHAIN,
+		.sample_period		= NSEC_PER_SEC,
+		.disabled		= 1,
+		.defer_callchain	= 1,
+	};
+
+	return perf_event_create_kernel_counter(&attr, 0, NULL, NULL, NULL);
+}
+
+/* Where there are too many, an event is refused, and leaves nothing behind. */
+static void too_many_for_perf(struct kunit *test)
+{
+	struct perf_event *event;
+	struct unwind_work *work;
+	int n;
+
+	work = kunit_kcalloc(test, UNWIND_MAX_CLIENTS, sizeof(*work), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, work);
+	for (n = 0; n < UNWIND_MAX_CLIENTS; n++)
+		if (unwind_deferred_init(&work[n], ignore_trace))
+			break;
+
+	event = open_deferring();
+	if (n == UNWIND_MAX_CLIENTS)
+		KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(event), -EBUSY);
+	if (!IS_ERR(event))
+		perf_event_release_kernel(event);
+
+	unwind_deferred_cancel(&work[--n]);
+	event = open_deferring();
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(event), 0);
+	if (!IS_ERR(event))
+		perf_event_release_kernel(event);
+	/* as before, perf is none of them */
+	KUNIT_EXPECT_EQ(test, unwind_deferred_init(&work[n++], ignore_trace), 0);
+	while (n--)
+		unwind_deferred_cancel(&work[n]);
+}
+
 struct told {
 	struct unwind_work	work;
 	unsigned int		calls;
@@ -475,6 +521,7 @@ static struct kunit_case unwind_cases[] = {
 	KUNIT_CASE(hostile_return_address),
 	KUNIT_CASE(fault_budget),
 	KUNIT_CASE(clients),
+	KUNIT_CASE(too_many_for_perf),
 	KUNIT_CASE(several_clients),
 	KUNIT_CASE(noted_cpus),
 	KUNIT_CASE(no_user_stack),
