@@ -72,6 +72,36 @@ static int flags_of_a_tracepoint(void)
 	return refuses("tracepoint", &attr);
 }
 
+/* What the plain base says of any other bit, too. */
+static int unknown_bits_rejected(void)
+{
+	struct perf_event_attr attr;
+	int err, bit;
+
+	for (bit = PD_FLAG_DEFER_CALLCHAIN; bit < 64; bit++) {
+		pd_attr_clock(&attr, 100);
+		set_flags(&attr, 0);
+		pd_attr_flag(&attr, bit, 1);
+		err = pd_try_open(&attr);
+		PD_CHECK(err == EINVAL, "flag bit %d: %s", bit, strerror(err));
+	}
+	return PD_PASS;
+}
+
+static int oldest_attr_size(void)
+{
+	struct perf_event_attr attr;
+	int err;
+
+	pd_attr_clock(&attr, 100);
+	set_flags(&attr, 0);
+	attr.size = PERF_ATTR_SIZE_VER0;
+	attr.use_clockid = 0;
+	err = pd_try_open(&attr);
+	PD_CHECK(!err, "size %d: %s", PERF_ATTR_SIZE_VER0, strerror(err));
+	return PD_PASS;
+}
+
 static int in_place(void)
 {
 	const struct pd_rec *sample;
@@ -100,6 +130,8 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(flags_of_a_clock),
 	PD_TEST(flags_of_a_dummy),
 	PD_TEST(flags_of_a_tracepoint),
+	PD_TEST(unknown_bits_rejected),
+	PD_TEST(oldest_attr_size),
 	PD_TEST(in_place),
 };
 

@@ -34,7 +34,7 @@
 #define COMPLETE	(pd_scale(100) < 100 ? 85 : 98)
 #define PATIENCE	40	/* seconds */
 /* Samples of the threads to wait for, and how many of those have to be in their time. */
-#define ENOUGH		22000
+#define ENOUGH		25000
 #define USED		20000
 #define USED_BY_SLOW	5000
 #define PROGRAM_LOW	0x70000000ULL
