@@ -54,10 +54,13 @@ complete_with() { # as flags_are
 }
 
 process() { # arguments of perf record: record a process that is already there
-	perf test -w noploop 3 & pid=$!
-	record -e "${event}" --call-graph defer "$@" "${pid}" -- sleep 1
-	wait "${pid}"
-	complete
+	local status=0
+
+	perf test -w noploop 60 & pid=$!
+	record -e "${event}" --call-graph defer "$@" "${pid}" -- sleep 1 || status=1
+	kill -KILL "${pid}"
+	wait "${pid}" 2>/dev/null
+	complete && return "${status}"
 }
 
 leaf_in_parent() {
