@@ -370,6 +370,7 @@ static void too_many_for_perf(struct kunit *test)
 	for (n = 0; n < UNWIND_MAX_CLIENTS; n++)
 		if (unwind_deferred_init(&work[n], ignore_trace))
 			break;
+	KUNIT_ASSERT_GT(test, n, 0);
 
 	event = open_deferring();
 	if (n == UNWIND_MAX_CLIENTS)

@@ -400,6 +400,13 @@ static void build_foreign_tasks(struct synth *s)
 	synth__record(s, 0, 52, 3, 3);
 }
 
+static const char expect_foreign_tasks[] =
+	"0@10 k2 0/1*3\n"
+	"0@20 k2 0/2*2\n"
+	"0@40 k2 0/3*3\n"
+	"200@41 k2 200/9*1\n"
+	"0@50 k2 0/4*2\n";
+
 /* What ends or begins there is not the one that waits. */
 static void build_foreign_ends(struct synth *s)
 {
@@ -422,13 +429,6 @@ static const char expect_foreign_ends[] =
 	"0@10 k2 0/1*3\n"
 	"200@15 k2 200/9*1\n"
 	"0@30 k2 0/3*2\n";
-
-static const char expect_foreign_tasks[] =
-	"0@10 k2 0/1*3\n"
-	"0@20 k2 0/2*2\n"
-	"0@40 k2 0/3*3\n"
-	"200@41 k2 200/9*1\n"
-	"0@50 k2 0/4*2\n";
 
 /* On another CPU the other record may seem to come first; on this one it cannot. */
 static void build_skewed(struct synth *s)

@@ -106,7 +106,7 @@ cgroup() { # mount point
 	# the controller of events is there after the first change of any
 	grep -q pids "$1/cgroup.subtree_control" ||
 		echo +pids > "$1/cgroup.subtree_control" || return 1
-	mkdir "${group}" || return 1
+	mkdir -p "${group}" || return 1
 	perf test -w noploop 60 & pids=($!)
 	perf test -w noploop 60 & pids+=($!)
 	echo "${pids[0]}" > "${group}/cgroup.procs" &&

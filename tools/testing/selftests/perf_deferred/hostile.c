@@ -173,8 +173,8 @@ static int tell_lie(struct pd_event *event, const struct lie *lie)
 	sample = pd_log_nth(&log, PERF_RECORD_SAMPLE, 0);
 	PD_CHECK(sample, "no sample");
 	PD_CHECK(pd_user_half(&log, sample, &stack) != PD_BARE, "no record");
-	PD_CHECK(!stack || stack->nr_user <= MAX_STACK, "%u frames", stack->nr_user);
 	PD_CHECK(stack, "no user half");
+	PD_CHECK(stack->nr_user <= MAX_STACK, "%u frames", stack->nr_user);
 	if (pd_frames_of(stack, NAME) < lie->least || pd_frames_of(stack, NAME) > lie->most) {
 		pd_note_stack("frames", stack);
 		return pd_fail("%u frames, %u to %u are true", pd_frames_of(stack, NAME),

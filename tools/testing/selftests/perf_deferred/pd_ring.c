@@ -30,6 +30,31 @@ int pd_try_open(struct perf_event_attr *attr)
 	return 0;
 }
 
+int pd_check_unknown_bits(const struct perf_event_attr *attr, int first)
+{
+	int err, bit;
+
+	for (bit = first; bit < 64; bit++) {
+		struct perf_event_attr other = *attr;
+
+		pd_attr_flag(&other, bit, 1);
+		err = pd_try_open(&other);
+		PD_CHECK(err == EINVAL, "flag bit %d: %s", bit, strerror(err));
+	}
+	return PD_PASS;
+}
+
+int pd_check_oldest_size(struct perf_event_attr *attr)
+{
+	int err;
+
+	attr->size = PERF_ATTR_SIZE_VER0;
+	attr->use_clockid = 0;
+	err = pd_try_open(attr);
+	PD_CHECK(!err, "size %d: %s", PERF_ATTR_SIZE_VER0, strerror(err));
+	return PD_PASS;
+}
+
 void pd_attr_init(struct perf_event_attr *attr)
 {
 	memset(attr, 0, sizeof(*attr));

@@ -37,6 +37,9 @@ int pd_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group,
 	    unsigned long flags);
 /* Can it be opened, for this task?  0, or an error number. */
 int pd_try_open(struct perf_event_attr *attr);
+/* No bit of the flags from this one on is taken; the oldest size still is: a result. */
+int pd_check_unknown_bits(const struct perf_event_attr *attr, int first);
+int pd_check_oldest_size(struct perf_event_attr *attr);
 /* 0, or an error number; pages == 0: no buffer. */
 int pd_event_open(struct pd_event *event, const struct perf_event_attr *attr,
 		  pid_t pid, int cpu, unsigned int pages);
