@@ -442,6 +442,8 @@ static const struct reason_case reason_cases[] = {
 		.samples = 2, .records = 2, .orphans = 2, .R(EXIT) = 2 }, NULL },
 	{ "in turn", build_in_turn, {
 		.samples = 1, .records = 101, .orphans = 101, .R(IN_TURN) = 1 }, "16K" },
+	{ "in turn, none there", build_end, {
+		.samples = 2, .R(ABSENT) = 1, .R(COOKIE) = 1 }, DEFAULT_LIMIT },
 };
 
 static bool run_reason_case(const struct reason_case *c)

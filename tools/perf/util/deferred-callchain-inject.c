@@ -21,6 +21,9 @@
 #include "session.h"
 #include "tool.h"
 
+/* So many events that a reader of what is written need not hold more than two times that. */
+#define EVENTS_OF_A_ROUND	1024
+
 /**
  * deferred_merge__init - set a tool up to merge
  * @merge: does nothing if it is not enabled
@@ -42,6 +45,7 @@ int deferred_merge__init(struct deferred_merge *merge, struct perf_tool *tool)
 	perf_tool__init(&usual, true);
 	tool->ordered_events = true;
 	tool->merge_deferred_callchains = true;
+	tool->read_ahead_for_deferred = true;
 	tool->compressed = usual.compressed;
 	return 0;
 }
@@ -209,14 +213,23 @@ static union perf_event *feature(struct deferred_merge *merge, union perf_event 
 	return event;
 }
 
+/*
+ * A reader delivers what came before the end of a round once the next one ends.
+ * As long as a sample waits, there is no such end: it will be written late, and
+ * the reader has to put it before what is written meanwhile.
+ */
+static bool may_end_round(const struct deferred_merge *merge)
+{
+	return !waiting(deferred_callchains__stats(merge->session->deferred));
+}
+
 /**
  * deferred_merge__event - the last look at an event before it is written
  * @merge: leaves all as it is if it is not enabled
  * @event: what is about to be written
  *
- * A reader delivers what came before the end of a round once the next one ends.
- * As long as a sample waits, there is no such end: it will be written late, and
- * the reader has to put it before what is written meanwhile.
+ * A round of the input that was not held ends here, too, see
+ * deferred_merge__end_round().
  *
  * Return: what to write, or NULL for nothing.
  */
@@ -232,10 +245,33 @@ union perf_event *deferred_merge__event(struct deferred_merge *merge, union perf
 	case PERF_RECORD_HEADER_FEATURE:
 		return feature(merge, event);
 	case PERF_RECORD_FINISHED_ROUND:
-		return waiting(deferred_callchains__stats(merge->session->deferred)) ? NULL : event;
+		return may_end_round(merge) ? event : NULL;
 	default:
 		return event;
 	}
+}
+
+/**
+ * deferred_merge__end_round - let readers deliver what was written so far
+ * @merge: does nothing if it is not enabled
+ *
+ * To be called for each event that was written, where they are written in the
+ * order of time.  Rounds that are held end nowhere else.
+ *
+ * Return: a PERF_RECORD_FINISHED_ROUND that is to be written now, or NULL.
+ */
+union perf_event *deferred_merge__end_round(struct deferred_merge *merge)
+{
+	static union perf_event round = {
+		.header = { .type = PERF_RECORD_FINISHED_ROUND, .size = sizeof(round.header) },
+	};
+
+	if (!merge->enabled || ++merge->events_of_round < EVENTS_OF_A_ROUND ||
+	    !may_end_round(merge))
+		return NULL;
+
+	merge->events_of_round = 0;
+	return &round;
 }
 
 /* Of a sample that the session delivers as it is, the callchain is in the event. */

@@ -22,6 +22,7 @@ union perf_event;
  * @copy: the event under rewriting
  * @feats: features that came as events and go into the header
  * @nr_feats: how many there are
+ * @events_of_round: events that were written since the end of a round
  * @cut_samples: samples that had to lose frames to fit an event
  * @cut_frames: the frames that they lost
  */
@@ -32,6 +33,7 @@ struct deferred_merge {
 	union perf_event *copy;
 	union perf_event **feats;
 	int nr_feats;
+	unsigned int events_of_round;
 	u64 cut_samples;
 	u64 cut_frames;
 };
@@ -55,6 +57,7 @@ int deferred_merge__copy_feat(const struct deferred_merge *merge, int feat,
 int deferred_merge__round(const struct deferred_merge *merge, const struct perf_tool *tool,
 			  union perf_event *event, struct ordered_events *oe);
 union perf_event *deferred_merge__event(struct deferred_merge *merge, union perf_event *event);
+union perf_event *deferred_merge__end_round(struct deferred_merge *merge);
 union perf_event *deferred_merge__sample(struct deferred_merge *merge, union perf_event *event,
 					 const struct perf_sample *sample, struct evsel *evsel);
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * For tools that follow state from one sample to the next: no sample may come
- * late, and the record of a thread that sleeps is written when it wakes.  Keep
- * events in the ordered queue until what follows them has been read, so that
- * every record is at hand when its sample has its turn.
+ * For tools that follow state from one sample to the next, or that write what
+ * is to be in order: no sample may come late, and the record of a thread that
+ * sleeps is written when it wakes.  Keep events in the ordered queue until what
+ * follows them has been read, so that every record is at hand when its sample
+ * has its turn.
  */
 #include <linux/kernel.h>
 #include <linux/time64.h>
@@ -24,8 +25,11 @@ static bool wants_order(const struct perf_session *session)
 {
 	const struct perf_tool *tool = session->tool;
 
-	return tool->never_wait_for_deferred && tool->merge_deferred_callchains &&
-	       tool->ordered_events && evlist__has_deferred_callchains(session->evlist);
+	if (!tool->never_wait_for_deferred &&
+	    (!tool->read_ahead_for_deferred || perf_data__is_pipe(session->data)))
+		return false;
+	return tool->merge_deferred_callchains && tool->ordered_events &&
+	       evlist__has_deferred_callchains(session->evlist);
 }
 
 /**
@@ -35,7 +39,7 @@ static bool wants_order(const struct perf_session *session)
  * In a file, events are held to the end of the data; in a pipe, until events
  * that are a minute younger were read.  If too many are held, or their records
  * take too much, the round has its normal turn, and samples whose record comes
- * later miss their user half.
+ * later miss their user half, or come late where a tool takes them late.
  *
  * Return: 1 if the round is held, 0 if it must have its turn, or what the tool
  * returned for the events that a pipe need not hold any longer.

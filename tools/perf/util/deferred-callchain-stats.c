@@ -38,6 +38,10 @@ static const struct {
 		"not at hand", "could not be kept, as this command takes samples in their turn",
 		"Their records lie too far behind them to be read ahead."
 	},
+	[DEFERRED_INCOMPLETE__ABSENT] = {
+		"not in the data", "have no record in the data",
+		"Try a larger 'perf record -m', or record for longer."
+	},
 	[DEFERRED_INCOMPLETE__COOKIE] = {
 		"bad cookie", "carry a cookie of zero",
 		"The data is damaged."

@@ -54,6 +54,7 @@ struct deferred_callchains {
 	struct list_head waiting;	/* all waiting samples, oldest first */
 	size_t ahead_bytes;		/* of copies of records that were read ahead */
 	size_t limit;			/* of these, of the pool and of the states */
+	bool all_read;			/* no record comes that is not in the index */
 	struct deferred_states states;	/* what waiting samples rely on */
 	struct deferred_losses losses;
 	struct list_head kept;		/* last record of each thread, oldest first */
@@ -515,6 +516,20 @@ static bool record_was_lost(struct deferred_context *context, const struct perf_
 	return other && tells_apart(other, sample->time, sample->cpu);
 }
 
+/* The record that was read and whose turn is still to come. */
+static struct deferred_record *coming_record(struct deferred_callchains *dc,
+					     struct deferred_thread *thread, u64 cookie,
+					     const struct perf_sample *sample)
+{
+	struct deferred_context *context = deferred_index__find(&dc->index, thread, cookie);
+	struct deferred_record *next = context ? deferred_context__next_record(context) : NULL;
+
+	if (next && deferred_thread__lives_at(thread, next->time) &&
+	    !record_was_lost(context, sample))
+		return next;
+	return NULL;
+}
+
 /*
  * The record for a sample whose turn has come: the next one that was read, or
  * else the last one whose turn has passed.  A cookie names one entry context,
@@ -525,11 +540,9 @@ static struct deferred_record *find_record(struct deferred_callchains *dc,
 					   struct deferred_thread *thread, u64 cookie,
 					   const struct perf_sample *sample)
 {
-	struct deferred_context *context = deferred_index__find(&dc->index, thread, cookie);
-	struct deferred_record *next = context ? deferred_context__next_record(context) : NULL;
+	struct deferred_record *next = coming_record(dc, thread, cookie, sample);
 
-	if (next && deferred_thread__lives_at(thread, next->time) &&
-	    !record_was_lost(context, sample))
+	if (next)
 		return next->chain ? next : NULL;
 	if (thread->last && thread->last->cookie == cookie)
 		return thread->last;
@@ -543,6 +556,7 @@ static int merge_sample(struct deferred_callchains *dc, const struct perf_tool *
 	u64 cookie = ip_callchain__cookie(sample->callchain);
 	struct deferred_thread *thread;
 	struct deferred_record *record;
+	bool in_vain;
 	int ret;
 
 	if (!cookie)
@@ -561,8 +575,12 @@ static int merge_sample(struct deferred_callchains *dc, const struct perf_tool *
 	record = find_record(dc, thread, cookie, sample);
 	if (record)
 		return deliver_stitched(dc, tool, event, sample, evsel, machine, record);
-	if (tool->never_wait_for_deferred)
-		return deliver_incomplete(dc, tool, event, sample, evsel, machine,
+
+	/* other tools are told why it is not there, once that was read */
+	in_vain = dc->all_read && !coming_record(dc, thread, cookie, sample);
+	if (tool->never_wait_for_deferred || (in_vain && tool->read_ahead_for_deferred))
+		return deliver_incomplete(dc, tool, event, sample, evsel, machine, in_vain ?
+					  DEFERRED_INCOMPLETE__ABSENT :
 					  DEFERRED_INCOMPLETE__IN_TURN);
 	return wait_for_record(dc, tool, event, sample, evsel, machine, thread);
 }
@@ -1119,6 +1137,17 @@ int deferred_callchains__idle(struct deferred_callchains *dc, u64 clock)
 int deferred_callchains__round(struct deferred_callchains *dc, u64 now)
 {
 	return release_older_than(dc, now, MAX_PIPE_WAIT);
+}
+
+/**
+ * deferred_callchains__all_read - no event is to come that was not announced
+ * @dc: the stage
+ *
+ * Events may be delivered after this.
+ */
+void deferred_callchains__all_read(struct deferred_callchains *dc)
+{
+	dc->all_read = true;
 }
 
 /**

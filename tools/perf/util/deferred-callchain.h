@@ -28,6 +28,7 @@ enum deferred_incomplete {
 	DEFERRED_INCOMPLETE__EXPIRED,	/* waited too long, in a live session */
 	DEFERRED_INCOMPLETE__LIMIT,	/* too much was waiting */
 	DEFERRED_INCOMPLETE__IN_TURN,	/* no record yet, for a tool that cannot wait */
+	DEFERRED_INCOMPLETE__ABSENT,	/* no record in all of the data, for such a tool */
 	DEFERRED_INCOMPLETE__COOKIE,	/* the cookie is zero */
 	DEFERRED_INCOMPLETE__MAX,
 };
@@ -65,6 +66,7 @@ int deferred_callchains__side_band(struct deferred_callchains *dc, const struct 
 int deferred_callchains__round(struct deferred_callchains *dc, u64 now);
 int deferred_callchains__expire(struct deferred_callchains *dc, u64 now);
 int deferred_callchains__idle(struct deferred_callchains *dc, u64 clock);
+void deferred_callchains__all_read(struct deferred_callchains *dc);
 int deferred_callchains__flush(struct deferred_callchains *dc);
 bool deferred_callchains__is_far_ahead(const struct deferred_callchains *dc);
 const struct deferred_callchain_stats *

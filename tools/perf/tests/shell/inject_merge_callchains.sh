@@ -50,6 +50,12 @@ in_time_order() { # file
 	[ -s "${work}/times" ] && sort -c "${work}/times"
 }
 
+# As they lie in the file, whatever a reader makes of that.
+written_in_time_order() { # file
+	"${PYTHON}" "${maker}" -o "${work}/$1" times > "${work}/times" &&
+	[ -s "${work}/times" ] && grep -v round "${work}/times" | sort -n -c
+}
+
 # Nothing that a tool would have to know of deferral for.
 is_ordinary() { # file
 	perf script -D -i "${work}/$1" > "${work}/dump" 2>/dev/null || return 1
@@ -63,7 +69,7 @@ same_stacks() { # case
 	stacks deferred | sort > "${work}/before"
 	stacks merged | sort > "${work}/after"
 	[ -s "${work}/before" ] && diff "${work}/before" "${work}/after" &&
-		in_time_order merged && is_ordinary merged
+		in_time_order merged && written_in_time_order merged && is_ordinary merged
 }
 
 # Every byte of every sample is that of a recording in place.
@@ -104,12 +110,29 @@ merging_twice() {
 	samples twice | sort | cmp "${work}/before" -
 }
 
-# A round may end only where no older sample is to come: of the four, the first
-# one, before any sample has its turn, and the last.
+# A reader need not hold all of it, and finds nothing out of order for that.
 rounds() {
-	make_data deferred late && merge deferred merged || return 1
+	make_data deferred random && merge deferred merged || return 1
+	perf script -i "${work}/merged" 2>&1 > "${work}/out" | grep 'out of order' && return 1
+	written_in_time_order merged &&
+	awk '/round/ { rounds++; bad += n > 1024; n = -1 } { n++ }
+		END { exit bad || rounds < 2 || n > 1024 }' "${work}/times"
+}
+
+# In a pipe a round may end only where no older sample is to come: of the four, the
+# first one, before any sample has its turn, and the last.
+rounds_of_a_pipe() {
+	make_data deferred late || return 1
+	perf inject -i "${work}/deferred" -o - |
+		perf inject --merge-callchains -i - -o "${work}/merged" 2>/dev/null
 	[ "$(perf script -D -i "${work}/merged" 2>/dev/null | grep -c FINISHED_ROUND)" = 2 ] &&
 	in_time_order merged
+}
+
+# A thread sleeps for ninety rounds.
+sleeper() {
+	make_data deferred sleeper && merge deferred merged &&
+	says 'merged 101 deferred callchains, 0 incomplete' && written_in_time_order merged
 }
 
 # An old perf refuses attrs that are larger than its own.
@@ -186,6 +209,8 @@ check "incomplete" counts_incomplete
 check "nothing to merge" nothing_to_merge
 check "merging twice" merging_twice
 check "rounds" rounds
+check "rounds of a pipe" rounds_of_a_pipe
+check "a thread that sleeps for long" sleeper
 check "file to pipe" pipes file-pipe
 check "pipe to file" pipes pipe-file
 check "between pipes" pipes pipe-pipe

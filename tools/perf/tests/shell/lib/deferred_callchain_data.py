@@ -488,17 +488,32 @@ def case_random(d):
 CASES = {name[5:]: func for name, func in globals().items() if name.startswith('case_')}
 
 
-def samples(path):
-    """The samples of a file of this machine's byte order, as they lie there."""
+def events(path):
+    """The events of a file of this machine's byte order: their type, and all of them."""
     with open(path, 'rb') as file:
         raw = file.read()
     at, size = struct.unpack_from('QQ', raw, 40)
     end = at + size
     while at < end:
         kind, _, size = struct.unpack_from('IHH', raw, at)
-        if kind == PERF_RECORD_SAMPLE:
-            yield raw[at:at + size]
+        yield kind, raw[at:at + size]
         at += size
+
+
+def print_samples(path):
+    """As they lie there."""
+    for kind, event in events(path):
+        if kind == PERF_RECORD_SAMPLE:
+            print(event.hex())
+
+
+def print_times(path):
+    """When samples were taken, and where a round ends, in the order of the file."""
+    for kind, event in events(path):
+        if kind == PERF_RECORD_SAMPLE:
+            print(struct.unpack_from('Q', event, 32)[0])
+        elif kind == PERF_RECORD_FINISHED_ROUND:
+            print('round')
 
 
 def main():
@@ -511,14 +526,15 @@ def main():
     parser.add_argument('--in-place', action='store_true', help='as if nothing were deferred')
     parser.add_argument('--truncate', type=int, help='keep only so many bytes')
     parser.add_argument('-o', '--output', required=True)
-    parser.add_argument('case', choices=sorted(CASES) + ['samples'],
-                        help='or "samples": print those of OUTPUT in hex, a line each')
+    parser.add_argument('case', choices=sorted(CASES) + ['samples', 'times'],
+                        help='or "samples": print those of OUTPUT in hex, a line each; or '
+                        '"times": print when, and the ends of rounds')
     args = parser.parse_args()
 
     if args.case == 'samples':
-        for sample in samples(args.output):
-            print(sample.hex())
-        return
+        return print_samples(args.output)
+    if args.case == 'times':
+        return print_times(args.output)
 
     data = PerfData(args.endian, args.max_stack)
     data.sampling_type = TYPE_HARDWARE if args.hardware else TYPE_SOFTWARE
