@@ -146,7 +146,7 @@ static void add_sample_id(const struct synth *s, struct body *body, u32 tid, u64
 	add64(s, body, time);
 	if (!s->no_cpu)
 		add32x2(s, body, s->cpu, 0);
-	add64(s, body, TRACKING_ID);
+	add64(s, body, s->whose ?: TRACKING_ID);
 }
 
 /* Bytes that no reader may swap; their size is in front of them. */

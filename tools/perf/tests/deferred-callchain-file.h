@@ -26,6 +26,7 @@ struct perf_tool;
  * @no_cpu: the sample_id trailer, that of the other event, has no CPU
  * @pairs: threads 2n and 2n + 1 are those of one process, instead of one each
  * @second: samples are of the second sampling event
+ * @whose: the event that sample_id trailers name; 0 is the one with side-band records
  * @single: there is only the first sampling event
  * @branch_callchains: the sampling events have callchains from branches, and no branches
  * @branches: so many does each sample claim to have, while it has none
@@ -47,6 +48,7 @@ struct synth {
 	bool no_cpu;
 	bool pairs;
 	bool second;
+	u64 whose;
 	bool single;
 	bool branch_callchains;
 	u64 branches;

@@ -20,6 +20,7 @@
 #include "deferred-callchain-reader.h"
 #include "event.h"
 #include "sample.h"
+#include "session.h"
 #include "tool.h"
 
 void read_text__init(struct read_text *text)
@@ -108,6 +109,7 @@ void reader_tool__init(struct reader_tool *reader, bool merge)
 	perf_tool__init(&reader->tool, /*ordered_events=*/true);
 	reader->tool.sample = read_sample;
 	reader->tool.callchain_deferred = read_record;
+	reader->tool.id_index = perf_event__process_id_index;
 	reader->tool.merge_deferred_callchains = merge;
 	reader->tool.no_warn = true;
 }

@@ -27,6 +27,7 @@
 #include "record.h"
 #include "tests.h"
 #include "tool.h"
+#include "util.h"
 
 #define K		PERF_CONTEXT_KERNEL
 #define U		PERF_CONTEXT_USER
@@ -98,6 +99,12 @@ static const char expect_late[] =
 	"100@30 k2 100/9*1\n"
 	"100@40 k2 100/9*1\n";
 
+static const char expect_read_ahead[] =
+	"100@10 k2 100/1*3\n"
+	"100@20 k2 100/9*1\n"
+	"100@30 k2 100/9*1\n"
+	"100@40 k2 100/9*1\n";
+
 /* Buffers are read one after the other: what is written first may be later. */
 static void build_shuffled(struct synth *s)
 {
@@ -129,6 +136,12 @@ static const char expect_incomplete[] =
 	"200@12 k2 -\n"
 	"200@14 k2 -\n"
 	"200@13 k0 200/0*1 -\n";
+
+static const char expect_none_late[] =
+	"100@10 k2 -\n"
+	"200@12 k2 -\n"
+	"200@13 k0 200/0*1 -\n"
+	"200@14 k2 -\n";
 
 /* A lost record holds its sample no longer than the next entry context. */
 static void build_lost(struct synth *s)
@@ -228,6 +241,39 @@ static const char expect_guest[] =
 	"100@10 k2 100/7*1\n"
 	"100@11 k1 100/8*2\n"
 	"100@12 k2 -\n";
+
+/* The events to come are those of the guest that an event was opened for. */
+static void in_guest(struct synth *s, u64 id)
+{
+	s->whose = id;
+	s->second = id == SYNTH_SECOND_ID;
+}
+
+/* One guest's thread 100 is not another's, though it has the same pid and cookie. */
+static void build_guests(struct synth *s)
+{
+	const u64 index[] = {
+		2, SYNTH_SAMPLING_ID, 0, 0, 0, SYNTH_SECOND_ID, 0, 0, 0, 5001, 0, 5002, 0,
+	};
+	const u64 one[] = { U, synth__user_ip(100, 7, 0) };
+	const u64 other[] = { U, synth__user_ip(100, 8, 0) };
+
+	synth__words(s, PERF_RECORD_ID_INDEX, 0, index, ARRAY_SIZE(index));
+	in_guest(s, SYNTH_SAMPLING_ID);
+	synth__deferred_at(s, 100, 10, 1, PERF_RECORD_MISC_GUEST_KERNEL, 1);
+	synth__deferred_at(s, 100, 11, 2, PERF_RECORD_MISC_GUEST_KERNEL, 1);
+	in_guest(s, SYNTH_SECOND_ID);
+	synth__deferred_at(s, 100, 12, 1, PERF_RECORD_MISC_GUEST_KERNEL, 2);
+	synth__record_at(s, 100, 20, 1, PERF_RECORD_MISC_GUEST_USER, 2, other, 2);
+	synth__record_at(s, 100, 21, 2, PERF_RECORD_MISC_GUEST_USER, 2, other, 2);
+	in_guest(s, SYNTH_SAMPLING_ID);
+	synth__record_at(s, 100, 22, 1, PERF_RECORD_MISC_GUEST_USER, 2, one, 2);
+}
+
+static const char expect_guests[] =
+	"100@10 k1 100/7*1\n"
+	"100@12 k2 100/8*1\n"
+	"100@11 k1 -\n";
 
 static void build_malformed(struct synth *s)
 {
@@ -497,6 +543,7 @@ struct file_case {
 	bool unmerged;
 	bool no_cpu;
 	bool never_wait;
+	bool read_ahead;
 };
 
 static const struct file_case file_cases[] = {
@@ -511,9 +558,13 @@ static const struct file_case file_cases[] = {
 	{ "same time", build_same_time, expect_same_time, .stitched = 2 },
 	{ "in turn, late", build_late, expect_in_turn, .stitched = 1, .never_wait = true },
 	{ "in turn, at hand", build_basic, expect_basic, .stitched = 4, .never_wait = true },
+	{ "read ahead", build_late, expect_read_ahead, .stitched = 1, .read_ahead = true },
+	{ "read ahead, incomplete", build_incomplete, expect_none_late, .incomplete = 4,
+	  .read_ahead = true },
 	{ "short trailer", build_basic, expect_basic, .stitched = 4, .no_cpu = true },
 	{ "foreign records", build_foreign, expect_bare, .incomplete = 1 },
 	{ "guest", build_guest, expect_guest, .stitched = 2, .incomplete = 1 },
+	{ "guests", build_guests, expect_guests, .stitched = 2, .incomplete = 1 },
 	{ "malformed", build_malformed, expect_bare, .incomplete = 1, .malformed = 11 },
 	{ "marker", build_marker, expect_marker, .incomplete = 3 },
 	{ "empty records", build_empty, expect_empty, .stitched = 2 },
@@ -557,6 +608,10 @@ static bool run_file_case(const struct file_case *c, const struct synth *how)
 	bool ok;
 	int ret;
 
+	/* which may not end */
+	if (c->read_ahead && s.piped)
+		return true;
+
 	s.max_stack = c->max_stack;
 	s.no_cpu = c->no_cpu;
 	synth__comm(&s, 100, 1);
@@ -564,8 +619,10 @@ static bool run_file_case(const struct file_case *c, const struct synth *how)
 	c->build(&s);
 	reader_tool__init(&reader, !c->unmerged);
 	reader.tool.never_wait_for_deferred = c->never_wait;
+	reader.tool.read_ahead_for_deferred = c->read_ahead;
 	ret = synth__read(&reader.tool, &s, SIZE_MAX, &reader.stats);
 	ok = check_file(c, &reader, ret);
+	perf_guest = false;
 	synth__free(&s);
 	return ok;
 }
