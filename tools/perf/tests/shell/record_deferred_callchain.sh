@@ -34,6 +34,24 @@ falls_back() { # arguments of perf record
 	[ "$(flags defer_callchain)" = 0 ] && [ "$(flags defer_output)" = 0 ]
 }
 
+# One warning, and samples nevertheless.
+top_falls_back() {
+	local i=0 top
+
+	new_keys || return 1
+	perf top --stdio -d 1 -e "${event}" --call-graph fp,defer \
+		<&3 > "${work}/out" 2>&1 & top=$!
+	until grep -q ' [1-9][0-9.]*%' "${work}/out" || [ $((i++)) = 30 ]
+	do
+		sleep 1
+	done
+	kill "${top}"
+	wait "${top}"
+	head -20 "${work}/out"
+	[ "$(grep -c 'cannot defer user callchains' "${work}/out")" = 1 ] &&
+	grep -q ' [1-9][0-9.]*%' "${work}/out"
+}
+
 # At least 98 % of the deferred samples are stitched.
 complete() {
 	local samples stitched
@@ -164,6 +182,7 @@ then
 	check "fallback" falls_back -e "${event}"
 	check "fallback of two events" falls_back -e "${event},task-clock"
 	privileged && check "fallback with -a" falls_back -a -e "${event}"
+	privileged && check "fallback of perf top" top_falls_back
 	check "stacks in place" leaf_in_parent
 	[ "${failures}" = 0 ]
 	exit

@@ -50,20 +50,22 @@ sleepers() {
 	[ "$(count 'stitched late')" -gt 0 ]
 }
 
-# A line of perf sched timehist names what is missing; time does not go back.
+# A line of perf sched timehist names what is missing; each sleep has the C library's
+# entry behind it; time does not go back.
 timehist() {
 	perf sched timehist --max-stack 64 -i "${data}" 2>/dev/null > "${work}/out" || return 1
 	[ "$(grep -c '\[deferred user callchain' "${work}/out")" -le "$(count incomplete)" ] &&
+	[ "$(grep 'sleep\[' "${work}/out" | grep -c '<- __libc_start_main')" -ge 6 ] &&
 	awk '$1 ~ /^[0-9]/ { if ($1 < last) bad++; last = $1; n++ } END { exit bad || n < 20 }' \
 		"${work}/out"
 }
 
 # Every sample, and of those that miss something no more than have no record.
-sched_script() {
+script_of() { # command
 	local samples
 	samples=$(perf report --stats -i "${data}" 2>/dev/null |
 		awk '/SAMPLE events/ { print $3; exit }')
-	perf sched script -F time,event,ip -i "${data}" > "${work}/out" 2>/dev/null || return 1
+	perf "$1" script -F time,event,ip -i "${data}" > "${work}/out" 2>/dev/null || return 1
 	echo "${samples} samples"
 	[ "$(grep -c '^ *[0-9]*\.[0-9]*: ' "${work}/out")" = "${samples}" ] &&
 	[ "$(grep -c '\[deferred user callchain' "${work}/out")" = "$(count incomplete)" ]
@@ -137,27 +139,38 @@ stack_on_top() {
 	grep -A2 '\bleafloop$' "${work}/out" | grep -A1 '\bparent$' | grep -q '\bleaf$'
 }
 
-# What is typed is read from a pipe without an end; nothing is left over from a command before.
-new_keys() {
-	rm -f "${work}/keys"
-	mkfifo "${work}/keys" && exec 3<> "${work}/keys"
+# What perf top says when it ends; the samples of an instant wait then.
+stitched_on_top() {
+	awk '/^deferred callchains: / { print; ok = $3 >= 20 && $5 * 10 >= $3 * 9 }
+		END { exit !ok }' "${work}/out"
 }
 
-# perf top --stdio reads keys, and draws when there is none.
-top() {
+top() { # arguments of perf top
 	local i=0 load top
 	perf test -w leafloop 30 & load=$!
 	new_keys || return 1
-	perf top --stdio -d 1 -e cpu-clock -F 200 -p ${load} --call-graph defer,caller \
-		--no-children <&3 > "${work}/out" 2>&1 & top=$!
+	perf top --stdio -v -d 1 -e cpu-clock -F 200 -p ${load} --no-children "$@" \
+		<&3 > "${work}/out" 2>&1 & top=$!
 	while ! stack_on_top && [ $((i++)) -lt 20 ]
 	do
 		sleep 1
 	done
-	kill ${load} ${top}
-	wait
+	kill ${top}
+	wait ${top}
+	kill ${load}
+	wait ${load}
 	tail -20 "${work}/out"
-	stack_on_top
+	stack_on_top && stitched_on_top
+}
+
+configured_top() {
+	printf '[call-graph]\n\trecord-mode = fp,defer\n\torder = caller\n' > "${work}/config"
+	PERF_CONFIG=${work}/config top -g
+}
+
+top_refuses() { # call-graph argument
+	! timeout 60 perf top --stdio -e cpu-clock --call-graph "$1" < /dev/null > "${work}/out" 2>&1 &&
+	grep -q 'can be deferred, not' "${work}/out"
 }
 
 # What a terminal showed, without what moved its cursor, and the line about the command.
@@ -205,12 +218,8 @@ browse_top() {
 }
 
 check_browser() { # description, function
-	if has_feature libslang && command -v script > /dev/null
-	then
-		check "$1" "$2"
-	else
-		echo "$1 [left out: it needs libslang and script]"
-	fi
+	check_if "libslang and script" \
+		"$(has_feature libslang && command -v script > /dev/null && echo yes)" "$@"
 }
 
 if ! perf record -q -o "${data}" -e cpu-clock --call-graph defer true 2>/dev/null ||
@@ -228,20 +237,29 @@ check "perf sched map" all_in_turn perf sched -v map -i "${data}"
 check "perf lock contention" all_in_turn perf lock contention -v -i "${data}"
 check "perf lock report" all_in_turn perf lock -v -i "${data}" report
 check "perf sched replay" all_in_turn perf sched -v -i "${data}" replay -r 1
-check "perf sched script" sched_script
+check "perf sched script" script_of sched
+check "perf lock script" script_of lock
+check "perf script --switch-on" all_in_turn perf script -v --switch-on sched:sched_waking \
+	-i "${data}"
+check "perf report --switch-off" all_in_turn perf report -v --stdio \
+	--switch-off sched:sched_waking -i "${data}"
 check "perf kvm stat report" all_in_turn perf kvm -v -i "${data}" stat report
 check "perf kwork report" all_in_turn perf kwork -v -k softirq report -i "${data}"
 check "perf kwork timehist" all_in_turn perf kwork -v -k softirq timehist -g -i "${data}"
 check "perf kmem stat" all_in_turn perf kmem -v -i "${data}" --slab stat
 check "perf timechart" timechart
-has_feature libperl && check "Perl script" perl_script
+check_with libperl "Perl script" perl_script
 check "perf trace -i" syscalls
 check "perf trace" live_trace
 check "build ids" build_ids
 check "perf archive" archive
 check "perf annotate" annotate
 check_browser "perf report's browser" browse_report
-check "perf top" top
+check "perf top" top --call-graph defer,caller
+check "perf top, fp,defer" top --call-graph fp,defer,caller
+check "perf top, perfconfig" configured_top
+check "perf top refuses dwarf,defer" top_refuses dwarf,defer
+check "perf top refuses lbr,defer" top_refuses lbr,defer
 check_browser "perf top's browser" browse_top
 
 [ "${failures}" = 0 ]

@@ -164,15 +164,12 @@ c2c_report() {
 
 make_data sleeper && make_data late && make_data mapped || exit 1
 
-if has_feature libpython
-then
-	check "Python script" python_script
-	check "Python script, in a pipe" python_script_in_pipe
-	check "db-export" db_export
-	check "stackcollapse.py" stackcollapse
-fi
+check_with libpython "Python script" python_script
+check_with libpython "Python script, in a pipe" python_script_in_pipe
+check_with libpython "db-export" db_export
+check_with libpython "stackcollapse.py" stackcollapse
 check "perf data convert --to-json" json
-has_ctf && check "perf data convert --to-ctf" ctf
+check_if libbabeltrace "$(has_ctf && echo yes)" "perf data convert --to-ctf" ctf
 check "perf diff" diff_of_two
 check "perf buildid-list --with-hits" buildid_list
 check "perf kvm report" kvm_report

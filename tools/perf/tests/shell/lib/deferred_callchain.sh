@@ -20,3 +20,27 @@ check() { # description, command...
 has_feature() {
 	perf version --build-options 2>/dev/null | grep -q "$1: \[ *\(\x1b\[[0-9]*m\)*on"
 }
+
+# With PERF_TEST_ALL=all nothing may be left out for want of something.
+check_if() { # what is needed, whether it is there, description, command...
+	if [ "$2" = yes ]
+	then
+		check "${@:3}"
+	elif [ "${PERF_TEST_ALL:-}" = all ]
+	then
+		check "$3 [it needs $1]" false
+	else
+		echo "$3 [left out: it needs $1]"
+	fi
+}
+
+check_with() { # feature of perf, description, command...
+	check_if "$1" "$(has_feature "$1" && echo yes)" "${@:2}"
+}
+
+# What perf top and the browsers read keys from: a pipe without an end, as they draw when there
+# is no key; nothing is left over from a command before.
+new_keys() {
+	rm -f "${work}/keys"
+	mkfifo "${work}/keys" && exec 3<> "${work}/keys"
+}
