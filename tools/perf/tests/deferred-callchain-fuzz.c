@@ -42,6 +42,8 @@
 #include "util.h"
 
 #define NR_SEEDS	64
+/* than what is in a load */
+#define LATER		100000
 
 static int input_fd;
 
@@ -175,6 +177,30 @@ static int run_fuzzer(int argc, const char **argv)
 	return ret;
 }
 
+/* What else the stage looks at: threads that end, begin, become another program; guests. */
+static void add_side_band(struct synth *s)
+{
+	const u64 guest[] = { PERF_CONTEXT_USER, synth__user_ip(1000, 8, 0) };
+	u64 time = LATER;
+
+	synth__mmap(s, 1000, time++, 1, 4, "/lib/a");
+	synth__namespace(s, 1000, time++, 7);
+	synth__deferred(s, 1000, time++, 77);
+	synth__deferred_at(s, 1000, time++, 77, PERF_RECORD_MISC_GUEST_KERNEL, 1);
+	synth__deferred(s, 1001, time++, 78);
+	synth__lost(s, time++);
+	synth__exec(s, 1000, time++);
+	synth__mmap(s, 1000, time++, 1, 4, "/lib/b");
+	synth__exit(s, 1001, time++);
+	synth__fork(s, 1001, time++);
+	synth__round(s);
+	synth__deferred(s, 1001, time++, 79);
+	synth__record(s, 1001, time++, 79, 2);
+	synth__record_at(s, 1000, time, 77, PERF_RECORD_MISC_GUEST_USER, ARRAY_SIZE(guest),
+			 guest, ARRAY_SIZE(guest));
+	synth__round(s);
+}
+
 /* A small good file, of either byte order, for each number. */
 static int make_seed(struct synth *s, u64 number)
 {
@@ -185,12 +211,16 @@ static int make_seed(struct synth *s, u64 number)
 		.duplicate = number % 4 * 20, .sleepers = number % 2 * 40, .shuffle = true,
 		.seed = number,
 	};
+	int ret;
 
 	s->foreign = number / 8 % 2;
 	s->piped = number % 16 == 5;
 	s->no_cpu = number % 9 == 8;
 	synth__comm(s, 1000, 1);
-	return synth_load__build(&load, s);
+	ret = synth_load__build(&load, s);
+	if (!ret && number % 4 == 3)
+		add_side_band(s);
+	return ret ?: s->failed ? -ENOMEM : 0;
 }
 
 static int write_seed(const char *folder, u64 number)
