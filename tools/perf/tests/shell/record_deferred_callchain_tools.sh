@@ -142,7 +142,7 @@ stack_on_top() {
 # What perf top says when it ends; the samples of an instant wait then.
 stitched_on_top() {
 	awk '/^deferred callchains: / { print; ok = $3 >= 20 && $5 * 10 >= $3 * 9 }
-		END { exit !ok }' "${work}/out"
+		END { exit !ok }' "${work}/err"
 }
 
 top() { # arguments of perf top
@@ -150,7 +150,7 @@ top() { # arguments of perf top
 	perf test -w leafloop 30 & load=$!
 	new_keys || return 1
 	perf top --stdio -v -d 1 -e cpu-clock -F 200 -p ${load} --no-children "$@" \
-		<&3 > "${work}/out" 2>&1 & top=$!
+		<&3 > "${work}/out" 2> "${work}/err" & top=$!
 	while ! stack_on_top && [ $((i++)) -lt 20 ]
 	do
 		sleep 1
