@@ -228,6 +228,37 @@ static int test__deferred_held(struct test_suite *test __maybe_unused,
 	return ok ? TEST_OK : TEST_FAIL;
 }
 
+static bool check_sleeper(const struct synth *s, const char *limit, u64 late)
+{
+	struct count_tool count;
+	bool ok;
+
+	count_tool__init(&count);
+	count.tool.read_ahead_for_deferred = true;
+	ok = read_limited(&count, s, limit) && count.complete == 501 && count.stats.late == late;
+	if (!ok)
+		pr_debug("FAILED with %s: %llu complete, %llu late\n", limit,
+			 (unsigned long long)count.complete, (unsigned long long)count.stats.late);
+	return ok;
+}
+
+/* For a tool that would like to have it held; what is not copied counts, too. */
+static int test__deferred_read_ahead(struct test_suite *test __maybe_unused,
+				     int subtest __maybe_unused)
+{
+	struct synth s = {};
+	bool ok;
+
+	synth__deferred(&s, 300, 5, 1);
+	build_many(&s, true);
+	synth__record(&s, 300, 100000, 1, 1);
+	ok = check_sleeper(&s, DEFAULT_LIMIT, 0) && check_sleeper(&s, "64K", 1);
+	s.piped = true;
+	ok = ok && check_sleeper(&s, DEFAULT_LIMIT, 1);
+	synth__free(&s);
+	return ok ? TEST_OK : TEST_FAIL;
+}
+
 #define MANY_MAPS	4096
 #define MANY_CHANGES	1500
 
@@ -576,6 +607,7 @@ static struct test_case tests__deferred_callchain_limit[] = {
 	TEST_CASE("Deferred samples and records at hand past the limit", deferred_limit_of_all),
 	TEST_CASE("Deferred records read ahead past the limit", deferred_ahead),
 	TEST_CASE("Deferred records held for order up to the limit", deferred_held),
+	TEST_CASE("Deferred records read ahead for order up to the limit", deferred_read_ahead),
 	TEST_CASE("Deferred samples of a process with many maps", deferred_maps),
 	TEST_CASE("Limits for deferred samples", deferred_sizes),
 	TEST_CASE("Reasons for incomplete deferred samples", deferred_reasons),

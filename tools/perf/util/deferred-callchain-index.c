@@ -98,6 +98,19 @@ void deferred_index__exit(struct deferred_index *index)
 }
 
 /**
+ * deferred_index__bytes - what records and their entry contexts take
+ * @index: the index
+ *
+ * Return: about so many bytes; copies of callchains are not among them.
+ */
+size_t deferred_index__bytes(const struct deferred_index *index)
+{
+	return index->records * sizeof(struct deferred_record) +
+	       index->contexts.nr * (sizeof(struct deferred_context) +
+				     2 * sizeof(struct deferred_slot));
+}
+
+/**
  * deferred_index__machine_pid - which machine a sample or record comes from
  * @sample: the parsed sample, or the parsed sample_id of another event
  *
@@ -334,6 +347,7 @@ struct deferred_record *deferred_record__new(struct deferred_index *index, u64 c
 	record->time = sample->time;
 	record->cpu = sample->cpu;
 	record->used = false;
+	index->records++;
 	return record;
 }
 
@@ -346,6 +360,7 @@ void deferred_record__delete(struct deferred_index *index, struct deferred_recor
 {
 	free(record->copy);
 	deferred_pool__free(&index->record_pool, record);
+	index->records--;
 }
 
 static bool record_before(struct rb_node *a, const struct rb_node *b)

@@ -97,16 +97,19 @@ struct deferred_thread {
  * @contexts: entry contexts by thread and cookie, but for &deferred_thread.first
  * @thread_pool: memory for threads
  * @record_pool: memory for records
+ * @records: number of these
  */
 struct deferred_index {
 	struct deferred_table threads;
 	struct deferred_table contexts;
 	struct deferred_pool thread_pool;
 	struct deferred_pool record_pool;
+	size_t records;
 };
 
 void deferred_index__init(struct deferred_index *index);
 void deferred_index__exit(struct deferred_index *index);
+size_t deferred_index__bytes(const struct deferred_index *index);
 u32 deferred_index__machine_pid(const struct perf_sample *sample);
 struct deferred_thread *deferred_index__find_thread(struct deferred_index *index,
 						    u32 machine_pid, u32 tid);

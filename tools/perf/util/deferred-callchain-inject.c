@@ -254,20 +254,23 @@ union perf_event *deferred_merge__event(struct deferred_merge *merge, union perf
 /**
  * deferred_merge__end_round - let readers deliver what was written so far
  * @merge: does nothing if it is not enabled
+ * @event: what was written
  *
  * To be called for each event that was written, where they are written in the
- * order of time.  Rounds that are held end nowhere else.
+ * order of time.  Rounds that are held end nowhere else.  None ends behind what
+ * describes the data, which may go on in a way of its own.
  *
  * Return: a PERF_RECORD_FINISHED_ROUND that is to be written now, or NULL.
  */
-union perf_event *deferred_merge__end_round(struct deferred_merge *merge)
+union perf_event *deferred_merge__end_round(struct deferred_merge *merge,
+					    const union perf_event *event)
 {
 	static union perf_event round = {
 		.header = { .type = PERF_RECORD_FINISHED_ROUND, .size = sizeof(round.header) },
 	};
 
-	if (!merge->enabled || ++merge->events_of_round < EVENTS_OF_A_ROUND ||
-	    !may_end_round(merge))
+	if (!merge->enabled || event->header.type >= PERF_RECORD_USER_TYPE_START ||
+	    ++merge->events_of_round < EVENTS_OF_A_ROUND || !may_end_round(merge))
 		return NULL;
 
 	merge->events_of_round = 0;

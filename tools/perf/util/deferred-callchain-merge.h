@@ -57,7 +57,8 @@ int deferred_merge__copy_feat(const struct deferred_merge *merge, int feat,
 int deferred_merge__round(const struct deferred_merge *merge, const struct perf_tool *tool,
 			  union perf_event *event, struct ordered_events *oe);
 union perf_event *deferred_merge__event(struct deferred_merge *merge, union perf_event *event);
-union perf_event *deferred_merge__end_round(struct deferred_merge *merge);
+union perf_event *deferred_merge__end_round(struct deferred_merge *merge,
+					    const union perf_event *event);
 union perf_event *deferred_merge__sample(struct deferred_merge *merge, union perf_event *event,
 					 const struct perf_sample *sample, struct evsel *evsel);
 

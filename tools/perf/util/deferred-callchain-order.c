@@ -12,6 +12,7 @@
 #include "data.h"
 #include "deferred-callchain.h"
 #include "evlist.h"
+#include "evsel.h"
 #include "ordered-events.h"
 #include "session.h"
 #include "tool.h"
@@ -21,6 +22,18 @@
 /* A pipe need not end: what its events wait for records of threads that sleep. */
 #define MAX_PIPE_HOLD		(60ULL * NSEC_PER_SEC)
 
+/* What has no time is delivered when it is read, and must find what was mapped by then. */
+static bool has_times(struct evlist *evlist)
+{
+	struct evsel *evsel;
+
+	evlist__for_each_entry(evlist, evsel) {
+		if (!(evsel->core.attr.sample_type & PERF_SAMPLE_TIME))
+			return false;
+	}
+	return true;
+}
+
 static bool wants_order(const struct perf_session *session)
 {
 	const struct perf_tool *tool = session->tool;
@@ -29,7 +42,7 @@ static bool wants_order(const struct perf_session *session)
 	    (!tool->read_ahead_for_deferred || perf_data__is_pipe(session->data)))
 		return false;
 	return tool->merge_deferred_callchains && tool->ordered_events &&
-	       evlist__has_deferred_callchains(session->evlist);
+	       evlist__has_deferred_callchains(session->evlist) && has_times(session->evlist);
 }
 
 /**

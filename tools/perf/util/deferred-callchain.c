@@ -1164,6 +1164,7 @@ int deferred_callchains__flush(struct deferred_callchains *dc)
 		ret = release_oldest(dc, DEFERRED_INCOMPLETE__END);
 	while (!list_empty(&dc->kept))
 		forget_oldest_last(dc);
+	dc->all_read = false;
 	return ret;
 }
 
@@ -1171,12 +1172,13 @@ int deferred_callchains__flush(struct deferred_callchains *dc)
  * deferred_callchains__is_far_ahead - should the turn of records come soon?
  * @dc: the stage
  *
- * Return: true if records that were read ahead take so much that those of a few
- * more rounds would find no room.
+ * Return: true if what waits takes so much that copies of records of a few more
+ * rounds would find no room, or if records that are not copied take too much.
  */
 bool deferred_callchains__is_far_ahead(const struct deferred_callchains *dc)
 {
-	return dc->ahead_bytes > dc->limit / 4;
+	return dc->pool.bytes + dc->ahead_bytes + dc->states.bytes > dc->limit / 4 ||
+	       deferred_index__bytes(&dc->index) > dc->limit;
 }
 
 /**

@@ -135,6 +135,14 @@ sleeper() {
 	says 'merged 101 deferred callchains, 0 incomplete' && written_in_time_order merged
 }
 
+# Samples without a time are written when they are read, and with them what they need.
+timeless() {
+	make_data deferred timeless && merge deferred merged || return 1
+	perf script -F comm,ip,sym,dso -i "${work}/merged" > "${work}/out" 2>/dev/null
+	grep -o 'first.so\|second.so' "${work}/out" | sort | uniq -c | tee "${work}/dsos"
+	[ "$(wc -l < "${work}/dsos")" = 2 ]
+}
+
 # An old perf refuses attrs that are larger than its own.
 small_attrs() {
 	[ "$(od -A n -t u8 -j 16 -N 8 "${work}/merged")" -eq 144 ]
@@ -211,6 +219,7 @@ check "merging twice" merging_twice
 check "rounds" rounds
 check "rounds of a pipe" rounds_of_a_pipe
 check "a thread that sleeps for long" sleeper
+check "samples without a time" timeless
 check "file to pipe" pipes file-pipe
 check "pipe to file" pipes pipe-file
 check "between pipes" pipes pipe-pipe

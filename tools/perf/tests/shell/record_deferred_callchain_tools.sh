@@ -155,6 +155,8 @@ top() { # arguments of perf top
 	do
 		sleep 1
 	done
+	# for more of them
+	sleep 2
 	kill ${top}
 	wait ${top}
 	kill ${load}
@@ -169,7 +171,8 @@ configured_top() {
 }
 
 top_refuses() { # call-graph argument
-	! timeout 60 perf top --stdio -e cpu-clock --call-graph "$1" < /dev/null > "${work}/out" 2>&1 &&
+	! timeout 60 perf top --stdio -e cpu-clock --call-graph "$1" \
+		< /dev/null > "${work}/out" 2>&1 &&
 	grep -q 'can be deferred, not' "${work}/out"
 }
 

@@ -119,7 +119,8 @@ class PerfData:
 
     def sample(self, tid, time, chain, misc=MISC_KERNEL, ip=0xffffffff81000000):
         self.add(PERF_RECORD_SAMPLE, misc,
-                 self.pack('QQiiQ', SAMPLING_ID, ip, tid, tid, time * MSEC) +
+                 self.pack('QQii', SAMPLING_ID, ip, tid, tid) +
+                 self.u64s([time * MSEC] if self.sample_type & TIME else []) +
                  self.u64s([user_ip(tid, 0, 8)] if self.mem else []) +
                  self.pack('IIQ', 0, 0, 1) + self.u64s([len(chain)] + chain) +
                  self.u64s([10, MEM_LOAD_L3_HITM] if self.mem else []))
@@ -285,6 +286,20 @@ def case_sleeper(d):
     d.record(100, 100000, 1)
     d.deferred(200, 100001, 100)
     d.record(200, 100002, 100)
+
+
+def case_timeless(d):
+    """Samples without a time; meanwhile their thread maps something else, and is renamed."""
+    d.sample_type &= ~TIME
+    time = 10
+    for name in ('first', 'second'):
+        d.comm(100, time, name)
+        d.mmap(100, time + 1, user_ip(100, 0, 0), 0x100000, f'/{name}.so')
+        for _ in range(6):
+            time += 10
+            d.deferred(100, time, time)
+            d.record(100, time + 1, time)
+            d.finished_round()
 
 
 def case_mapped(d):
