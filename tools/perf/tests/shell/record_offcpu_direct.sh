@@ -273,8 +273,10 @@ cc -O2 -g -fomit-frame-pointer -pthread -o "${prog}" "${work}/waits.c" || exit 1
 # One line for each sample: name, thread, nanoseconds, then the symbols of the stack.
 samples() { # file
 	perf script -F comm,tid,event,period,ip,sym -i "$1" 2>"${work}/script.err" |
-		awk '/offcpu-time/ { if (line) print line; line = $1 " " $2 " " $3; next }
-		     NF >= 2 { sub(/^\t *[0-9a-f]+ /, ""); sub(/ .*/, ""); line = line " " $0 }
+		awk '/^\t/ { if (line && sub(/^\t *[0-9a-f]+ /, "")) {
+				sub(/ .*/, ""); line = line " " $0 }; next }
+		     NF { if (line) print line
+			  line = /offcpu-time/ ? $1 " " $2 " " $3 : "" }
 		     END { if (line) print line }' >"${work}/samples"
 	! grep -i 'out of order' "${work}/script.err"
 }
