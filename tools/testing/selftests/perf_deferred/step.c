@@ -32,7 +32,7 @@
 #define MAX_CALLS	8192
 #define MAX_FRAMES	500
 #define MAX_STACK	(1UL << 16)
-/* of each program; PERF_DEFERRED_SCALE=20 makes hundreds of thousands of them */
+/* of each program; PERF_DEFERRED_SCALE=7 makes hundreds of thousands of them */
 #define STEPS		6000
 #define WINDOW		1000
 
