@@ -72,8 +72,10 @@ static s64 cfi_uleb_s64(struct unwind_cfi_bytes *b)
 {
 	s64 val = cfi_uleb(b);
 
-	if (val < 0)
+	if (val < 0) {
 		cfi_fail(b->cfi, -EINVAL);
+		return 0;
+	}
 	return val;
 }
 

@@ -286,6 +286,8 @@ static const struct insn_case insn_cases[] = {
 	REFUSED("offset_extended_sf too great", "\x11\x06\x80\x80\x80\x80\x02",
 		-EINVAL),
 	REFUSED("negative_offset too great", "\x2f\x06\x80\x80\x80\x80\x01", -EINVAL),
+	REFUSED("negative_offset of 2^63",
+		"\x2f\x06\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", -EINVAL),
 	REFUSED("val_offset too great", "\x14\x06\x81\x80\x80\x80\x01", -EINVAL),
 	REFUSED("val_offset_sf too great", "\x15\x06\x80\x80\x80\x80\x02", -EINVAL),
 

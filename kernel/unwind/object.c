@@ -220,7 +220,7 @@ static int read_layout(struct unwind_user_state *state, unsigned long begin,
 
 	*layout = (struct layout) { .first = U64_MAX, .zero = U64_MAX };
 	if (header->phoff >= PAGE_SIZE || header->phnum > MAX_PHDRS)
-		return -ENOENT;
+		return -EOPNOTSUPP;
 
 	for (i = 0; i < header->phnum; i++, addr += header->phentsize) {
 		if (read_segment(state, header, addr, &segment))
@@ -250,7 +250,10 @@ static bool tables_stay(unsigned long start, unsigned long end)
 	return stay;
 }
 
-/* The table's form is fixed: what no linker writes is not read. */
+/*
+ * The table's form is fixed: what no linker writes is not read.  Code that has a
+ * table is not built for frame pointers, whatever its form.
+ */
 static int read_eh_hdr(struct unwind_user_state *state, unsigned long addr,
 		       u64 size, struct unwind_object *object)
 {
@@ -265,14 +268,14 @@ static int read_eh_hdr(struct unwind_user_state *state, unsigned long addr,
 	unsigned long entries;
 
 	if (size < sizeof(hdr))
-		return 0;
+		return -EOPNOTSUPP;
 	if (read_some(state, addr, &hdr, sizeof(hdr)))
 		return -EFAULT;
 	if (hdr.version != HDR_VERSION || hdr.eh_frame_enc != ENC_SDATA4_PCREL ||
 	    hdr.count_enc != ENC_UDATA4 || hdr.table_enc != ENC_SDATA4_DATAREL)
-		return 0;
+		return -EOPNOTSUPP;
 	if (hdr.nr > (size - sizeof(hdr)) / sizeof(u64))
-		return 0;
+		return -EOPNOTSUPP;
 
 	object->base = addr;
 	object->table = addr + sizeof(hdr);
@@ -306,11 +309,13 @@ static int object_from(struct unwind_user_state *state, unsigned long begin,
 	if (ip < object->start || ip >= object->end)
 		return -ENOENT;
 
+	if (!layout.eh_hdr_size)
+		return 0;
 	hdr = bias + layout.eh_hdr;
-	if (layout.eh_hdr_size && hdr >= object->start &&
-	    hdr <= object->end && layout.eh_hdr_size <= object->end - hdr)
-		return read_eh_hdr(state, hdr, layout.eh_hdr_size, object);
-	return 0;
+	if (hdr < object->start || hdr > object->end ||
+	    layout.eh_hdr_size > object->end - hdr)
+		return -EOPNOTSUPP;
+	return read_eh_hdr(state, hdr, layout.eh_hdr_size, object);
 }
 
 /**
@@ -322,14 +327,15 @@ static int object_from(struct unwind_user_state *state, unsigned long begin,
  *
  * Context: Task context of a user task; may sleep.
  * Return: 0, or -ENOENT if nothing that can be executed is mapped there, -EFAULT
- *	   if a header that may be its own cannot be read now, or -EINTR.
+ *	   if a header that may be its own cannot be read now, -EOPNOTSUPP if its
+ *	   headers or tables are of a form that is not read, or -EINTR.
  */
 int unwind_object_at(struct unwind_user_state *state, unsigned long ip,
 		     struct unwind_object *object)
 {
 	unsigned long begin[MAX_MAPPINGS_BELOW + 1];
 	struct unwind_object code = {};
-	bool unread = false;
+	bool unread = false, refused = false;
 	int i, nr, ret;
 
 	nr = list_beginnings(ip, begin, &code);
@@ -345,10 +351,13 @@ int unwind_object_at(struct unwind_user_state *state, unsigned long ip,
 			return 0;
 		}
 		unread |= ret == -EFAULT;
+		refused |= ret == -EOPNOTSUPP || ret == -EINVAL;
 	}
 	/* what could not be read perhaps has tables; the vDSO's are no file's either */
 	if (unread)
 		return -EFAULT;
+	if (refused)
+		return -EOPNOTSUPP;
 	*object = code;
 	return 0;
 }

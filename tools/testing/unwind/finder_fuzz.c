@@ -285,7 +285,7 @@ static void find_object(struct unwind_user_state *state, unsigned long ip)
 	ret = unwind_object_at(state, ip, &object);
 	CHECK(process.reads <= MAX_OBJECT);
 	CHECK(!process.mm.readers);
-	CHECK(!ret || ret == -ENOENT || ret == -EFAULT || ret == -EINTR);
+	CHECK(!ret || ret == -ENOENT || ret == -EOPNOTSUPP || ret == -EFAULT || ret == -EINTR);
 	if (!ret)
 		check_object(&object, ip);
 }

@@ -25,6 +25,8 @@
 #define CODE		48	/* of which this is code */
 #define PROLOGUE	4	/* bytes of it before its frame is there */
 
+enum broken { NOTHING, FAR_PHDRS, MANY_PHDRS, HUGE_HDR, FAR_HDR, SHORT_HDR, ENCODING, COUNT };
+
 /**
  * struct seed - a process with one object, and what is found there
  * @name: what it is like
@@ -38,6 +40,7 @@
  * @ip: the address, from the first function on
  * @ret: what unwind_eh_frame_rule() answers
  * @words: offset of the CFA by the rule
+ * @broken: what is not as linkers write it
  */
 struct seed {
 	const char		*name;
@@ -51,6 +54,7 @@ struct seed {
 	int			ip;
 	int			ret;
 	int			words;
+	enum broken		broken;
 };
 
 #define MAP_R(page, nr)	{ 0, (nr) - 1, 1, page, FINDER_FUZZ_READ, 0 }
@@ -92,6 +96,13 @@ static const struct seed seeds[] = {
 	{ "unmapped", 8, .flags = FINDER_FUZZ_UNMAPPED, AS_LINKED, .ret = -EAGAIN },
 	{ "dying", 8, .flags = FINDER_FUZZ_DYING, AS_LINKED, .ret = -EINTR },
 	{ "no-code", 8, NO_CODE, .ret = -ENXIO },
+	{ "far-phdrs", 8, AS_LINKED, .ret = -EOPNOTSUPP, .broken = FAR_PHDRS },
+	{ "many-phdrs", 8, AS_LINKED, .ret = -EOPNOTSUPP, .broken = MANY_PHDRS },
+	{ "huge-hdr", 8, AS_LINKED, .ret = -EOPNOTSUPP, .broken = HUGE_HDR },
+	{ "far-hdr", 8, AS_LINKED, .ret = -EOPNOTSUPP, .broken = FAR_HDR },
+	{ "short-hdr", 8, AS_LINKED, .ret = -EOPNOTSUPP, .broken = SHORT_HDR },
+	{ "encoding", 8, AS_LINKED, .ret = -EOPNOTSUPP, .broken = ENCODING },
+	{ "count", 4, AS_LINKED, .ret = -EOPNOTSUPP, .broken = COUNT },
 	{ "no-map", 8, AS_LINKED, .ip = PAGE, .ret = -ENXIO },
 };
 
@@ -123,7 +134,8 @@ static void put_elf(struct image *to, const struct seed *seed)
 {
 	struct elf64_hdr e64 = {
 		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB },
-		.e_machine = EM_X86_64, .e_phoff = sizeof(e64), .e_phnum = 3,
+		.e_machine = EM_X86_64, .e_phnum = seed->broken == MANY_PHDRS ? 65 : 3,
+		.e_phoff = seed->broken == FAR_PHDRS ? PAGE : sizeof(e64),
 		.e_phentsize = sizeof(struct elf64_phdr),
 	};
 	struct elf32_hdr e32 = {
@@ -182,9 +194,9 @@ static void put_tables(struct image *to, const struct seed *seed)
 {
 	unsigned int n, cie = HDR + 12 + FUNCTIONS * 8;
 
-	put32(to, 0x3b031b01);
+	put32(to, seed->broken == ENCODING ? 0x3b0b1b01 : 0x3b031b01);
 	put32(to, cie - to->nr);
-	put32(to, FUNCTIONS);
+	put32(to, FUNCTIONS + (seed->broken == COUNT));
 	for (n = 0; n < FUNCTIONS; n++) {
 		put32(to, text_of(seed) + n * FUNCTION - HDR);
 		put32(to, cie + 24 + n * 24 - HDR);
@@ -192,6 +204,13 @@ static void put_tables(struct image *to, const struct seed *seed)
 	put_cie(to, seed->word);
 	for (n = 0; n < FUNCTIONS; n++)
 		put_fde(to, seed, cie, n);
+}
+
+static u32 table_bytes(const struct seed *seed)
+{
+	if (seed->broken == HUGE_HDR)
+		return -1U;
+	return seed->broken == SHORT_HDR ? 8 : 12 + FUNCTIONS * 8;
 }
 
 static void make(struct image *to, const struct seed *seed)
@@ -207,7 +226,8 @@ static void make(struct image *to, const struct seed *seed)
 	put_elf(to, seed);
 	put_segment(to, seed, PT_LOAD, 0, PAGE);
 	put_segment(to, seed, PT_LOAD, text_of(seed), PAGE);
-	put_segment(to, seed, PT_GNU_EH_FRAME, HDR, 12 + FUNCTIONS * 8);
+	put_segment(to, seed, PT_GNU_EH_FRAME, seed->broken == FAR_HDR ? 9 * PAGE : HDR,
+		    table_bytes(seed));
 	to->nr = HDR;
 	put_tables(to, seed);
 }
