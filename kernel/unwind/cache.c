@@ -200,9 +200,10 @@ static bool find_object(struct unwind_cache *cache, unsigned long ip,
 
 	for (i = 0; i < nr; i++) {
 		/* as with rules */
+		if (!data_race(covers(&cache->objects[i], ip)))
+			continue;
 		*object = data_race(cache->objects[i]);
-		if (covers(object, ip))
-			return true;
+		return true;
 	}
 	return false;
 }
@@ -418,10 +419,26 @@ static void start_over(struct unwind_cache *cache)
 	write_seqcount_end(&cache->objects_seq);
 }
 
+/* No rule is of an object without tables, such as code that was made at run time. */
+static bool drop_one_without_tables(struct unwind_cache *cache)
+{
+	unsigned int i;
+
+	for (i = 0; i < cache->nr_objects; i++) {
+		if (cache->objects[i].nr)
+			continue;
+		write_seqcount_begin(&cache->objects_seq);
+		cache->objects[i] = cache->objects[--cache->nr_objects];
+		write_seqcount_end(&cache->objects_seq);
+		return true;
+	}
+	return false;
+}
+
 static void add_object(struct unwind_cache *cache,
 		       const struct unwind_object *object)
 {
-	if (cache->nr_objects == MAX_OBJECTS)
+	if (cache->nr_objects == MAX_OBJECTS && !drop_one_without_tables(cache))
 		start_over(cache);
 	write_seqcount_begin(&cache->objects_seq);
 	cache->objects[cache->nr_objects++] = *object;

@@ -14,6 +14,7 @@
 #include <asm/sigframe.h>
 #include <asm/unwind_user.h>
 
+#include "cache.h"
 #include "cfi.h"
 #include "unwind.h"
 
@@ -287,6 +288,67 @@ static void table_budget(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, table_bytes(test, MAX_ROWS), one + 9 * sizeof(s32));
 }
 
+#define FAR_OFF	0x10000000UL	/* addresses that are compared, and no more */
+
+static void know_object(unsigned int n, u32 nr)
+{
+	unsigned long start = FAR_OFF + n * PAGE_SIZE;
+	struct unwind_object object = {
+		.start = start, .end = start + PAGE_SIZE,
+		.code_start = start, .code_end = start + PAGE_SIZE,
+		.nr = nr, .word = 8,
+	};
+	struct unwind_cache_state state;
+
+	if (unwind_cache_begin(&state))
+		unwind_cache_add_object(&state, &object);
+}
+
+static bool rule_is_known(unsigned long ip)
+{
+	struct unwind_user_rule rule;
+	struct unwind_cfi_rule full;
+
+	return !unwind_cache_find_rule(ip, &rule, &full);
+}
+
+static bool object_is_known(unsigned int n)
+{
+	struct unwind_object object;
+
+	return !unwind_cache_find_object(FAR_OFF + n * PAGE_SIZE, &object);
+}
+
+/* More code without tables than there is room for costs no rule; with tables it does. */
+static void many_objects(struct kunit *test)
+{
+	struct unwind_user_rule rule = { .kind = UNWIND_RULE_FRAME };
+	struct unwind_cfi_rule full = {};
+	struct unwind_cache_state state;
+	unsigned int n;
+
+	map(test, SZ_4K, 0);
+	know_object(0, 1);
+	KUNIT_ASSERT_TRUE(test, unwind_cache_begin(&state));
+	unwind_cache_add_rule(&state, FAR_OFF, &rule, &full);
+	KUNIT_ASSERT_TRUE(test, rule_is_known(FAR_OFF));
+
+	for (n = 1; n <= 1000; n++) {
+		know_object(n, 0);
+		KUNIT_ASSERT_TRUE(test, object_is_known(n));
+		KUNIT_ASSERT_TRUE(test, object_is_known(0));
+	}
+	KUNIT_EXPECT_TRUE(test, rule_is_known(FAR_OFF));
+
+	for (n = 1; n <= 1000; n++) {
+		know_object(n, 1);
+		KUNIT_ASSERT_TRUE(test, object_is_known(n));
+		/* no rule without its object */
+		KUNIT_ASSERT_EQ(test, rule_is_known(FAR_OFF), object_is_known(0));
+	}
+	KUNIT_EXPECT_FALSE(test, rule_is_known(FAR_OFF));
+}
+
 /* Code that is no file's may have tables, too: with the budget gone nobody knows. */
 static void no_budget(struct kunit *test)
 {
@@ -402,6 +464,7 @@ static struct kunit_case eh_frame_cases[] = {
 	KUNIT_CASE(realigned),
 	KUNIT_CASE(in_register),
 	KUNIT_CASE(table_budget),
+	KUNIT_CASE(many_objects),
 	KUNIT_CASE(no_budget),
 	KUNIT_CASE(lost_register),
 #ifdef CONFIG_IA32_EMULATION

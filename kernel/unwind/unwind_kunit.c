@@ -492,6 +492,21 @@ static void noted_cpus(struct kunit *test)
 	info->cpus_served = (struct unwind_cpus) {};
 }
 
+/* Registers of the kernel have no user stack, those of virtual 8086 mode none of words. */
+static void modes(struct kunit *test)
+{
+	struct pt_regs user = { .cs = __USER_CS };
+	struct pt_regs user_32 = { .cs = __USER32_CS };
+	struct pt_regs kernel = { .cs = __KERNEL_CS };
+	struct pt_regs vm86 = { .cs = __USER_CS, .flags = X86_VM_MASK };
+
+	KUNIT_EXPECT_TRUE(test, arch_unwind_possible(&user));
+	KUNIT_EXPECT_TRUE(test, arch_unwind_possible(&user_32));
+	KUNIT_EXPECT_FALSE(test, arch_unwind_possible(&kernel));
+	/* a 64-bit kernel has no such mode, and its tasks no such flag */
+	KUNIT_EXPECT_EQ(test, arch_unwind_possible(&vm86), !X86_VM_MASK);
+}
+
 static void no_user_stack(struct kunit *test)
 {
 	struct unwind_stacktrace trace = {};
@@ -525,6 +540,7 @@ static struct kunit_case unwind_cases[] = {
 	KUNIT_CASE(too_many_for_perf),
 	KUNIT_CASE(several_clients),
 	KUNIT_CASE(noted_cpus),
+	KUNIT_CASE(modes),
 	KUNIT_CASE(no_user_stack),
 	{}
 };
