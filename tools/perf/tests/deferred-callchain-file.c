@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <sys/mman.h>
 #include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
@@ -235,9 +236,15 @@ void synth__mmap_by(struct synth *s, u32 who, u32 tid, u64 time, u64 cookie, uns
 	add64(s, &body, synth__user_ip(tid, cookie, 0));
 	add64(s, &body, (u64)pages << 12);
 	add64(s, &body, 0);
+	if (s->mmap2) {
+		add32x2(s, &body, 8, 1);
+		add64(s, &body, 4711);
+		add64(s, &body, 0);
+		add32x2(s, &body, PROT_READ | PROT_EXEC, MAP_PRIVATE);
+	}
 	add_text(&body, name);
 	add_sample_id(s, &body, who, time);
-	put(s, PERF_RECORD_MMAP, PERF_RECORD_MISC_USER, &body);
+	put(s, s->mmap2 ? PERF_RECORD_MMAP2 : PERF_RECORD_MMAP, PERF_RECORD_MISC_USER, &body);
 }
 
 void synth__mmap(struct synth *s, u32 tid, u64 time, u64 cookie, unsigned int pages,

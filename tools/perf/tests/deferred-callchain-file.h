@@ -25,6 +25,7 @@ struct perf_tool;
  * @max_stack: sample_max_stack of the sampling event
  * @no_cpu: the sample_id trailer, that of the other event, has no CPU
  * @pairs: threads 2n and 2n + 1 are those of one process, instead of one each
+ * @mmap2: maps are told of by PERF_RECORD_MMAP2
  * @second: samples are of the second sampling event
  * @whose: the event that sample_id trailers name; 0 is the one with side-band records
  * @single: there is only the first sampling event
@@ -47,6 +48,7 @@ struct synth {
 	u16 max_stack;
 	bool no_cpu;
 	bool pairs;
+	bool mmap2;
 	bool second;
 	u64 whose;
 	bool single;

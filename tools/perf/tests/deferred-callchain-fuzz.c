@@ -90,6 +90,9 @@ static void init_tool(struct perf_tool *tool, u8 way)
 	tool->sample = look_at_sample;
 	tool->callchain_deferred = look_at_record;
 	tool->comm = perf_event__process_comm;
+	tool->mmap = perf_event__process_mmap;
+	tool->mmap2 = perf_event__process_mmap2;
+	tool->namespaces = perf_event__process_namespaces;
 	tool->fork = perf_event__process_fork;
 	tool->exit = perf_event__process_exit;
 	tool->lost = perf_event__process_lost;
@@ -98,6 +101,7 @@ static void init_tool(struct perf_tool *tool, u8 way)
 	tool->id_index = perf_event__process_id_index;
 	tool->merge_deferred_callchains = way % 4 != 1;
 	tool->never_wait_for_deferred = way % 4 == 2;
+	tool->read_ahead_for_deferred = way % 8 == 4;
 	tool->no_warn = way % 2;
 	dump_trace = way % 4 >= 2;
 	verbose = -1;

@@ -390,6 +390,19 @@ static void build_lost(struct synth *s)
 	synth__record(s, 100, 61, 4, 1);
 }
 
+/* Events do not say where they were written: any loss may be theirs. */
+static void build_lost_somewhere(struct synth *s)
+{
+	s->no_cpu = true;
+	s->cpu = 1;
+	synth__deferred(s, 100, 10, 1);
+	s->cpu = 2;
+	synth__lost(s, 20);
+	s->cpu = 1;
+	synth__deferred(s, 100, 30, 2);
+	synth__record(s, 100, 40, 2, 1);
+}
+
 static void build_exit(struct synth *s)
 {
 	synth__deferred(s, 100, 10, 1);
@@ -463,6 +476,8 @@ static const struct reason_case reason_cases[] = {
 	{ "lost", build_lost, {
 		.samples = 11, .stitched = 5, .records = 5,
 		.R(LOST) = 3, .R(NO_RECORD) = 2, .R(EXIT) = 1 }, NULL },
+	{ "lost somewhere", build_lost_somewhere, {
+		.samples = 2, .stitched = 1, .records = 1, .R(LOST) = 1 }, NULL },
 	{ "exit", build_exit, {
 		.samples = 2, .R(EXIT) = 1, .R(LOST) = 1 }, NULL },
 	{ "end", build_end, {

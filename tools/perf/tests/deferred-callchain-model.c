@@ -510,7 +510,10 @@ bool deferred_model__run(u64 seed)
 	m->tool.sample = check_sample;
 	m->tool.no_warn = true;
 	choose_parameters(m);
-	m->tool.never_wait_for_deferred = m->in_turn_only;
+	/* a file is either way the same */
+	m->tool.read_ahead_for_deferred = m->in_turn_only && !m->piped && !m->limit &&
+					  seed % 2 == 0;
+	m->tool.never_wait_for_deferred = m->in_turn_only && !m->tool.read_ahead_for_deferred;
 	make_schedule(m);
 	write_schedule(m, &s);
 	if (read_schedule(m, &s, &stats))

@@ -135,6 +135,7 @@ static void state_tool__init(struct state_tool *state)
 	perf_tool__init(&state->tool, /*ordered_events=*/true);
 	state->tool.sample = state_sample;
 	state->tool.mmap = perf_event__process_mmap;
+	state->tool.mmap2 = perf_event__process_mmap2;
 	state->tool.comm = perf_event__process_comm;
 	state->tool.fork = perf_event__process_fork;
 	state->tool.exit = perf_event__process_exit;
@@ -164,6 +165,13 @@ static const char expect_mmap[] =
 	"old#2 100@10 a*3\n"
 	"old#2 100@22 b*3\n"
 	PASSED(33);
+
+/* As perf record writes them. */
+static void build_mmap2(struct synth *s)
+{
+	s->mmap2 = true;
+	build_mmap(s);
+}
 
 /* The other thread of the process is not even known when the sample is taken. */
 static void build_shared(struct synth *s)
@@ -241,6 +249,31 @@ static const char expect_namespaces[] =
 	PASSED(31)
 	"one#2+5 100@50\n"
 	"two#3+8 200@51\n";
+
+/* The first thread of a process ends, the other goes on. */
+static void build_leader(struct synth *s)
+{
+	s->pairs = true;
+	synth__name(s, 100, 1, 0, "first");
+	synth__name(s, 101, 2, 0, "other");
+	synth__mmap_by(s, 100, 101, 3, 1, 4, "/lib/a");
+	synth__deferred(s, 101, 10, 1);
+	synth__pass_time(s, 11);
+	synth__exit(s, 100, 12);
+	synth__mmap_by(s, 101, 101, 20, 1, 4, "/lib/b");
+	synth__pass_time(s, 23);
+	synth__pass_time(s, 33);
+	synth__record(s, 101, 41, 1, 2);
+	synth__deferred(s, 101, 50, 2);
+	synth__record(s, 101, 51, 2, 2);
+}
+
+static const char expect_leader[] =
+	PASSED(11)
+	PASSED(23)
+	"other#2 101@10 a*2\n"
+	PASSED(33)
+	"other#2 101@50 b*2\n";
 
 /* It is still the old program whose record did not come. */
 static void build_exec(struct synth *s)
@@ -347,7 +380,9 @@ struct state_case {
 
 static const struct state_case state_cases[] = {
 	{ "mmap", build_mmap, expect_mmap, false, false },
+	{ "mmap2", build_mmap2, expect_mmap, false, false },
 	{ "mmap by another thread", build_shared, expect_shared, false, false },
+	{ "leader ends first", build_leader, expect_leader, false, false },
 	{ "comm", build_comm, expect_comm, false, false },
 	{ "namespaces", build_namespaces, expect_namespaces, false, false },
 	{ "exec", build_exec, expect_exec, false, false },
@@ -540,7 +575,7 @@ static bool run_schedule(unsigned int seed)
 
 	for (int late = 0; late < 2; late++) {
 		struct schedule sched = { .seed = seed, .late = late };
-		struct synth s = {};
+		struct synth s = { .mmap2 = seed % 2 };
 
 		state_tool__init(&state[late]);
 		state[late].plain = true;
