@@ -529,12 +529,22 @@ static int sort(void)
 		"exec sort -n /usr/share/perl/*/unicore/*.pl", NULL });
 }
 
+static int cc1(void)
+{
+	return step_program((char *[]) { "/bin/sh", "-c",
+		"for cc1 in /usr/lib/gcc/*/*/cc1; do "
+		"exec $cc1 -quiet -O2 -include stdlib.h -include stdio.h -include math.h "
+		"-include string.h -include pthread.h -include sys/socket.h "
+		"-o /dev/null /usr/include/unistd.h; done", NULL });
+}
+
 const struct pd_test pd_tests[] = {
 	PD_TEST(bash),
 	PD_TEST(perl),
 	PD_TEST(python),
 	PD_TEST(git),
 	PD_TEST(sort),
+	PD_TEST(cc1),
 };
 
 const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);
