@@ -231,6 +231,7 @@ done
 check "refuses --sched-stat" refuses_option --sched-stat
 check "refuses --itrace" refuses_option --itrace
 check "refuses --guest-data" refuses_option --guest-data="${work}/deferred,1"
+check "refuses --vm-time-correlation" refuses_option --vm-time-correlation=dry-run
 check "refuses another byte order" refuses_other_byte_order
 check "without the option" has_plain_inject
 

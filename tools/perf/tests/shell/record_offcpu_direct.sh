@@ -776,7 +776,6 @@ controlled() {
 		"${work}/samples"
 }
 
-# More than fits into the buffer, until perf gets to read it.
 # What cannot be written is said once, and not waited for.
 full_disk() {
 	local began=${SECONDS} status

@@ -161,13 +161,37 @@ few() {
 	! grep 'miss their deferred user callchain' "${work}/err"
 }
 
+says_why() { # cause, what to try
+	cat "${work}/err"
+	grep -q "$1" "${work}/err" && grep -q "$2" "${work}/err"
+}
+
+# One sample, and why it has no user half.
+says_why_of() { # case, cause, what to try, more arguments of perf script
+	make_data "$1" little && stacks "${work}/$1.little" "${@:4}" > /dev/null &&
+	says_why "$2" "$3"
+}
+
+reasons() {
+	says_why_of no_record 'have no record in the data although their thread went on' \
+		"larger 'perf record -m'" &&
+	says_why_of no_record_at_end 'still waiting for it when the data ended' \
+		'record for longer' &&
+	says_why_of no_record_at_exit 'have none when their thread exits' \
+		"larger 'perf record -m'" &&
+	says_why_of no_cookie 'carry a cookie of zero' 'The data is damaged' &&
+	says_why_of many 'did not fit the limit of what may wait' "larger '--defer-limit'" \
+		--defer-limit 4K &&
+	says_why_of no_record_at_end 'have no record in the data' 'record for longer' --reltime
+}
+
 lost() {
 	make_data lost little &&
 	count_is "${work}/lost.little" "lost record" 1 &&
 	count_is "${work}/lost.little" "stitched in order" 1 &&
 	count_is "${work}/lost.little" "orphan records" 1 || return 1
 	stacks "${work}/lost.little" >/dev/null
-	grep -q "larger 'perf record -m'" "${work}/err"
+	says_why 'lost it as the buffer was full' "larger 'perf record -m', or a lower frequency"
 }
 
 # The thread as it was at the sample, then as it is.
@@ -311,7 +335,7 @@ check "unmerged, other byte order" unmerged big
 check "perf script -D" raw_dump script
 check "perf report -D" raw_dump report
 check "perf report" call_graph
-has_feature libslang && check "perf report --tui" tui
+check_with libslang "perf report --tui" tui
 check "perf inject" injected
 check "perf inject -b" injected -b
 check "unmerged, event of another type" unmerged_frames --hardware
@@ -322,6 +346,7 @@ check "random schedule" random_is_exact
 check "incomplete" incomplete
 check "few are incomplete" few
 check "lost" lost
+check "warnings" reasons
 check "state of threads" state
 check "perf script --stats" script_stats
 check "perf report --stats of a pipe" piped_stats
@@ -333,7 +358,7 @@ check "malformed" malformed
 check "trimmed to max-stack" trimmed
 check "truncated" truncated little
 check "truncated, other byte order" truncated big
-has_feature libpython && check "Python script" python_script
-has_feature libperl && check "Perl script" perl_script
+check_with libpython "Python script" python_script
+check_with libperl "Perl script" perl_script
 
 [ "${failures}" = 0 ]

@@ -329,6 +329,29 @@ def case_incomplete(d):
     d.record(200, 15, 4)
 
 
+def case_no_record(d):
+    """The thread went on to another stay in the kernel."""
+    d.deferred(100, 10, 1)
+    d.deferred(100, 12, 2)
+    d.record(100, 13, 2)
+
+
+def case_no_record_at_end(d):
+    """Nothing follows."""
+    d.deferred(100, 10, 1)
+
+
+def case_no_record_at_exit(d):
+    """The thread ends."""
+    d.deferred(100, 10, 1)
+    d.exit(100, 11)
+
+
+def case_no_cookie(d):
+    """The sample has none to be matched by."""
+    d.deferred(100, 10, 0)
+
+
 def case_few(d):
     """One sample in a hundred has no record when the data ends; one record comes twice."""
     d.comm(100, 1, 'alpha')
