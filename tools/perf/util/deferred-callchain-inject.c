@@ -7,9 +7,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <linux/perf_event.h>
 #include <linux/string.h>
 
+#include "data.h"
 #include "debug.h"
 #include "deferred-callchain.h"
 #include "deferred-callchain-merge.h"
@@ -66,11 +68,13 @@ void deferred_merge__exit(struct deferred_merge *merge)
  * deferred_merge__start - the input was opened
  * @merge: does nothing if it is not enabled
  * @session: the session that reads it
+ * @sections: where its header sections are, by feature; of size 0 in a pipe
  * @to_file: the output is a file
  *
  * Return: 0, or -EINVAL with a message if it cannot be merged.
  */
-int deferred_merge__start(struct deferred_merge *merge, struct perf_session *session, bool to_file)
+int deferred_merge__start(struct deferred_merge *merge, struct perf_session *session,
+			  const struct perf_file_section *sections, bool to_file)
 {
 	if (!merge->enabled)
 		return 0;
@@ -80,6 +84,7 @@ int deferred_merge__start(struct deferred_merge *merge, struct perf_session *ses
 		return -EINVAL;
 	}
 	merge->session = session;
+	merge->sections = sections;
 	merge->to_file = to_file;
 	return 0;
 }
@@ -196,6 +201,30 @@ static union perf_event *keep_for_header(struct deferred_merge *merge, union per
 	return NULL;
 }
 
+/* What describes the machine comes from the file, and not from this machine. */
+static union perf_event *recorded_feature(struct deferred_merge *merge, union perf_event *event)
+{
+	struct perf_record_header_feature *copy = &merge->copy->feat;
+	const u64 feat = event->feat.feat_id;
+	const struct perf_file_section *section;
+
+	if (feat >= HEADER_LAST_FEATURE || feat == HEADER_EVENT_DESC)
+		return event;
+
+	section = &merge->sections[feat];
+	if (!section->size || section->size > PERF_SAMPLE_MAX_SIZE - 8 - sizeof(*copy) ||
+	    pread(perf_data__fd(merge->session->data), copy->data, section->size,
+		  section->offset) != (ssize_t)section->size)
+		return event;
+
+	copy->header = (struct perf_event_header){
+		.type = PERF_RECORD_HEADER_FEATURE,
+		.size = sizeof(*copy) + section->size,
+	};
+	copy->feat_id = feat;
+	return merge->copy;
+}
+
 static union perf_event *feature(struct deferred_merge *merge, union perf_event *event)
 {
 	u64 feat = event->feat.feat_id;
@@ -210,7 +239,7 @@ static union perf_event *feature(struct deferred_merge *merge, union perf_event 
 	if (merge->to_file && feat < HEADER_LAST_FEATURE &&
 	    event->header.size >= sizeof(event->feat))
 		return keep_for_header(merge, event);
-	return event;
+	return recorded_feature(merge, event);
 }
 
 /*

@@ -9,6 +9,7 @@ struct evsel;
 struct feat_writer;
 struct ip_callchain;
 struct ordered_events;
+struct perf_file_section;
 struct perf_sample;
 struct perf_session;
 struct perf_tool;
@@ -18,6 +19,7 @@ union perf_event;
  * struct deferred_merge - what perf inject --merge-callchains keeps in mind
  * @enabled: the option was given; nothing else is used without it
  * @session: the session that is rewritten
+ * @sections: where its header sections are, by feature
  * @to_file: the output has a header, and it is written last
  * @copy: the event under rewriting
  * @feats: features that came as events and go into the header
@@ -29,6 +31,7 @@ union perf_event;
 struct deferred_merge {
 	bool enabled;
 	struct perf_session *session;
+	const struct perf_file_section *sections;
 	bool to_file;
 	union perf_event *copy;
 	union perf_event **feats;
@@ -49,7 +52,7 @@ int deferred_merge__pack_header(int fd);
 int deferred_merge__init(struct deferred_merge *merge, struct perf_tool *tool);
 void deferred_merge__exit(struct deferred_merge *merge);
 int deferred_merge__start(struct deferred_merge *merge, struct perf_session *session,
-			  bool to_file);
+			  const struct perf_file_section *sections, bool to_file);
 void deferred_merge__finish(struct deferred_merge *merge);
 bool deferred_merge__keeps_feat(const struct deferred_merge *merge, int feat);
 int deferred_merge__copy_feat(const struct deferred_merge *merge, int feat,

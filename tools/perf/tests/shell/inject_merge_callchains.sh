@@ -169,6 +169,16 @@ pipes() { # FROM-TO, each file or pipe
 	stacks merged | sort | diff "${work}/before" - && in_time_order merged && is_ordinary merged
 }
 
+# Of the machine that recorded; this one has other ones, or another number of CPUs.
+features() {
+	make_data deferred mapped --mem || return 1
+	perf inject --merge-callchains -i "${work}/deferred" -o - > "${work}/piped" || return 1
+	perf report --header-only -I -i "${work}/deferred" | grep nrcpus > "${work}/before"
+	perf report --header-only -I -i - < "${work}/piped" | grep nrcpus > "${work}/after"
+	cat "${work}/before" "${work}/after"
+	[ -s "${work}/before" ] && cmp "${work}/before" "${work}/after"
+}
+
 filter() {
 	make_data deferred random || return 1
 	stacks deferred | sort > "${work}/before"
@@ -223,6 +233,7 @@ check "samples without a time" timeless
 check "file to pipe" pipes file-pipe
 check "pipe to file" pipes pipe-file
 check "between pipes" pipes pipe-pipe
+check "features into a pipe" features
 check "filter" filter
 for option in -b --buildid-all -B --mmap2-buildid-all -j
 do
