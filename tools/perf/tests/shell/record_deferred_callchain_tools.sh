@@ -145,11 +145,13 @@ stitched_on_top() {
 		END { exit !ok }' "${work}/err"
 }
 
+top_of=()
+
 top() { # arguments of perf top
 	local i=0 load top
 	perf test -w leafloop 30 & load=$!
 	new_keys || return 1
-	perf top --stdio -v -d 1 -e cpu-clock -F 200 -p ${load} --no-children "$@" \
+	perf "${top_of[@]}" top --stdio -v -d 1 -e cpu-clock -F 200 -p ${load} --no-children "$@" \
 		<&3 > "${work}/out" 2> "${work}/err" & top=$!
 	while ! stack_on_top && [ $((i++)) -lt 20 ]
 	do
@@ -168,6 +170,12 @@ top() { # arguments of perf top
 configured_top() {
 	printf '[call-graph]\n\trecord-mode = fp,defer\n\torder = caller\n' > "${work}/config"
 	PERF_CONFIG=${work}/config top -g
+}
+
+kvm_top() {
+	local top_of=(kvm --host)
+
+	top "$@"
 }
 
 top_refuses() { # call-graph argument
@@ -261,6 +269,7 @@ check_browser "perf report's browser" browse_report
 check "perf top" top --call-graph defer,caller
 check "perf top, fp,defer" top --call-graph fp,defer,caller
 check "perf top, perfconfig" configured_top
+check "perf kvm top" kvm_top --call-graph defer,caller
 check "perf top refuses dwarf,defer" top_refuses dwarf,defer
 check "perf top refuses lbr,defer" top_refuses lbr,defer
 check_browser "perf top's browser" browse_top
