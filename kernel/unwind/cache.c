@@ -202,6 +202,7 @@ static bool find_object(struct unwind_cache *cache, unsigned long ip,
 		/* as with rules */
 		if (!data_race(covers(&cache->objects[i], ip)))
 			continue;
+		/* and this, too */
 		*object = data_race(cache->objects[i]);
 		return true;
 	}
