@@ -208,6 +208,36 @@ static void build_other_fields(struct synth *s)
 	build_good(s);
 }
 
+static void build_long_build_id(struct synth *s)
+{
+	s->mmap2 = true;
+	synth__map(s, 100, 5, PERF_RECORD_MISC_USER | PERF_RECORD_MISC_MMAP_BUILD_ID, 1 << 20,
+		   1 << 12, "/bin/x");
+	build_good(s);
+}
+
+/* More than what is left of the addresses, so that the second one ends before the first. */
+static void build_long_map(struct synth *s)
+{
+	synth__map(s, 100, 5, PERF_RECORD_MISC_USER, 10 << 20, 10 << 20, "/bin/x");
+	synth__map(s, 100, 5, PERF_RECORD_MISC_USER, 15 << 20, -10ULL << 20, "/bin/y");
+	synth__map(s, 100, 6, PERF_RECORD_MISC_USER, 4 << 20, 21 << 20, "/bin/z");
+	synth__map(s, -1, 7, PERF_RECORD_MISC_KERNEL, -4ULL << 20, 8 << 20, "[x]");
+	synth__map(s, -1, 8, PERF_RECORD_MISC_KERNEL, -2ULL << 20, 1 << 20, "[y]");
+	build_good(s);
+}
+
+/* A process maps something of the kernel's name before and after that is the kernel. */
+static void build_kernel_name(struct synth *s)
+{
+	synth__map(s, 100, 5, PERF_RECORD_MISC_USER, 1 << 20, 3 << 20, "[kernel.kallsyms]");
+	synth__map(s, -1, 6, PERF_RECORD_MISC_KERNEL, SYNTH_KERNEL_IP, 1 << 20,
+		   "[kernel.kallsyms]_text");
+	synth__map(s, 100, 7, PERF_RECORD_MISC_USER, 2 << 20, 1 << 20, "/bin/x");
+	synth__map(s, 200, 8, PERF_RECORD_MISC_USER, 1 << 20, 3 << 20, "[kernel.kallsyms]");
+	build_good(s);
+}
+
 struct broken_case {
 	const char *name;
 	void (*build)(struct synth *s);
@@ -227,6 +257,9 @@ static const struct broken_case broken_cases[] = {
 	{ "long text poke", build_long_text_poke, .expect = expect_good },
 	{ "own child", build_own_child, .expect = expect_good },
 	{ "empty events", build_empty, .expect = expect_good },
+	{ "long build id", build_long_build_id, .expect = expect_good },
+	{ "long map", build_long_map, .expect = expect_good },
+	{ "kernel's name", build_kernel_name, .expect = expect_good },
 	{ "counts", build_counts, .expect = expect_good },
 	{ "no id", build_no_id, .expect = "", .ret = -EINVAL, .native = true },
 	{ "long attr", build_long_attr, .expect = expect_good },
@@ -279,6 +312,8 @@ static bool run_broken_case(const struct broken_case *c, bool foreign)
 	reader_tool__init(&reader, true);
 	reader.tool.comm = c->comms ? note_comm : perf_event__process_comm;
 	reader.tool.fork = perf_event__process_fork;
+	reader.tool.mmap = perf_event__process_mmap;
+	reader.tool.mmap2 = perf_event__process_mmap2;
 	reader.tool.event_update = note_update;
 	reader.tool.context_switch = no_sample_id;
 	dump_trace = true;
@@ -341,6 +376,9 @@ static const struct layout_case layout_cases[] = {
 	{ PERF_RECORD_HEADER_ATTR, 64, { 64ULL << 32 }, true },
 	{ PERF_RECORD_HEADER_ATTR, 64, { 63ULL << 32 }, false },
 	{ PERF_RECORD_HEADER_ATTR, 64, { 72ULL << 32 }, false },
+	{ PERF_RECORD_AUXTRACE, 39, {}, false },
+	{ PERF_RECORD_AUXTRACE, 40, { -1ULL >> 1 }, true },
+	{ PERF_RECORD_AUXTRACE, 40, { 1ULL << 63 | 3 }, false },
 	{ PERF_RECORD_AUXTRACE_ERROR, 32, {}, false },
 	{ PERF_RECORD_AUXTRACE_ERROR, 33, {}, true },
 	{ PERF_RECORD_AUXTRACE_ERROR, 40, { 0, 0, 1ULL << 32 }, false },

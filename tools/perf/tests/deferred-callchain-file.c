@@ -225,26 +225,34 @@ void synth__clone(struct synth *s, u32 tid, u64 time)
 	put_task(s, PERF_RECORD_FORK, tid, pid_of(s, tid), time);
 }
 
-/* Map the pages that user frames of @tid are in, beginning with those of @cookie. */
-void synth__mmap_by(struct synth *s, u32 who, u32 tid, u64 time, u64 cookie, unsigned int pages,
-		    const char *name)
+/* Where there is to be a build id, it claims to have more bytes than there are. */
+void synth__map(struct synth *s, u32 who, u64 time, u16 misc, u64 start, u64 len,
+		const char *name)
 {
 	struct body body;
 
 	body.nr = 0;
 	add32x2(s, &body, pid_of(s, who), who);
-	add64(s, &body, synth__user_ip(tid, cookie, 0));
-	add64(s, &body, (u64)pages << 12);
+	add64(s, &body, start);
+	add64(s, &body, len);
 	add64(s, &body, 0);
 	if (s->mmap2) {
-		add32x2(s, &body, 8, 1);
+		add32x2(s, &body, misc & PERF_RECORD_MISC_MMAP_BUILD_ID ? -1 : 8, 1);
 		add64(s, &body, 4711);
 		add64(s, &body, 0);
 		add32x2(s, &body, PROT_READ | PROT_EXEC, MAP_PRIVATE);
 	}
 	add_text(&body, name);
 	add_sample_id(s, &body, who, time);
-	put(s, s->mmap2 ? PERF_RECORD_MMAP2 : PERF_RECORD_MMAP, PERF_RECORD_MISC_USER, &body);
+	put(s, s->mmap2 ? PERF_RECORD_MMAP2 : PERF_RECORD_MMAP, misc, &body);
+}
+
+/* Map the pages that user frames of @tid are in, beginning with those of @cookie. */
+void synth__mmap_by(struct synth *s, u32 who, u32 tid, u64 time, u64 cookie, unsigned int pages,
+		    const char *name)
+{
+	synth__map(s, who, time, PERF_RECORD_MISC_USER, synth__user_ip(tid, cookie, 0),
+		   (u64)pages << 12, name);
 }
 
 void synth__mmap(struct synth *s, u32 tid, u64 time, u64 cookie, unsigned int pages,

@@ -75,6 +75,8 @@ void synth__exit(struct synth *s, u32 tid, u64 time);
 void synth__fork(struct synth *s, u32 tid, u64 time);
 void synth__fork_by(struct synth *s, u32 parent, u32 tid, u64 time);
 void synth__clone(struct synth *s, u32 tid, u64 time);
+void synth__map(struct synth *s, u32 who, u64 time, u16 misc, u64 start, u64 len,
+		const char *name);
 void synth__mmap(struct synth *s, u32 tid, u64 time, u64 cookie, unsigned int pages,
 		 const char *name);
 void synth__mmap_by(struct synth *s, u32 who, u32 tid, u64 time, u64 cookie, unsigned int pages,

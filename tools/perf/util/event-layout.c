@@ -7,6 +7,7 @@
  */
 #include <byteswap.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
@@ -146,6 +147,15 @@ static bool update_fits(const union perf_event *event, bool swapped)
 	}
 }
 
+/* What follows the event is passed over, and so not to be taken for an error. */
+static bool auxtrace_fits(const union perf_event *event, bool swapped)
+{
+	u64 size = event->auxtrace.size;
+
+	size = swapped ? bswap_64(size) : size;
+	return size <= INT64_MAX;
+}
+
 #define FIXED(type)		{ .size = sizeof(struct perf_record_##type) }
 #define BEFORE(type, field)	{ .size = offsetof(struct perf_record_##type, field) }
 #define TEXT(type, field)	{ .text = offsetof(struct perf_record_##type, field) }
@@ -181,7 +191,8 @@ static const struct layout layouts[] = {
 	[PERF_RECORD_HEADER_BUILD_ID] = TEXT(header_build_id, filename),
 	[PERF_RECORD_ID_INDEX] = ITEMS(id_index, entries, id_index_entry),
 	[PERF_RECORD_AUXTRACE_INFO] = FIXED(auxtrace_info),
-	[PERF_RECORD_AUXTRACE] = FIXED(auxtrace),
+	[PERF_RECORD_AUXTRACE] = { .size = sizeof(struct perf_record_auxtrace),
+				   .rest = auxtrace_fits },
 	[PERF_RECORD_AUXTRACE_ERROR] = REST(auxtrace_error, time, error_fits),
 	[PERF_RECORD_THREAD_MAP] = ITEMS(thread_map, entries, perf_record_thread_map_entry),
 	[PERF_RECORD_STAT_CONFIG] = ITEMS(stat_config, data, perf_record_stat_config_entry),
