@@ -206,9 +206,8 @@ static int find_in_tables(struct unwind_user_state *state, unsigned long ip,
  * Context: Task context of a user task; may sleep.
  * Return: 0; -ENOENT if no tables cover the address; -ENXIO if it is no code's;
  *	   -EOPNOTSUPP if they are for other code than runs there, or of a form
- *	   that is not read; -EFAULT or
- *	   -EINTR if they cannot be read, or not for long; -EAGAIN if they have
- *	   just been unmapped; -ENOMEM.
+ *	   that is not read; -EFAULT or -EINTR if they cannot be read, or not for
+ *	   long; -EAGAIN if they have just been unmapped; -ENOMEM.
  */
 int unwind_eh_frame_rule(struct unwind_user_state *state,
 			 struct unwind_user_rule *rule,
