@@ -556,7 +556,6 @@ static int merge_sample(struct deferred_callchains *dc, const struct perf_tool *
 	u64 cookie = ip_callchain__cookie(sample->callchain);
 	struct deferred_thread *thread;
 	struct deferred_record *record;
-	bool in_vain;
 	int ret;
 
 	if (!cookie)
@@ -576,11 +575,13 @@ static int merge_sample(struct deferred_callchains *dc, const struct perf_tool *
 	if (record)
 		return deliver_stitched(dc, tool, event, sample, evsel, machine, record);
 
-	/* other tools are told why it is not there, once that was read */
-	in_vain = dc->all_read && !coming_record(dc, thread, cookie, sample);
-	if (tool->never_wait_for_deferred || (in_vain && tool->read_ahead_for_deferred))
-		return deliver_incomplete(dc, tool, event, sample, evsel, machine, in_vain ?
-					  DEFERRED_INCOMPLETE__ABSENT :
+	if (!tool->never_wait_for_deferred && !tool->read_ahead_for_deferred)
+		return wait_for_record(dc, tool, event, sample, evsel, machine, thread);
+	if (dc->all_read && !coming_record(dc, thread, cookie, sample))
+		return deliver_incomplete(dc, tool, event, sample, evsel, machine,
+					  DEFERRED_INCOMPLETE__ABSENT);
+	if (tool->never_wait_for_deferred)
+		return deliver_incomplete(dc, tool, event, sample, evsel, machine,
 					  DEFERRED_INCOMPLETE__IN_TURN);
 	return wait_for_record(dc, tool, event, sample, evsel, machine, thread);
 }
