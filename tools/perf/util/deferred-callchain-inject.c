@@ -15,12 +15,15 @@
 #include "debug.h"
 #include "deferred-callchain.h"
 #include "deferred-callchain-merge.h"
+#include "dso.h"
 #include "event.h"
 #include "evlist.h"
 #include "evsel.h"
 #include "header.h"
+#include "machine.h"
 #include "sample.h"
 #include "session.h"
+#include "synthetic-events.h"
 #include "tool.h"
 
 /* So many events that a reader of what is written need not hold more than two times that. */
@@ -201,21 +204,28 @@ static union perf_event *keep_for_header(struct deferred_merge *merge, union per
 	return NULL;
 }
 
-/* What describes the machine comes from the file, and not from this machine. */
+/*
+ * What describes the machine comes from the file, and not from this machine: what
+ * does not fit an event is left out.  A pipe has it in events already.
+ */
 static union perf_event *recorded_feature(struct deferred_merge *merge, union perf_event *event)
 {
 	struct perf_record_header_feature *copy = &merge->copy->feat;
 	const u64 feat = event->feat.feat_id;
 	const struct perf_file_section *section;
 
-	if (feat >= HEADER_LAST_FEATURE || feat == HEADER_EVENT_DESC)
+	if (perf_data__is_pipe(merge->session->data) || feat >= HEADER_LAST_FEATURE ||
+	    feat == HEADER_EVENT_DESC)
 		return event;
 
 	section = &merge->sections[feat];
-	if (!section->size || section->size > PERF_SAMPLE_MAX_SIZE - 8 - sizeof(*copy) ||
+	if (section->size > PERF_SAMPLE_MAX_SIZE - 8 - sizeof(*copy) ||
 	    pread(perf_data__fd(merge->session->data), copy->data, section->size,
-		  section->offset) != (ssize_t)section->size)
-		return event;
+		  section->offset) != (ssize_t)section->size) {
+		pr_warning("WARNING: header feature %llu is left out: %llu bytes do not fit an event.\n",
+			   (unsigned long long)feat, (unsigned long long)section->size);
+		return NULL;
+	}
 
 	copy->header = (struct perf_event_header){
 		.type = PERF_RECORD_HEADER_FEATURE,
@@ -223,6 +233,62 @@ static union perf_event *recorded_feature(struct deferred_merge *merge, union pe
 	};
 	copy->feat_id = feat;
 	return merge->copy;
+}
+
+struct build_id_writer {
+	const struct perf_tool *tool;
+	int (*process)(const struct perf_tool *tool, union perf_event *event,
+		       struct perf_sample *sample, struct machine *machine);
+};
+
+static int write_build_id(struct dso *dso, struct machine *machine, void *priv)
+{
+	const bool host = machine__is_host(machine);
+	const struct build_id_writer *writer = priv;
+	u16 misc;
+
+	if (!dso__header_build_id(dso))
+		return 0;
+
+	if (dso__kernel(dso))
+		misc = host ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_GUEST_KERNEL;
+	else
+		misc = host ? PERF_RECORD_MISC_USER : PERF_RECORD_MISC_GUEST_USER;
+	return perf_event__synthesize_build_id(writer->tool, /*sample=*/NULL, machine,
+					       writer->process, /*evsel=*/NULL, misc,
+					       dso__bid(dso), dso__long_name(dso));
+}
+
+/**
+ * deferred_merge__build_ids - write the build ids of a file's header into a pipe
+ * @merge: does nothing if it is not enabled
+ * @tool: passed on to @process
+ * @process: writes an event
+ *
+ * To be called before any event was read, which may tell of more of them.
+ *
+ * Return: 0 or what @process returned.
+ */
+int deferred_merge__build_ids(const struct deferred_merge *merge, const struct perf_tool *tool,
+			      int (*process)(const struct perf_tool *tool,
+					     union perf_event *event,
+					     struct perf_sample *sample,
+					     struct machine *machine))
+{
+	struct build_id_writer writer = { .tool = tool, .process = process };
+	struct machines *machines;
+	struct rb_node *node;
+	int ret;
+
+	if (!merge->enabled)
+		return 0;
+
+	machines = &merge->session->machines;
+	ret = machine__for_each_dso(&machines->host, write_build_id, &writer);
+	for (node = rb_first_cached(&machines->guests); node && !ret; node = rb_next(node))
+		ret = machine__for_each_dso(rb_entry(node, struct machine, rb_node),
+					    write_build_id, &writer);
+	return ret;
 }
 
 static union perf_event *feature(struct deferred_merge *merge, union perf_event *event)

@@ -8,6 +8,7 @@
 struct evsel;
 struct feat_writer;
 struct ip_callchain;
+struct machine;
 struct ordered_events;
 struct perf_file_section;
 struct perf_sample;
@@ -57,6 +58,11 @@ void deferred_merge__finish(struct deferred_merge *merge);
 bool deferred_merge__keeps_feat(const struct deferred_merge *merge, int feat);
 int deferred_merge__copy_feat(const struct deferred_merge *merge, int feat,
 			      struct feat_writer *writer);
+int deferred_merge__build_ids(const struct deferred_merge *merge, const struct perf_tool *tool,
+			      int (*process)(const struct perf_tool *tool,
+					     union perf_event *event,
+					     struct perf_sample *sample,
+					     struct machine *machine));
 int deferred_merge__round(const struct deferred_merge *merge, const struct perf_tool *tool,
 			  union perf_event *event, struct ordered_events *oe);
 union perf_event *deferred_merge__event(struct deferred_merge *merge, union perf_event *event);
