@@ -18,6 +18,8 @@
  * @base: what the table's values are relative to
  * @code_start: first address of the mapping that was asked for
  * @code_end: first address after that part of the object
+ * @stay_start: first address of the mapping that the entries of @table begin in
+ * @stay_end: first address after it; entries elsewhere may change untold
  * @nr: how many FDEs there are in @table
  * @word: bytes of its addresses, 4 or 8
  * @transient: its code or tables may change untold: not to be remembered
@@ -29,6 +31,8 @@ struct unwind_object {
 	unsigned long	base;
 	unsigned long	code_start;
 	unsigned long	code_end;
+	unsigned long	stay_start;
+	unsigned long	stay_end;
 	u32		nr;
 	u16		word;
 	bool		transient;

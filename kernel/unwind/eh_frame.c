@@ -60,18 +60,38 @@ static int find_row(struct unwind_user_state *state,
 			   sizeof(*row));
 }
 
+/**
+ * struct entry_reader - reads an entry of a table
+ * @state: the walk, whose budget is charged
+ * @object: whose table it is
+ * @stays: whatever changes what was read so far is told of
+ */
+struct entry_reader {
+	struct unwind_user_state	*state;
+	const struct unwind_object	*object;
+	bool				stays;
+};
+
 static int read_entry(void *ctx, unsigned long addr, void *to, size_t len)
 {
-	struct unwind_user_state *state = ctx;
+	struct entry_reader *reader = ctx;
 
-	return unwind_may_read(state, len) ? unwind_read(state, addr, to, len) : -EFAULT;
+	if (!unwind_may_read(reader->state, len))
+		return -EFAULT;
+	reader->stays &= addr >= reader->object->stay_start &&
+			 addr < reader->object->stay_end &&
+			 len <= reader->object->stay_end - addr;
+	return unwind_read(reader->state, addr, to, len);
 }
 
-/* The rule for @ip from the tables, in full. */
+/* The rule for @ip from the tables, in full; and whether it is for keeping. */
 static int interpret(struct unwind_user_state *state,
 		     const struct unwind_object *object, unsigned long ip,
-		     struct unwind_cfi_rule *full)
+		     struct unwind_cfi_rule *full, bool *stays)
 {
+	struct entry_reader reader = {
+		.state = state, .object = object, .stays = true,
+	};
 	struct table_row row __uninitialized;
 	struct unwind_cfi *cfi = state->cfi;
 	int ret;
@@ -81,12 +101,14 @@ static int interpret(struct unwind_user_state *state,
 		return ret;
 
 	cfi->read = read_entry;
-	cfi->ctx = state;
+	cfi->ctx = &reader;
 	cfi->start = object->start;
 	cfi->limit = object->end;
 	cfi->data = object->base;
 	cfi->word = object->word;
-	return unwind_cfi_rule(cfi, object->base + row.fde, ip, full);
+	ret = unwind_cfi_rule(cfi, object->base + row.fde, ip, full);
+	*stays = reader.stays;
+	return ret;
 }
 
 static bool fits(s32 offset)
@@ -162,6 +184,7 @@ static int find_in_tables(struct unwind_user_state *state, unsigned long ip,
 {
 	struct unwind_object object;
 	struct unwind_cache_state begun;
+	bool stays = true;
 	int ret;
 
 	cond_resched();
@@ -177,7 +200,7 @@ static int find_in_tables(struct unwind_user_state *state, unsigned long ip,
 		return unwind_cache_holds(&begun) ? -ENOENT : -EAGAIN;
 	if (object.word != state->word)
 		return -EOPNOTSUPP;
-	ret = interpret(state, &object, ip, full);
+	ret = interpret(state, &object, ip, full, &stays);
 	if (ret == -EFAULT || ret == -EINTR)
 		return ret;
 	if (ret)
@@ -189,7 +212,7 @@ static int find_in_tables(struct unwind_user_state *state, unsigned long ip,
 
 	if (!unwind_cache_holds(&begun))
 		return -EAGAIN;
-	if (!object.transient)
+	if (!object.transient && stays)
 		unwind_cache_add_rule(&begun, ip, rule, full);
 	return 0;
 }

@@ -234,8 +234,10 @@ static int read_layout(struct unwind_user_state *state, unsigned long begin,
 /*
  * Changes of a mapping are told of (<linux/unwind_cache.h>), but not what is
  * written through one, nor what becomes of memory that is neither a file's nor code.
+ * Of the entries only the beginning is known here, so note how far this goes.
  */
-static bool tables_stay(unsigned long start, unsigned long end)
+static bool tables_stay(unsigned long start, unsigned long end,
+			struct unwind_object *object)
 {
 	struct mm_struct *mm = current->mm;
 	struct vm_area_struct *vma;
@@ -246,6 +248,8 @@ static bool tables_stay(unsigned long start, unsigned long end)
 	vma = vma_lookup(mm, start);
 	stay = vma && end <= vma->vm_end && !(vma->vm_flags & VM_WRITE) &&
 	       (vma->vm_file || (vma->vm_flags & VM_EXEC));
+	object->stay_start = stay ? vma->vm_start : 0;
+	object->stay_end = stay ? vma->vm_end : 0;
 	mmap_read_unlock(mm);
 	return stay;
 }
@@ -281,8 +285,9 @@ static int read_eh_hdr(struct unwind_user_state *state, unsigned long addr,
 	object->table = addr + sizeof(hdr);
 	object->nr = hdr.nr;
 	entries = addr + offsetof(typeof(hdr), eh_frame) + hdr.eh_frame;
-	object->transient = !tables_stay(addr, object->table + hdr.nr * sizeof(u64)) ||
-			    !tables_stay(entries, entries + sizeof(u32));
+	object->transient = !tables_stay(addr, object->table + hdr.nr * sizeof(u64),
+					 object) ||
+			    !tables_stay(entries, entries + sizeof(u32), object);
 	return 0;
 }
 

@@ -40,7 +40,9 @@ struct process {
 	struct file		files[256];
 	struct unwind_object	object;	/* that was found last */
 	bool			kept;
+	bool			kept_rule;
 	bool			unread;	/* what the interpreter wanted to read */
+	bool			untold;	/* what it read may change untold */
 	unsigned long		ip;	/* whose rule is asked for */
 };
 
@@ -61,6 +63,9 @@ static int read_byte(unsigned long addr, u8 *to)
 			continue;
 		if (!(map->vm_flags & VM_READ))
 			return -EFAULT;
+		if ((map->vm_flags & VM_WRITE) ||
+		    !(map->vm_file || (map->vm_flags & VM_EXEC)))
+			process.untold = true;
 		at = process.from[i] + (addr - map->vm_start);
 		*to = at < process.nr ? process.bytes[at] : 0;
 		return 0;
@@ -147,6 +152,8 @@ void unwind_cache_add_rule(const struct unwind_cache_state *state,
 	(void)full;
 	CHECK(unwind_cache_holds(state));
 	CHECK(!process.unread);
+	CHECK(!process.untold);
+	process.kept_rule = true;
 	CHECK(ip == process.ip);
 	CHECK(rule->kind <= UNWIND_RULE_REALIGNED);
 }
@@ -220,6 +227,7 @@ int __wrap_unwind_cfi_rule(struct unwind_cfi *cfi, unsigned long fde,
 		CHECK(!last_row(&object, ip, &want) || want == fde);
 	}
 	process.unread = false;
+	process.untold = false;
 	return __real_unwind_cfi_rule(cfi, fde, ip, rule);
 }
 
@@ -324,6 +332,12 @@ int finder_fuzz_run(const u8 *data, size_t size, struct unwind_user_rule *rule,
 	      ret == -EFAULT || ret == -EINTR || ret == -EAGAIN);
 	CHECK(ret || (rule->kind > UNWIND_RULE_NONE && rule->kind <= UNWIND_RULE_REALIGNED));
 	return ret;
+}
+
+/* Was the rule of the last run for keeping? */
+bool finder_fuzz_kept_rule(void)
+{
+	return process.kept_rule;
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);

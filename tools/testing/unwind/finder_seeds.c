@@ -25,7 +25,8 @@
 #define CODE		48	/* of which this is code */
 #define PROLOGUE	4	/* bytes of it before its frame is there */
 
-enum broken { NOTHING, FAR_PHDRS, MANY_PHDRS, HUGE_HDR, FAR_HDR, SHORT_HDR, ENCODING, COUNT };
+enum broken { NOTHING, FAR_PHDRS, MANY_PHDRS, HUGE_HDR, FAR_HDR, SHORT_HDR, ENCODING, COUNT,
+	      MOVED };
 
 /**
  * struct seed - a process with one object, and what is found there
@@ -41,6 +42,7 @@ enum broken { NOTHING, FAR_PHDRS, MANY_PHDRS, HUGE_HDR, FAR_HDR, SHORT_HDR, ENCO
  * @ret: what unwind_eh_frame_rule() answers
  * @words: offset of the CFA by the rule
  * @broken: what is not as linkers write it
+ * @anew: the rule is not for keeping
  */
 struct seed {
 	const char		*name;
@@ -55,6 +57,7 @@ struct seed {
 	int			ret;
 	int			words;
 	enum broken		broken;
+	bool			anew;
 };
 
 #define MAP_R(page, nr)	{ 0, (nr) - 1, 1, page, FINDER_FUZZ_READ, 0 }
@@ -73,6 +76,13 @@ struct seed {
 #define OF_MANY		.nr_maps = 6, .at = 5,					\
 	.maps = { MAP_R(0, 1), MAP_X(1, 1), MAP_R(2, 1), MAP_W(3, 1),		\
 		  MAP_R(4, 1), MAP_X(5, 1) }
+
+/* the entries a second time, where they are written to, or not */
+#define WRITTEN_TABLES	.nr_maps = 3, .at = 1,					\
+	.maps = { MAP_R(0, 1), MAP_X(1, 1),					\
+		  { 0, 0, 1, 2, FINDER_FUZZ_READ | FINDER_FUZZ_WRITE, 0 } }
+#define MORE_TABLES	.nr_maps = 3, .at = 1,					\
+	.maps = { MAP_R(0, 1), MAP_X(1, 1), MAP_R(2, 1) }
 
 /* an address in a function, before its prologue has run or behind it */
 #define EARLY(n)	.ip = (n) * FUNCTION
@@ -103,6 +113,9 @@ static const struct seed seeds[] = {
 	{ "short-hdr", 8, AS_LINKED, .ret = -EOPNOTSUPP, .broken = SHORT_HDR },
 	{ "encoding", 8, AS_LINKED, .ret = -EOPNOTSUPP, .broken = ENCODING },
 	{ "count", 4, AS_LINKED, .ret = -EOPNOTSUPP, .broken = COUNT },
+	{ "more-tables", 8, MORE_TABLES, LATE(1), .words = 3, .broken = MOVED, .anew = true },
+	{ "written-tables", 8, WRITTEN_TABLES, LATE(1), .words = 3, .broken = MOVED,
+	  .anew = true },
 	{ "no-map", 8, AS_LINKED, .ip = PAGE, .ret = -ENXIO },
 };
 
@@ -177,11 +190,17 @@ static void put_cie(struct image *to, unsigned int word)
 	put(to, word == 8 ? tail64 : tail32, sizeof(tail64));
 }
 
+/* how far from where they are put the entries are looked for */
+static unsigned int moved(const struct seed *seed)
+{
+	return seed->broken == MOVED ? 2 * PAGE : 0;
+}
+
 static void put_fde(struct image *to, const struct seed *seed, unsigned int cie, unsigned int n)
 {
 	/* DW_CFA_advance_loc, DW_CFA_def_cfa_offset */
 	const u8 program[] = { 0, 0x40 | PROLOGUE, 0x0e, (2 + n) * seed->word, 0, 0, 0, 0 };
-	unsigned int code = text_of(seed) + n * FUNCTION;
+	unsigned int code = text_of(seed) + n * FUNCTION - moved(seed);
 
 	put32(to, 20);
 	put32(to, to->nr - cie);
@@ -199,7 +218,7 @@ static void put_tables(struct image *to, const struct seed *seed)
 	put32(to, FUNCTIONS + (seed->broken == COUNT));
 	for (n = 0; n < FUNCTIONS; n++) {
 		put32(to, text_of(seed) + n * FUNCTION - HDR);
-		put32(to, cie + 24 + n * 24 - HDR);
+		put32(to, moved(seed) + cie + 24 + n * 24 - HDR);
 	}
 	put_cie(to, seed->word);
 	for (n = 0; n < FUNCTIONS; n++)
@@ -225,7 +244,7 @@ static void make(struct image *to, const struct seed *seed)
 
 	put_elf(to, seed);
 	put_segment(to, seed, PT_LOAD, 0, PAGE);
-	put_segment(to, seed, PT_LOAD, text_of(seed), PAGE);
+	put_segment(to, seed, PT_LOAD, text_of(seed), PAGE + moved(seed));
 	put_segment(to, seed, PT_GNU_EH_FRAME, seed->broken == FAR_HDR ? 9 * PAGE : HDR,
 		    table_bytes(seed));
 	to->nr = HDR;
@@ -239,11 +258,13 @@ static int check(const struct image *image, size_t size, const struct seed *seed
 	int cfa_off = seed->words * (int)seed->word;
 	int ret = finder_fuzz_run((const u8 *)image, size, &rule, &full);
 
-	if (ret == seed->ret && (ret || rule.cfa_off == cfa_off))
+	if (ret == seed->ret && (ret || rule.cfa_off == cfa_off) &&
+	    (ret || finder_fuzz_kept_rule() == !seed->anew))
 		return 0;
 	fprintf(stderr, "finder_seeds: %s: the answer is %d", seed->name, ret);
 	if (!ret)
-		fprintf(stderr, ", CFA = sp%+d", rule.cfa_off);
+		fprintf(stderr, ", CFA = sp%+d, kept: %d", rule.cfa_off,
+			finder_fuzz_kept_rule());
 	fprintf(stderr, "; it should be %d, CFA = sp%+d\n", seed->ret, cfa_off);
 	return -1;
 }
