@@ -175,6 +175,35 @@ static int find_object(struct unwind_user_state *state,
 }
 
 /*
+ * A handler returns to the beginning of a restorer, which has no call in front of
+ * it.  Where a function ends there instead, @ip has two rules: its own, and that of
+ * the restorer behind it for a walk that comes by a return address.
+ */
+static bool has_restorer_behind(struct unwind_user_state *state, unsigned long ip,
+				struct unwind_user_rule *rule,
+				struct unwind_cfi_rule *full)
+{
+	const unsigned long at = state->ip;
+	const bool exact = state->exact;
+	struct unwind_cfi_rule signal;
+	bool found;
+
+	if (state->cfi->row_end != ip + 1)
+		return false;
+
+	state->ip = ip + 1;
+	state->exact = false;
+	found = unwind_sigframe(state, &signal);
+	state->ip = at;
+	state->exact = exact;
+	if (found && !exact) {
+		*full = signal;
+		rule->kind = UNWIND_RULE_FULL;
+	}
+	return found;
+}
+
+/*
  * What could not be read may be there the next time, and is not for keeping.
  * That there is no rule, or none that can be followed, is.
  */
@@ -209,6 +238,8 @@ static int find_in_tables(struct unwind_user_state *state, unsigned long ip,
 		};
 	else
 		make_compact(full, object.word, rule);
+	if (!ret && has_restorer_behind(state, ip, rule, full))
+		stays = false;
 
 	if (!unwind_cache_holds(&begun))
 		return -EAGAIN;

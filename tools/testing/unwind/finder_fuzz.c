@@ -114,6 +114,15 @@ static void check_object(const struct unwind_object *object, unsigned long ip)
 	CHECK(object->nr <= (object->end - object->table) / sizeof(u64));
 }
 
+/* no code here is a restorer's */
+bool unwind_sigframe(struct unwind_user_state *state, struct unwind_cfi_rule *full)
+{
+	CHECK(!state->exact && state->cfi->row_end == state->ip);
+	CHECK(state->ip == process.ip + 1);
+	(void)full;
+	return false;
+}
+
 /* what is kept: nothing but, if the input says so, the last object */
 int unwind_cache_find_rule(unsigned long ip, struct unwind_user_rule *rule,
 			   struct unwind_cfi_rule *full)

@@ -57,29 +57,39 @@ static const void *make_restorer(const unsigned char *code, size_t size)
 	return memory + 64;
 }
 
-static int return_by(const unsigned char *code, size_t size)
+static int return_to(const void *restorer)
 {
 	struct kernel_sigaction action;
 
 	PD_CHECK(!eh_handle(SIGUSR1, false), "sigaction: %s", strerror(errno));
 	PD_CHECK(!syscall(SYS_rt_sigaction, SIGUSR1, NULL, &action, 8), "rt_sigaction: %s",
 		 strerror(errno));
-	action.restorer = make_restorer(code, size);
-	PD_CHECK(action.restorer && !syscall(SYS_rt_sigaction, SIGUSR1, &action, NULL, 8),
+	action.restorer = restorer;
+	PD_CHECK(restorer && !syscall(SYS_rt_sigaction, SIGUSR1, &action, NULL, 8),
 		 "rt_sigaction: %s", strerror(errno));
 	return 0;
 }
 
+static int return_by(const unsigned char *code, size_t size)
+{
+	return return_to(make_restorer(code, size));
+}
+
 /* In the handler. */
-static int in_handler(const unsigned char *code, size_t size)
+static int in_handler_to(const void *restorer)
 {
 	static struct eh_walk walk;
 	struct pd_event event;
 
 	PD_TRY(eh_open(&event));
-	PD_TRY(return_by(code, size));
+	PD_TRY(return_to(restorer));
 	PD_TRY(eh_run_and_check(&event, &walk, steps));
 	return eh_run_and_check(&event, &walk, steps);
+}
+
+static int in_handler(const unsigned char *code, size_t size)
+{
+	return in_handler_to(make_restorer(code, size));
 }
 
 static int in_handler_mov_rax(void)
@@ -90,6 +100,22 @@ static int in_handler_mov_rax(void)
 static int in_handler_mov_eax(void)
 {
 	return in_handler(mov_eax, sizeof(mov_eax));
+}
+
+PD_BOUNDS(pd_behind);
+
+/* The byte before the restorer is that of a function with tables. */
+asm(".pushsection pd_behind, \"ax\", @progbits\n"
+	".cfi_startproc\n"
+	"	ret\n"
+	".cfi_endproc\n"
+	"	mov	$15, %rax\n"	/* rt_sigreturn */
+	"	syscall\n"
+	".popsection\n");
+
+static int in_handler_behind_a_function(void)
+{
+	return in_handler_to(__start_pd_behind + 1);
 }
 
 /* What is not known to be a restorer ends the stack there. */
@@ -176,6 +202,7 @@ static int in_sigreturn_mov_eax(void)
 const struct pd_test pd_tests[] = {
 	PD_TEST(in_handler_mov_rax),
 	PD_TEST(in_handler_mov_eax),
+	PD_TEST(in_handler_behind_a_function),
 	PD_TEST(in_handler_of_another),
 	PD_TEST(in_sigreturn_libc),
 	PD_TEST(in_sigreturn_mov_rax),
