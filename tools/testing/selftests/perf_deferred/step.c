@@ -456,13 +456,47 @@ static void finish(struct stepper *s)
 	pd_event_close(&s->event);
 }
 
+/* Does the program have a handler by now? */
+static bool handles(pid_t pid, int signal)
+{
+	unsigned long caught = 0;
+	char line[256], path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	file = fopen(path, "r");
+	while (file && fgets(line, sizeof(line), file) &&
+	       sscanf(line, "SigCgt: %lx", &caught) != 1)
+		;
+	if (file)
+		fclose(file);
+	return caught & 1UL << (signal - 1);
+}
+
+/* Step a window; in its middle the program gets a signal, if it has a handler for it. */
+static bool window(struct stepper *s, unsigned long until, int signal)
+{
+	unsigned long from = s->steps + (until - s->steps) / 2;
+	bool sent = !signal || !handles(s->pid, signal);
+
+	while (s->steps < until) {
+		if (!sent && s->steps >= from && s->begun && !s->signal) {
+			s->signal = signal;
+			sent = true;
+		}
+		if (!step(s))
+			return false;
+	}
+	return true;
+}
+
 /* Step the beginning of a program, and windows of it later on. */
-static int windows(char *const argv[])
+static int windows(char *const argv[], int signal)
 {
 	unsigned long most = pd_scale(STEPS), until;
 	static struct stepper stepper;
 	struct stepper *s = &stepper;
-	unsigned int seed = 1;
+	unsigned int i, seed = 1;
 	bool alive = true;
 
 	memset(s, 0, sizeof(*s));
@@ -470,8 +504,10 @@ static int windows(char *const argv[])
 		return pd_skip("%s is not here", argv[0]);
 	PD_TRY(start(s, argv));
 	for (until = most / 4; alive && s->steps < most; until += WINDOW) {
-		while (alive && s->steps < until)
-			alive = step(s);
+		alive = window(s, until, signal);
+		/* what it does before it has a handler takes a while */
+		for (i = 0; alive && signal && !handles(s->pid, signal) && i < 100; i++)
+			alive = run_on(s, 20);
 		if (alive)
 			alive = run_on(s, 1 + rand_r(&seed) % 16);
 	}
@@ -487,27 +523,33 @@ static int windows(char *const argv[])
 		 s->cut + s->none, s->steps);
 	PD_CHECK(s->bare * 40 <= s->steps, "%lu of %lu steps in code without tables",
 		 s->bare, s->steps);
+	PD_CHECK(!signal || s->handlers, "no handler was entered");
 	return PD_PASS;
 }
 
-static int step_program(char *const argv[])
+static int step_handling(int signal, char *const argv[])
 {
 	if (pd_read_long("/proc/sys/kernel/unwind_user_methods") < 2)
 		return pd_skip("no .eh_frame method here");
 	pd_write_str("/proc/sys/kernel/perf_event_max_stack", "512");
-	return windows(argv);
+	return windows(argv, signal);
+}
+
+static int step_program(char *const argv[])
+{
+	return step_handling(0, argv);
 }
 
 static int bash(void)
 {
-	return step_program((char *[]) { "/bin/bash", "-c",
+	return step_handling(SIGUSR1, (char *[]) { "/bin/bash", "-c",
 		"trap 'x=1' USR1; for i in {1..4000}; do kill -USR1 $$; y=${y:0:50}$i; done",
 		NULL });
 }
 
 static int perl(void)
 {
-	return step_program((char *[]) { "/usr/bin/perl", "-e",
+	return step_handling(SIGALRM, (char *[]) { "/usr/bin/perl", "-e",
 		"$SIG{ALRM} = sub { $n++; alarm 1 }; alarm 1;"
 		"for $i (1..1000000) { $h{$i % 100} .= sprintf('%d', $i); }", NULL });
 }
