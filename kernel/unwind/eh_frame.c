@@ -63,13 +63,15 @@ static int find_row(struct unwind_user_state *state,
 /**
  * struct entry_reader - reads an entry of a table
  * @state: the walk, whose budget is charged
- * @object: whose table it is
- * @stays: whatever changes what was read so far is told of
+ * @start: where a mapping begins of which all changes are told
+ * @size: its bytes
+ * @strayed: something was read that does not lie in it
  */
 struct entry_reader {
 	struct unwind_user_state	*state;
-	const struct unwind_object	*object;
-	bool				stays;
+	unsigned long			start;
+	unsigned long			size;
+	bool				strayed;
 };
 
 static int read_entry(void *ctx, unsigned long addr, void *to, size_t len)
@@ -78,9 +80,8 @@ static int read_entry(void *ctx, unsigned long addr, void *to, size_t len)
 
 	if (!unwind_may_read(reader->state, len))
 		return -EFAULT;
-	reader->stays &= addr >= reader->object->stay_start &&
-			 addr < reader->object->stay_end &&
-			 len <= reader->object->stay_end - addr;
+	if (unlikely(addr - reader->start > reader->size - len))
+		reader->strayed = true;
 	return unwind_read(reader->state, addr, to, len);
 }
 
@@ -90,7 +91,9 @@ static int interpret(struct unwind_user_state *state,
 		     struct unwind_cfi_rule *full, bool *stays)
 {
 	struct entry_reader reader = {
-		.state = state, .object = object, .stays = true,
+		.state = state,
+		.start = object->stay_start,
+		.size = object->stay_end - object->stay_start,
 	};
 	struct table_row row __uninitialized;
 	struct unwind_cfi *cfi = state->cfi;
@@ -107,7 +110,7 @@ static int interpret(struct unwind_user_state *state,
 	cfi->data = object->base;
 	cfi->word = object->word;
 	ret = unwind_cfi_rule(cfi, object->base + row.fde, ip, full);
-	*stays = reader.stays;
+	*stays = !reader.strayed;
 	return ret;
 }
 
@@ -185,11 +188,8 @@ static bool has_restorer_behind(struct unwind_user_state *state, unsigned long i
 {
 	const unsigned long at = state->ip;
 	const bool exact = state->exact;
-	struct unwind_cfi_rule signal;
+	struct unwind_cfi_rule signal __uninitialized;
 	bool found;
-
-	if (state->cfi->row_end != ip + 1)
-		return false;
 
 	state->ip = ip + 1;
 	state->exact = false;
@@ -211,8 +211,8 @@ static int find_in_tables(struct unwind_user_state *state, unsigned long ip,
 			  struct unwind_user_rule *rule,
 			  struct unwind_cfi_rule *full)
 {
-	struct unwind_object object;
-	struct unwind_cache_state begun;
+	struct unwind_object object __uninitialized;
+	struct unwind_cache_state begun __uninitialized;
 	bool stays = true;
 	int ret;
 
@@ -238,7 +238,8 @@ static int find_in_tables(struct unwind_user_state *state, unsigned long ip,
 		};
 	else
 		make_compact(full, object.word, rule);
-	if (!ret && has_restorer_behind(state, ip, rule, full))
+	if (!ret && state->cfi->row_end == ip + 1 &&
+	    has_restorer_behind(state, ip, rule, full))
 		stays = false;
 
 	if (!unwind_cache_holds(&begun))
