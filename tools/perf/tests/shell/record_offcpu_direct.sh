@@ -364,9 +364,26 @@ measures() { # arguments of perf record
 	again measures_once "$@"
 }
 
-deferred() {
-	measures -e dummy --call-graph defer && stacks_are_whole &&
+deferred() { # arguments of perf record
+	measures -e dummy --call-graph defer "$@" && stacks_are_whole &&
 	perf report --stats -i "${data}" 2>/dev/null | grep -q 'incomplete: *0$'
+}
+
+# Of a process, whose threads begin later, or of a thread that is asleep.
+attached_once() { # option
+	"${prog}" 3000 >"${work}/says" & local pid=$!
+	record -e dummy --call-graph defer "$1" "${pid}" || return 1
+	wait "${pid}"
+	mv "${work}/says" "${work}/said"
+	samples "${data}" || return 1
+	cat "${work}/samples"
+	grep -q '^waits .* in_sleep main .*_start$' "${work}/samples" || return 1
+	[ "$1" = -t ] || { waits_match && sums_match; }
+}
+
+deferred_attached() { # option
+	again attached_once "$1" || return 1
+	[ "$1" = -t ] || stacks_are_whole
 }
 
 with_other_event() {
@@ -893,6 +910,10 @@ else
 	fast "with cpu-clock" with_other_event
 	fast "-z --threads and pipe, deferred" piped_deferred
 	fast "-i, deferred" not_inherited
+	fast "-a, deferred" deferred -a
+	fast "-C, deferred" deferred -C "0-$(($(nproc) - 1))"
+	fast "-p, deferred" deferred_attached -p
+	fast "-t, deferred" deferred_attached -t
 fi
 check "in place" measures -e dummy
 fast "times" times_match
