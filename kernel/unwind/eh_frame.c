@@ -178,29 +178,24 @@ static int find_object(struct unwind_user_state *state,
 }
 
 /*
- * A handler returns to the beginning of a restorer, which has no call in front of
- * it.  Where a function ends there instead, @ip has two rules: its own, and that of
- * the restorer behind it for a walk that comes by a return address.
+ * Where a function ends and a restorer begins, @ip has two rules: the function's, and
+ * that of the restorer for a walk that comes by a return address.
  */
-static bool has_restorer_behind(struct unwind_user_state *state, unsigned long ip,
-				struct unwind_user_rule *rule,
-				struct unwind_cfi_rule *full)
+static int look_behind(struct unwind_user_state *state, unsigned long ip,
+		       struct unwind_user_rule *rule, struct unwind_cfi_rule *full,
+		       bool *stays)
 {
-	const unsigned long at = state->ip;
-	const bool exact = state->exact;
 	struct unwind_cfi_rule signal __uninitialized;
-	bool found;
+	int ret = unwind_sigframe_behind(state, ip, &signal);
 
-	state->ip = ip + 1;
-	state->exact = false;
-	found = unwind_sigframe(state, &signal);
-	state->ip = at;
-	state->exact = exact;
-	if (found && !exact) {
-		*full = signal;
-		rule->kind = UNWIND_RULE_FULL;
-	}
-	return found;
+	if (ret == -ENOENT)
+		return 0;
+	*stays = false;
+	if (ret || state->exact)
+		return state->exact ? 0 : ret;
+	*full = signal;
+	rule->kind = UNWIND_RULE_FULL;
+	return 0;
 }
 
 /*
@@ -238,9 +233,11 @@ static int find_in_tables(struct unwind_user_state *state, unsigned long ip,
 		};
 	else
 		make_compact(full, object.word, rule);
-	if (!ret && state->cfi->row_end == ip + 1 &&
-	    has_restorer_behind(state, ip, rule, full))
-		stays = false;
+	if (!ret && state->cfi->row_end == ip + 1) {
+		ret = look_behind(state, ip, rule, full, &stays);
+		if (ret)
+			return ret;
+	}
 
 	if (!unwind_cache_holds(&begun))
 		return -EAGAIN;

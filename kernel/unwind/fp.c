@@ -118,7 +118,7 @@ int unwind_fp_rule(struct unwind_user_state *state,
 	enum unwind_arch_frame frame = UNWIND_FRAME_SET_UP;
 	s32 word = state->word;
 
-	if (state->methods != BIT(UNWIND_METHOD_FP) && unwind_sigframe(state, full)) {
+	if (state->methods != BIT(UNWIND_METHOD_FP) && !unwind_sigframe(state, full)) {
 		rule->kind = UNWIND_RULE_FULL;
 		return 0;
 	}

@@ -8,42 +8,45 @@
  * its bytes, and the frame by the kernel's own layout.
  */
 
+#include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
 
 #include <asm/unwind_sigframe.h>
+#include <asm/unwind_user.h>
 
 #include "cfi.h"
 #include "unwind.h"
 
-static bool is_code_at(struct unwind_user_state *state, unsigned long addr,
-		       const struct arch_unwind_restorer *restorer)
+static int match_code(struct unwind_user_state *state, unsigned long addr,
+		      const struct arch_unwind_restorer *restorer)
 {
 	u8 code[UNWIND_ARCH_RESTORER_BYTES];
 
-	return !unwind_read(state, addr, code, restorer->nr) &&
-	       !memcmp(code, restorer->code, restorer->nr);
+	if (unwind_read(state, addr, code, restorer->nr))
+		return -EFAULT;
+	return memcmp(code, restorer->code, restorer->nr) ? -ENOENT : 0;
 }
 
-/* What its instructions up to here have popped, or -1 if this is not the restorer. */
+/* What its instructions up to here have popped, or an error if this is not the restorer. */
 static int popped_in(struct unwind_user_state *state,
 		     const struct arch_unwind_restorer *restorer)
 {
 	unsigned int i;
+	int ret;
 
 	if (restorer->word != state->word)
-		return -1;
-	if (is_code_at(state, state->ip, restorer))
-		return 0;
+		return -ENOENT;
+	ret = match_code(state, state->ip, restorer);
 	/* a handler returns to its beginning */
-	if (!state->exact)
-		return -1;
+	if (!ret || !state->exact)
+		return ret;
 
 	for (i = 1; i < ARRAY_SIZE(restorer->steps) && restorer->steps[i]; i++) {
-		if (is_code_at(state, state->ip - restorer->steps[i], restorer))
+		if (!match_code(state, state->ip - restorer->steps[i], restorer))
 			return restorer->popped;
 	}
-	return -1;
+	return ret;
 }
 
 /**
@@ -52,23 +55,24 @@ static int popped_in(struct unwind_user_state *state,
  * @full: filled in if it is a restorer's
  *
  * Context: Task context of a user task; may sleep.
- * Return: true if it is.
+ * Return: 0 if it is; -ENOENT if not, or -EFAULT if that could not be read.
  */
-bool unwind_sigframe(struct unwind_user_state *state,
-		     struct unwind_cfi_rule *full)
+int unwind_sigframe(struct unwind_user_state *state, struct unwind_cfi_rule *full)
 {
 	const struct arch_unwind_restorer *restorer = arch_unwind_restorers;
+	int popped = -ENOENT, ret = -ENOENT;
 	unsigned int i, slot;
-	int popped = -1;
 
 	for (i = 0; i < ARRAY_SIZE(arch_unwind_restorers); i++) {
 		restorer = &arch_unwind_restorers[i];
 		popped = popped_in(state, restorer);
 		if (popped >= 0)
 			break;
+		if (popped == -EFAULT)
+			ret = popped;
 	}
 	if (popped < 0)
-		return false;
+		return ret;
 
 	*full = (struct unwind_cfi_rule) {
 		.cfa_reg	= UNWIND_REG_SP,
@@ -82,5 +86,38 @@ bool unwind_sigframe(struct unwind_user_state *state,
 		full->kept_where[slot] = UNWIND_AT_SP;
 		full->kept_off[slot] = restorer->frame.kept[slot] - popped;
 	}
-	return true;
+	return 0;
+}
+
+/**
+ * unwind_sigframe_behind - does a restorer begin where a function ends?
+ * @state: a frame in the function
+ * @ip: the function's last byte
+ * @full: filled in if it does
+ *
+ * A handler returns to the beginning of the restorer.  As a return address that
+ * would be the function's, but there is no call that has it.
+ *
+ * Context: Task context of a user task; may sleep.
+ * Return: 0 if it does; -ENOENT if not, or -EFAULT if that could not be read.
+ */
+int unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
+			   struct unwind_cfi_rule *full)
+{
+	u8 before[UNWIND_ARCH_CALL_BYTES];
+	const unsigned long at = state->ip;
+	const bool exact = state->exact;
+	int ret;
+
+	if (unwind_read(state, ip + 1 - sizeof(before), before, sizeof(before)))
+		return -EFAULT;
+	if (arch_unwind_is_call(before))
+		return -ENOENT;
+
+	state->ip = ip + 1;
+	state->exact = false;
+	ret = unwind_sigframe(state, full);
+	state->ip = at;
+	state->exact = exact;
+	return ret;
 }

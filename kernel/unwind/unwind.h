@@ -145,8 +145,10 @@ int unwind_eh_frame_rule(struct unwind_user_state *state,
 			 struct unwind_cfi_rule *full);
 #endif
 
-bool unwind_sigframe(struct unwind_user_state *state,
-		     struct unwind_cfi_rule *full);
+int unwind_sigframe(struct unwind_user_state *state,
+		    struct unwind_cfi_rule *full);
+int unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
+			   struct unwind_cfi_rule *full);
 
 #ifdef CONFIG_UNWIND_USER_UPROBES
 unsigned long unwind_uprobe_return(struct return_instance **next,

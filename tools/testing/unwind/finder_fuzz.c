@@ -114,13 +114,19 @@ static void check_object(const struct unwind_object *object, unsigned long ip)
 	CHECK(object->nr <= (object->end - object->table) / sizeof(u64));
 }
 
-/* no code here is a restorer's */
-bool unwind_sigframe(struct unwind_user_state *state, struct unwind_cfi_rule *full)
+/* what follows a function is a restorer or not, as the input says, or not there */
+int unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
+			   struct unwind_cfi_rule *full)
 {
-	CHECK(!state->exact && state->cfi->row_end == state->ip);
-	CHECK(state->ip == process.ip + 1);
-	(void)full;
-	return false;
+	CHECK(ip == process.ip && state->cfi->row_end == ip + 1);
+	if (!(process.flags & FINDER_FUZZ_RESTORER))
+		return -ENOENT;
+	process.untold = true;
+	if (process.flags & FINDER_FUZZ_DYING)
+		return -EFAULT;
+	memset(full, 0, sizeof(*full));
+	full->signal = true;
+	return 0;
 }
 
 /* what is kept: nothing but, if the input says so, the last object */

@@ -12,6 +12,7 @@
 #define FINDER_FUZZ_EXACT	16	/* the address is not a return address */
 #define FINDER_FUZZ_KEPT	32	/* objects are found again without a search */
 #define FINDER_FUZZ_TOP		64	/* mappings end where user addresses do */
+#define FINDER_FUZZ_RESTORER	128	/* behind each function there is a restorer */
 #define FINDER_FUZZ_MAPS	12
 
 /* struct finder_fuzz_map::vm */

@@ -43,6 +43,7 @@ enum broken { NOTHING, FAR_PHDRS, MANY_PHDRS, HUGE_HDR, FAR_HDR, SHORT_HDR, ENCO
  * @words: offset of the CFA by the rule
  * @broken: what is not as linkers write it
  * @anew: the rule is not for keeping
+ * @signal: the rule is that of a signal frame
  */
 struct seed {
 	const char		*name;
@@ -58,6 +59,7 @@ struct seed {
 	int			words;
 	enum broken		broken;
 	bool			anew;
+	bool			signal;
 };
 
 #define MAP_R(page, nr)	{ 0, (nr) - 1, 1, page, FINDER_FUZZ_READ, 0 }
@@ -116,6 +118,11 @@ static const struct seed seeds[] = {
 	{ "more-tables", 8, MORE_TABLES, LATE(1), .words = 3, .broken = MOVED, .anew = true },
 	{ "written-tables", 8, WRITTEN_TABLES, LATE(1), .words = 3, .broken = MOVED,
 	  .anew = true },
+	{ "restorer", 8, .flags = FINDER_FUZZ_RESTORER, AS_LINKED, LATE(1), .signal = true,
+	  .anew = true },
+	{ "restorer-exact", 8, .flags = FINDER_FUZZ_RESTORER | FINDER_FUZZ_EXACT, AS_LINKED,
+	  LATE(1), .words = 3, .anew = true },
+	{ "restorer-far", 8, .flags = FINDER_FUZZ_RESTORER, AS_LINKED, EARLY(1), .words = 1 },
 	{ "no-map", 8, AS_LINKED, .ip = PAGE, .ret = -ENXIO },
 };
 
@@ -258,8 +265,11 @@ static int check(const struct image *image, size_t size, const struct seed *seed
 	int cfa_off = seed->words * (int)seed->word;
 	int ret = finder_fuzz_run((const u8 *)image, size, &rule, &full);
 
-	if (ret == seed->ret && (ret || rule.cfa_off == cfa_off) &&
-	    (ret || finder_fuzz_kept_rule() == !seed->anew))
+	bool signal = !ret && rule.kind == UNWIND_RULE_FULL && full.signal;
+
+	if (ret == seed->ret &&
+	    (ret || ((signal || rule.cfa_off == cfa_off) && signal == seed->signal &&
+		     finder_fuzz_kept_rule() == !seed->anew)))
 		return 0;
 	fprintf(stderr, "finder_seeds: %s: the answer is %d", seed->name, ret);
 	if (!ret)

@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -118,6 +119,56 @@ static int in_handler_behind_a_function(void)
 	return in_handler_to(__start_pd_behind + 1);
 }
 
+PD_BOUNDS(pd_calls);
+
+/* Calls, with its own return address, what does not return; a restorer follows. */
+asm(".pushsection pd_calls, \"ax\", @progbits\n"
+	".cfi_startproc\n"
+	"	mov	(%rsp), %rdx\n"
+	"	sub	$8, %rsp\n"
+	".cfi_adjust_cfa_offset 8\n"
+	"	call	*%rsi\n"
+	".cfi_endproc\n"
+	"	mov	$15, %rax\n"
+	"	syscall\n"
+	".popsection\n");
+
+static jmp_buf before_call;
+
+static PD_ATTR(noinline, noreturn) void leaves(struct eh_walk *walk, void *unused,
+					       unsigned long ra)
+{
+	(void)unused;
+	eh_note(walk, ra);
+	EH_ENTER(walk);
+	eh_next(walk);
+	longjmp(before_call, 1);
+}
+
+static PD_ATTR(noinline) long calls_noreturn(struct eh_walk *walk)
+{
+	void (*call)(struct eh_walk *walk, typeof(leaves) *what);
+	const char *start = __start_pd_calls;
+
+	EH_ENTER(walk);
+	memcpy(&call, &start, sizeof(call));
+	if (!setjmp(before_call))
+		call(walk, leaves);
+	return 0;
+}
+
+/* A return address that a call has, though it is where a restorer begins. */
+static int call_before_restorer(void)
+{
+	static const eh_step calls[] = { eh_plain, calls_noreturn, eh_pushes, eh_leaf };
+	static struct eh_walk walk;
+	struct pd_event event;
+
+	PD_TRY(eh_open(&event));
+	PD_TRY(eh_run_and_check(&event, &walk, calls));
+	return eh_run_and_check(&event, &walk, calls);
+}
+
 /* What is not known to be a restorer ends the stack there. */
 static int in_handler_of_another(void)
 {
@@ -203,6 +254,7 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(in_handler_mov_rax),
 	PD_TEST(in_handler_mov_eax),
 	PD_TEST(in_handler_behind_a_function),
+	PD_TEST(call_before_restorer),
 	PD_TEST(in_handler_of_another),
 	PD_TEST(in_sigreturn_libc),
 	PD_TEST(in_sigreturn_mov_rax),
