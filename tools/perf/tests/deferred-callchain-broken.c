@@ -223,7 +223,12 @@ static void build_long_map(struct synth *s)
 	synth__map(s, 100, 5, PERF_RECORD_MISC_USER, 15 << 20, -10ULL << 20, "/bin/y");
 	synth__map(s, 100, 6, PERF_RECORD_MISC_USER, 4 << 20, 21 << 20, "/bin/z");
 	synth__map(s, -1, 7, PERF_RECORD_MISC_KERNEL, -4ULL << 20, 8 << 20, "[x]");
-	synth__map(s, -1, 8, PERF_RECORD_MISC_KERNEL, -2ULL << 20, 1 << 20, "[y]");
+	synth__map(s, -1, 8, PERF_RECORD_MISC_KERNEL, -2ULL << 20, 2 << 20, "[y]");
+	for (int i = 1; i < 4; i++)
+		synth__map(s, -1, 8, PERF_RECORD_MISC_KERNEL, i << 20, 1 << 16, "[z]");
+	for (int i = 1; i < 3; i++)
+		synth__map(s, -1, 9, PERF_RECORD_MISC_KERNEL, SYNTH_KERNEL_IP, i << 20,
+			   "[kernel.kallsyms]_text");
 	build_good(s);
 }
 
