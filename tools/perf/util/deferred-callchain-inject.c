@@ -204,47 +204,49 @@ static union perf_event *keep_for_header(struct deferred_merge *merge, union per
 	return NULL;
 }
 
-/*
- * What describes the machine comes from the file, and not from this machine: what
- * does not fit an event is left out.  A pipe has it in events already.
- */
-static union perf_event *recorded_feature(struct deferred_merge *merge, union perf_event *event)
+/* What has events of its own, and what goes for the form of a file only. */
+static bool has_no_event(int feat)
 {
-	struct perf_record_header_feature *copy = &merge->copy->feat;
-	const u64 feat = event->feat.feat_id;
-	const struct perf_file_section *section;
-
-	if (perf_data__is_pipe(merge->session->data) || feat >= HEADER_LAST_FEATURE ||
-	    feat == HEADER_EVENT_DESC)
-		return event;
-
-	section = &merge->sections[feat];
-	if (section->size > PERF_SAMPLE_MAX_SIZE - 8 - sizeof(*copy) ||
-	    pread(perf_data__fd(merge->session->data), copy->data, section->size,
-		  section->offset) != (ssize_t)section->size) {
-		pr_warning("WARNING: header feature %llu is left out: %llu bytes do not fit an event.\n",
-			   (unsigned long long)feat, (unsigned long long)section->size);
-		return NULL;
+	switch (feat) {
+	case HEADER_TRACING_DATA:
+	case HEADER_BUILD_ID:
+	case HEADER_EVENT_DESC:
+	case HEADER_AUXTRACE:
+	case HEADER_DIR_FORMAT:
+	case HEADER_COMPRESSED:
+		return true;
+	default:
+		return false;
 	}
+}
 
+static int write_feature(struct deferred_merge *merge, int feat)
+{
+	const struct perf_file_section *section = &merge->sections[feat];
+	struct perf_record_header_feature *copy = &merge->copy->feat;
+
+	if (section->size > PERF_SAMPLE_MAX_SIZE - 8 - sizeof(*copy)) {
+		pr_warning("WARNING: header feature %d is left out: %llu bytes do not fit an event.\n",
+			   feat, (unsigned long long)section->size);
+		return 0;
+	}
+	if (pread(perf_data__fd(merge->session->data), copy->data, section->size,
+		  section->offset) != (ssize_t)section->size) {
+		pr_warning("WARNING: header feature %d is left out: it cannot be read.\n", feat);
+		return 0;
+	}
 	copy->header = (struct perf_event_header){
 		.type = PERF_RECORD_HEADER_FEATURE,
 		.size = sizeof(*copy) + section->size,
 	};
 	copy->feat_id = feat;
-	return merge->copy;
+	return merge->process(merge->tool, merge->copy, NULL, NULL);
 }
-
-struct build_id_writer {
-	const struct perf_tool *tool;
-	int (*process)(const struct perf_tool *tool, union perf_event *event,
-		       struct perf_sample *sample, struct machine *machine);
-};
 
 static int write_build_id(struct dso *dso, struct machine *machine, void *priv)
 {
 	const bool host = machine__is_host(machine);
-	const struct build_id_writer *writer = priv;
+	const struct deferred_merge *merge = priv;
 	u16 misc;
 
 	if (!dso__header_build_id(dso))
@@ -254,41 +256,80 @@ static int write_build_id(struct dso *dso, struct machine *machine, void *priv)
 		misc = host ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_GUEST_KERNEL;
 	else
 		misc = host ? PERF_RECORD_MISC_USER : PERF_RECORD_MISC_GUEST_USER;
-	return perf_event__synthesize_build_id(writer->tool, /*sample=*/NULL, machine,
-					       writer->process, /*evsel=*/NULL, misc,
+	return perf_event__synthesize_build_id(merge->tool, /*sample=*/NULL, machine,
+					       merge->process, /*evsel=*/NULL, misc,
 					       dso__bid(dso), dso__long_name(dso));
 }
 
+static int write_build_ids(struct deferred_merge *merge)
+{
+	struct machines *machines = &merge->session->machines;
+	int ret = machine__for_each_dso(&machines->host, write_build_id, merge);
+
+	for (struct rb_node *node = rb_first_cached(&machines->guests); node && !ret;
+	     node = rb_next(node))
+		ret = machine__for_each_dso(rb_entry(node, struct machine, rb_node),
+					    write_build_id, merge);
+	return ret;
+}
+
+/* Behind the attrs, of which some features tell, and before the last one is announced. */
+static void describe(struct deferred_merge *merge)
+{
+	int feat, ret = 0;
+
+	for (feat = HEADER_FIRST_FEATURE; feat < HEADER_LAST_FEATURE && !ret; feat++) {
+		if (perf_header__has_feat(&merge->session->header, feat) && !has_no_event(feat))
+			ret = write_feature(merge, feat);
+	}
+	merge->describe_ret = ret ?: write_build_ids(merge);
+}
+
 /**
- * deferred_merge__build_ids - write the build ids of a file's header into a pipe
+ * deferred_merge__describe - a file goes into a pipe, and what its header says with it
  * @merge: does nothing if it is not enabled
  * @tool: passed on to @process
- * @process: writes an event
+ * @process: writes an event; is called by perf_event__synthesize_for_pipe(), too
  *
- * To be called before any event was read, which may tell of more of them.
- *
- * Return: 0 or what @process returned.
+ * What is synthesized tells of the machine that perf inject runs on.  In its place come
+ * the features of the file, and its build ids.
  */
-int deferred_merge__build_ids(const struct deferred_merge *merge, const struct perf_tool *tool,
+void deferred_merge__describe(struct deferred_merge *merge, const struct perf_tool *tool,
 			      int (*process)(const struct perf_tool *tool,
 					     union perf_event *event,
 					     struct perf_sample *sample,
 					     struct machine *machine))
 {
-	struct build_id_writer writer = { .tool = tool, .process = process };
-	struct machines *machines;
-	struct rb_node *node;
-	int ret;
-
 	if (!merge->enabled)
-		return 0;
+		return;
 
-	machines = &merge->session->machines;
-	ret = machine__for_each_dso(&machines->host, write_build_id, &writer);
-	for (node = rb_first_cached(&machines->guests); node && !ret; node = rb_next(node))
-		ret = machine__for_each_dso(rb_entry(node, struct machine, rb_node),
-					    write_build_id, &writer);
-	return ret;
+	merge->tool = tool;
+	merge->process = process;
+	merge->describe = DEFERRED_MERGE__BEFORE;
+}
+
+/**
+ * deferred_merge__described - all that tells of the machine has been synthesized
+ * @merge: does nothing if it is not enabled
+ *
+ * Return: 0 or what could not be written.
+ */
+int deferred_merge__described(struct deferred_merge *merge)
+{
+	merge->describe = DEFERRED_MERGE__NOT;
+	return merge->enabled ? merge->describe_ret : 0;
+}
+
+/* Something synthesized: has the file its own? */
+static union perf_event *replace_feature(struct deferred_merge *merge, union perf_event *event)
+{
+	if (merge->describe == DEFERRED_MERGE__BEFORE) {
+		merge->describe = DEFERRED_MERGE__BY_FILE;
+		describe(merge);
+		merge->describe = DEFERRED_MERGE__DONE;
+	}
+	return merge->describe == DEFERRED_MERGE__DONE &&
+	       event->feat.feat_id < HEADER_LAST_FEATURE ? NULL : event;
 }
 
 static union perf_event *feature(struct deferred_merge *merge, union perf_event *event)
@@ -305,7 +346,7 @@ static union perf_event *feature(struct deferred_merge *merge, union perf_event 
 	if (merge->to_file && feat < HEADER_LAST_FEATURE &&
 	    event->header.size >= sizeof(event->feat))
 		return keep_for_header(merge, event);
-	return recorded_feature(merge, event);
+	return feat == HEADER_EVENT_DESC ? event : replace_feature(merge, event);
 }
 
 /*

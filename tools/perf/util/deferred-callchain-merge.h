@@ -22,6 +22,10 @@ union perf_event;
  * @session: the session that is rewritten
  * @sections: where its header sections are, by feature
  * @to_file: the output has a header, and it is written last
+ * @describe: whose features are written into a pipe
+ * @describe_ret: what went wrong with those of the file
+ * @tool: for @process
+ * @process: writes an event that describes the file
  * @copy: the event under rewriting
  * @feats: features that came as events and go into the header
  * @nr_feats: how many there are
@@ -34,6 +38,16 @@ struct deferred_merge {
 	struct perf_session *session;
 	const struct perf_file_section *sections;
 	bool to_file;
+	enum {
+		DEFERRED_MERGE__NOT,
+		DEFERRED_MERGE__BEFORE,
+		DEFERRED_MERGE__BY_FILE,
+		DEFERRED_MERGE__DONE,
+	} describe;
+	int describe_ret;
+	const struct perf_tool *tool;
+	int (*process)(const struct perf_tool *tool, union perf_event *event,
+		       struct perf_sample *sample, struct machine *machine);
 	union perf_event *copy;
 	union perf_event **feats;
 	int nr_feats;
@@ -58,11 +72,12 @@ void deferred_merge__finish(struct deferred_merge *merge);
 bool deferred_merge__keeps_feat(const struct deferred_merge *merge, int feat);
 int deferred_merge__copy_feat(const struct deferred_merge *merge, int feat,
 			      struct feat_writer *writer);
-int deferred_merge__build_ids(const struct deferred_merge *merge, const struct perf_tool *tool,
+void deferred_merge__describe(struct deferred_merge *merge, const struct perf_tool *tool,
 			      int (*process)(const struct perf_tool *tool,
 					     union perf_event *event,
 					     struct perf_sample *sample,
 					     struct machine *machine));
+int deferred_merge__described(struct deferred_merge *merge);
 int deferred_merge__round(const struct deferred_merge *merge, const struct perf_tool *tool,
 			  union perf_event *event, struct ordered_events *oe);
 union perf_event *deferred_merge__event(struct deferred_merge *merge, union perf_event *event);
