@@ -376,6 +376,18 @@ static const struct insn_case insn_cases[] = {
 	REFUSED("CFA, sum wraps",
 		"\x0f\x0c\x77\x01\x23\xff\xff\xff\xff\xff\xff\xff\xff\x7f",
 		-EOPNOTSUPP),
+	REFUSED("CFA is a register and a mask", "\x0f\x05\x77\x00\x09\xf0\x1a",
+		-EOPNOTSUPP),
+	REFUSED("CFA is a multiple of a register", "\x0f\x04\x77\x08\x32\x1e",
+		-EOPNOTSUPP),
+	REFUSED("CFA is minus a register", "\x0f\x03\x77\x00\x1f", -EOPNOTSUPP),
+	REFUSED("CFA is a number minus a register", "\x0f\x04\x38\x77\x08\x1c",
+		-EOPNOTSUPP),
+	REFUSED("CFA compares a register", "\x0f\x04\x77\x08\x38\x2a", -EOPNOTSUPP),
+	REFUSED("CFA by memory at a number", "\x0f\x02\x38\x06", -EOPNOTSUPP),
+	REFUSED("CFA by nothing plus a number", "\x0f\x02\x23\x08", -EOPNOTSUPP),
+	REFUSED("CFA by nothing twice", "\x0f\x01\x12", -EOPNOTSUPP),
+	REFUSED("CFA by nothing dropped", "\x0f\x01\x13", -EOPNOTSUPP),
 	REFUSED("an expression longer than the entry", "\x0f\x70\x77\x08", -EINVAL),
 	REFUSED("an operand past the end of its expression", "\x0f\x01\x77\x08", -EINVAL),
 	REFUSED("def_cfa_offset after an expression", "\x0f\x02\x77\x20\x0e\x08",
@@ -646,6 +658,77 @@ static void known_cies(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, look_up(b, CODE), -EOPNOTSUPP);
 }
 
+/* an operation on numbers, DWARF 5 section 2.5.1.4, and what it comes to */
+struct number_case {
+	const char	*name;
+	const char	*bytes;
+	u8		nr;
+	s32		want;
+	bool		differs;	/* of words of 4 bytes */
+	s32		want32;
+};
+
+#define BOTH(name, bytes, want)		\
+	{ name, bytes, sizeof(bytes) - 1, want, false, 0 }
+#define EITHER(name, bytes, want64, want32)	\
+	{ name, bytes, sizeof(bytes) - 1, want64, true, want32 }
+
+static const struct number_case number_cases[] = {
+	BOTH("and", "\x09\xf0\x4b\x1a", 16),
+	BOTH("or", "\x38\x33\x21", 11),
+	BOTH("xor", "\x3c\x3a\x27", 6),
+	BOTH("plus", "\x35\x36\x22", 11),
+	BOTH("minus", "\x35\x39\x1c", -4),
+	BOTH("mul", "\x37\x09\xfd\x1e", -21),
+	BOTH("neg", "\x39\x1f", -9),
+	BOTH("not", "\x39\x20", -10),
+	BOTH("shl", "\x33\x34\x24", 48),
+	BOTH("shl by more than there are", "\x33\x08\x40\x24", 0),
+	EITHER("shl and back", "\x33\x08\x28\x24\x08\x28\x25", 3, 0),
+	BOTH("shr", "\x08\x80\x33\x25", 16),
+	EITHER("shr of a negative number", "\x09\xff\x08\x3c\x25", 15, 0),
+	BOTH("shr by more than there are", "\x09\xff\x08\x40\x25", 0),
+	BOTH("shra", "\x09\xc0\x33\x26", -8),
+	BOTH("shra by more than there are", "\x09\xc0\x08\xc8\x26", -1),
+	BOTH("eq", "\x35\x35\x29", 1),
+	BOTH("not eq", "\x35\x36\x29", 0),
+	BOTH("ge", "\x35\x35\x2a", 1),
+	BOTH("ge is signed", "\x09\xff\x30\x2a", 0),
+	BOTH("gt", "\x36\x35\x2b", 1),
+	BOTH("not gt", "\x35\x35\x2b", 0),
+	BOTH("le", "\x35\x35\x2c", 1),
+	BOTH("le is signed", "\x30\x09\xff\x2c", 0),
+	BOTH("lt", "\x09\xff\x30\x2d", 1),
+	BOTH("not lt", "\x30\x30\x2d", 0),
+	BOTH("ne", "\x35\x36\x2e", 1),
+	BOTH("not ne", "\x35\x35\x2e", 0),
+	BOTH("dup", "\x35\x12\x1e", 25),
+	BOTH("drop", "\x35\x36\x13", 5),
+};
+
+KUNIT_ARRAY_PARAM_DESC(number, number_cases, name);
+
+/* CFA = sp + the number */
+static void number(struct kunit *test)
+{
+	const struct number_case *c = test->param_value;
+	unsigned int word;
+
+	for (word = 4; word <= 8; word += 4) {
+		struct tables *t = new_tables(test, word);
+		u8 insns[16] = { 0x0f, c->nr + 3 };
+
+		memcpy(insns + 2, c->bytes, c->nr);
+		insns[2 + c->nr] = word == 8 ? 0x77 : 0x74;
+		insns[4 + c->nr] = 0x22;
+		put_usual(t, insns, 5 + c->nr);
+		KUNIT_EXPECT_EQ(test, look_up(t, CODE), 0);
+		KUNIT_EXPECT_EQ(test, t->rule.cfa_reg, UNWIND_REG_SP);
+		KUNIT_EXPECT_EQ(test, t->rule.cfa_off,
+				word == 4 && c->differs ? c->want32 : c->want);
+	}
+}
+
 /* what is passed over may lie beyond the window */
 static void long_expression(struct kunit *test)
 {
@@ -882,6 +965,7 @@ static struct kunit_case cfi_cases[] = {
 	KUNIT_CASE(addresses_wrap),
 	KUNIT_CASE(factors),
 	KUNIT_CASE(known_cies),
+	KUNIT_CASE_PARAM(number, number_gen_params),
 	KUNIT_CASE(long_expression),
 	KUNIT_CASE(set_loc),
 	KUNIT_CASE(range),
