@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Off-CPU samples on the way from a ring buffer to the file: wherever the buffer
- * wraps around, with broken ones among them.
+ * wraps around, with broken ones among them.  And the clock they go by.
  */
+#include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <sys/wait.h>
 #include <internal/lib.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
+#include <linux/time64.h>
 #include <linux/zalloc.h>
 
 #include "tests.h"
@@ -312,12 +318,83 @@ out:
 		evsel__delete(evsel);
 	return ret;
 }
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME	0x00000080
+#endif
+
+static u64 monotonic(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
+}
+
+/* The clocks of a process in a time namespace that is a million seconds ahead. */
+static int read_clocks_ahead(int fd)
+{
+	static const char ahead[] = "monotonic 1000000 0";
+	int offsets = open("/proc/self/timens_offsets", O_WRONLY);
+	u64 clocks[2];
+
+	if (offsets < 0 || unshare(CLONE_NEWTIME) ||
+	    write(offsets, ahead, sizeof(ahead) - 1) < 0)
+		return TEST_SKIP;
+	close(offsets);
+
+	if (!fork()) {
+		clocks[0] = off_cpu_clock();
+		clocks[1] = monotonic();
+		_exit(write(fd, clocks, sizeof(clocks)) == sizeof(clocks) ? 0 : 1);
+	}
+	return wait(NULL) > 0 ? TEST_OK : TEST_FAIL;
+}
+
+static int test__off_cpu_clock(struct test_suite *test __maybe_unused,
+			       int subtest __maybe_unused)
+{
+	u64 from = monotonic(), here = off_cpu_clock(), clocks[2];
+	int fds[2], status;
+	bool is_read;
+
+	if (pipe(fds))
+		return TEST_FAIL;
+	if (!fork())
+		_exit(read_clocks_ahead(fds[1]) == TEST_SKIP ? 2 : 0);
+	close(fds[1]);
+	is_read = read(fds[0], clocks, sizeof(clocks)) == sizeof(clocks);
+	close(fds[0]);
+	if (wait(&status) < 0 || !WIFEXITED(status) || here < from || here > monotonic())
+		return TEST_FAIL;
+	if (WEXITSTATUS(status) == 2) {
+		pr_debug("no time namespaces here\n");
+		return TEST_OK;
+	}
+	return is_read && clocks[0] >= here && clocks[0] <= monotonic() &&
+	       clocks[1] >= clocks[0] + 1000000 * NSEC_PER_SEC ? TEST_OK : TEST_FAIL;
+}
 #else
 static int test__off_cpu_unpack(struct test_suite *test __maybe_unused,
 				int subtest __maybe_unused)
 {
 	return TEST_SKIP;
 }
+
+static int test__off_cpu_clock(struct test_suite *test __maybe_unused,
+			       int subtest __maybe_unused)
+{
+	return TEST_SKIP;
+}
 #endif
 
-DEFINE_SUITE("Unpack off-cpu samples", off_cpu_unpack);
+static struct test_case tests__off_cpu_unpack[] = {
+	TEST_CASE("Unpack off-cpu samples", off_cpu_unpack),
+	TEST_CASE("Clock of off-cpu samples", off_cpu_clock),
+	{ .name = NULL, }
+};
+
+struct test_suite suite__off_cpu_unpack = {
+	.desc = "Off-cpu samples before they are written",
+	.test_cases = tests__off_cpu_unpack,
+};

@@ -51,6 +51,9 @@ void off_cpu_event__before_open(struct evlist *evlist, bool can_defer);
 struct evsel *off_cpu_event__after_open(struct evlist *evlist, int output_fd);
 u64 off_cpu_threshold(void);
 
+/* off-cpu-clock.c: its clock */
+u64 off_cpu_clock(void);
+
 /* off-cpu-run.c: the BPF program */
 bool off_cpu_run__is_possible(void);
 void off_cpu_run__configure(struct off_cpu_bpf *skel);

@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include <sys/stat.h>
 #include <linux/kernel.h>
@@ -316,14 +315,6 @@ void off_cpu_run__begin(struct off_cpu_bpf *skel, bool new_tasks)
 		look_at_tasks(link);
 }
 
-static u64 now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
-}
-
 /* Who changes a map of maps waits until every program that was on its way is done. */
 static void wait_for_programs(struct off_cpu_bpf *skel)
 {
@@ -346,7 +337,7 @@ void off_cpu_run__end(struct off_cpu_bpf *skel, struct evlist *evlist)
 	if (!skel->bss->enabled)
 		return;
 	/* a task that ends from now on looks for both */
-	skel->bss->stopped_at = now();
+	skel->bss->stopped_at = off_cpu_clock();
 	__sync_synchronize();
 	skel->bss->enabled = 0;
 	wait_for_programs(skel);
