@@ -233,7 +233,7 @@ static int find_in_tables(struct unwind_user_state *state, unsigned long ip,
 		};
 	else
 		make_compact(full, object.word, rule);
-	if (!ret && state->cfi->row_end == ip + 1) {
+	if (!ret && state->cfi->row_end == ip + 1 && ip + 1 < object.code_end) {
 		ret = look_behind(state, ip, rule, full, &stays);
 		if (ret)
 			return ret;

@@ -110,17 +110,21 @@ static bool fp_is_plausible(struct unwind_user_state *state)
  * leads past them, and looks at no code but the innermost.
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0, right or wrong; -ENOENT if it would be wrong.
+ * Return: 0, right or wrong; -ENOENT if it would be wrong, -EFAULT if that could
+ *	   not be read.
  */
 int unwind_fp_rule(struct unwind_user_state *state,
 		   struct unwind_user_rule *rule, struct unwind_cfi_rule *full)
 {
 	enum unwind_arch_frame frame = UNWIND_FRAME_SET_UP;
 	s32 word = state->word;
+	int ret;
 
-	if (state->methods != BIT(UNWIND_METHOD_FP) && !unwind_sigframe(state, full)) {
+	if (state->methods != BIT(UNWIND_METHOD_FP)) {
+		ret = unwind_sigframe(state, full);
 		rule->kind = UNWIND_RULE_FULL;
-		return 0;
+		if (ret != -ENOENT)
+			return ret;
 	}
 	if (state->lost & BIT(UNWIND_SLOT_FP))
 		return -ENOENT;

@@ -10,6 +10,7 @@
 
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/mm.h>
 #include <linux/string.h>
 
 #include <asm/unwind_sigframe.h>
@@ -18,14 +19,27 @@
 #include "cfi.h"
 #include "unwind.h"
 
-static int match_code(struct unwind_user_state *state, unsigned long addr,
-		      const struct arch_unwind_restorer *restorer)
+static int match_bytes(struct unwind_user_state *state, unsigned long addr,
+		       const u8 *want, unsigned int nr)
 {
 	u8 code[UNWIND_ARCH_RESTORER_BYTES];
 
-	if (unwind_read(state, addr, code, restorer->nr))
+	if (unwind_read(state, addr, code, nr))
 		return -EFAULT;
-	return memcmp(code, restorer->code, restorer->nr) ? -ENOENT : 0;
+	return memcmp(code, want, nr) ? -ENOENT : 0;
+}
+
+/* The page that other code ends in need not have another one behind it. */
+static int match_code(struct unwind_user_state *state, unsigned long addr,
+		      const struct arch_unwind_restorer *restorer)
+{
+	unsigned int nr = min_t(unsigned long, restorer->nr,
+				PAGE_SIZE - offset_in_page(addr));
+	int ret = match_bytes(state, addr, restorer->code, nr);
+
+	if (ret || nr == restorer->nr)
+		return ret;
+	return match_bytes(state, addr + nr, restorer->code + nr, restorer->nr - nr);
 }
 
 /* What its instructions up to here have popped, or an error if this is not the restorer. */
@@ -89,6 +103,16 @@ int unwind_sigframe(struct unwind_user_state *state, struct unwind_cfi_rule *ful
 	return 0;
 }
 
+/* Does code end in front of @addr with what looks like a call? */
+static int is_call_before(struct unwind_user_state *state, unsigned long addr)
+{
+	u8 before[UNWIND_ARCH_CALL_BYTES];
+
+	if (unwind_read(state, addr - sizeof(before), before, sizeof(before)))
+		return -EFAULT;
+	return arch_unwind_is_call(before);
+}
+
 /**
  * unwind_sigframe_behind - does a restorer begin where a function ends?
  * @state: a frame in the function
@@ -96,28 +120,28 @@ int unwind_sigframe(struct unwind_user_state *state, struct unwind_cfi_rule *ful
  * @full: filled in if it does
  *
  * A handler returns to the beginning of the restorer.  As a return address that
- * would be the function's, but there is no call that has it.
+ * is the function's, too, and may really be, if a call ends there that does not
+ * return.
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0 if it does; -ENOENT if not, or -EFAULT if that could not be read.
+ * Return: 0 if it does; -ENOENT if not, -EOPNOTSUPP if that cannot be told, or
+ *	   -EFAULT if it could not be read.
  */
 int unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
 			   struct unwind_cfi_rule *full)
 {
-	u8 before[UNWIND_ARCH_CALL_BYTES];
 	const unsigned long at = state->ip;
 	const bool exact = state->exact;
 	int ret;
-
-	if (unwind_read(state, ip + 1 - sizeof(before), before, sizeof(before)))
-		return -EFAULT;
-	if (arch_unwind_is_call(before))
-		return -ENOENT;
 
 	state->ip = ip + 1;
 	state->exact = false;
 	ret = unwind_sigframe(state, full);
 	state->ip = at;
 	state->exact = exact;
-	return ret;
+	if (ret)
+		return ret;
+
+	ret = is_call_before(state, ip + 1);
+	return ret > 0 ? -EOPNOTSUPP : ret;
 }

@@ -200,6 +200,19 @@ static inline u8 arch_unwind_xol_scratch(unsigned int word)
 	return word == 8 ? BIT(UNWIND_SLOT_BX) : 0;
 }
 
+/* Bytes of ff with this ModR/M byte and what follows; Intel SDM vol. 2, 2.1.5. */
+static inline int arch_unwind_ff_length(u8 modrm, u8 sib)
+{
+	u8 mod = modrm >> 6, rm = modrm & 7;
+	int len = 2 + (mod == 1) + 4 * (mod == 2);
+
+	if (mod == 3)
+		return len;
+	if (rm == 4)
+		return len + 1 + 4 * (!mod && (sib & 7) == 5);
+	return len + 4 * (!mod && rm == 5);
+}
+
 /* Do these bytes end in a near call: e8 rel32, or ff /2 in any length? */
 static inline bool arch_unwind_is_call(const u8 *before)
 {
@@ -209,7 +222,8 @@ static inline bool arch_unwind_is_call(const u8 *before)
 	if (end[-5] == 0xe8)
 		return true;
 	for (len = 2; len <= 7; len++) {
-		if (end[-len] == 0xff && (end[1 - len] & 0x38) == 0x10)
+		if (end[-len] == 0xff && (end[1 - len] & 0x38) == 0x10 &&
+		    arch_unwind_ff_length(end[1 - len], len > 2 ? end[2 - len] : 0) == len)
 			return true;
 	}
 	return false;

@@ -157,38 +157,47 @@ static PD_ATTR(noinline) long calls_noreturn(struct eh_walk *walk)
 	return 0;
 }
 
-/* A return address that a call has, though it is where a restorer begins. */
-static int call_before_restorer(void)
-{
-	static const eh_step calls[] = { eh_plain, calls_noreturn, eh_pushes, eh_leaf };
-	static struct eh_walk walk;
-	struct pd_event event;
-
-	PD_TRY(eh_open(&event));
-	PD_TRY(eh_run_and_check(&event, &walk, calls));
-	return eh_run_and_check(&event, &walk, calls);
-}
-
-/* What is not known to be a restorer ends the stack there. */
-static int in_handler_of_another(void)
+/* The stack ends early, and is right up to there. */
+static int ends_before(struct pd_event *event, const eh_step *run, unsigned int left)
 {
 	const struct pd_rec *stack;
 	static struct eh_walk walk;
-	struct pd_event event;
 	struct pd_log log;
 	__u32 i;
 
-	PD_TRY(eh_open(&event));
-	PD_TRY(return_by(not_one, sizeof(not_one)));
-	PD_TRY(eh_sample(&event, &log, &walk, steps, &stack));
+	PD_TRY(eh_sample(event, &log, &walk, run, &stack));
 	for (i = 1; i < stack->nr_user; i++)
 		if (stack->user[i] != walk.ra[walk.nr - i]) {
 			pd_note_stack("stack", stack);
 			return pd_fail("frame %u is wrong", i);
 		}
-	PD_CHECK(stack->nr_user == walk.nr - INTERRUPTED, "%u frames, should be %u",
-		 stack->nr_user, walk.nr - INTERRUPTED);
+	PD_CHECK(stack->nr_user == walk.nr - left, "%u frames, should be %u",
+		 stack->nr_user, walk.nr - left);
 	return PD_PASS;
+}
+
+/*
+ * A return address that a call has, though it is where a restorer begins: a handler's
+ * would look alike.
+ */
+static int call_before_restorer(void)
+{
+	static const eh_step calls[] = { eh_plain, calls_noreturn, eh_pushes, eh_leaf };
+	struct pd_event event;
+
+	PD_TRY(eh_open(&event));
+	PD_TRY(ends_before(&event, calls, 2));
+	return ends_before(&event, calls, 2);
+}
+
+/* What is not known to be a restorer ends the stack there. */
+static int in_handler_of_another(void)
+{
+	struct pd_event event;
+
+	PD_TRY(eh_open(&event));
+	PD_TRY(return_by(not_one, sizeof(not_one)));
+	return ends_before(&event, steps, INTERRUPTED);
 }
 
 /*

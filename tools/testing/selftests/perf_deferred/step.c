@@ -509,8 +509,10 @@ static int windows(char *const argv[], int signal)
 		for (i = 0; alive && signal && !handles(s->pid, signal) && i < 100; i++)
 			alive = run_on(s, 20);
 		/* nor is each window begun in which it could get a signal */
-		if (signal && !s->handlers && more--)
+		if (signal && !s->handlers && more) {
 			most += WINDOW;
+			more--;
+		}
 		if (alive)
 			alive = run_on(s, 1 + rand_r(&seed) % 16);
 	}
