@@ -273,16 +273,23 @@ static int write_build_ids(struct deferred_merge *merge)
 	return ret;
 }
 
-/* Behind the attrs, of which some features tell, and before the last one is announced. */
-static void describe(struct deferred_merge *merge)
+/*
+ * The features of the file up to the one that has been synthesized: some tell of events,
+ * whose attrs and names come before them.
+ */
+static void describe(struct deferred_merge *merge, u64 last)
 {
-	int feat, ret = 0;
+	int ret = merge->describe_ret;
 
-	for (feat = HEADER_FIRST_FEATURE; feat < HEADER_LAST_FEATURE && !ret; feat++) {
-		if (perf_header__has_feat(&merge->session->header, feat) && !has_no_event(feat))
-			ret = write_feature(merge, feat);
+	for (; merge->next_feat <= min_t(u64, last, HEADER_LAST_FEATURE - 1) && !ret;
+	     merge->next_feat++) {
+		if (perf_header__has_feat(&merge->session->header, merge->next_feat) &&
+		    !has_no_event(merge->next_feat))
+			ret = write_feature(merge, merge->next_feat);
 	}
-	merge->describe_ret = ret ?: write_build_ids(merge);
+	if (!ret && last >= HEADER_LAST_FEATURE)
+		ret = write_build_ids(merge);
+	merge->describe_ret = ret;
 }
 
 /**
@@ -305,7 +312,8 @@ void deferred_merge__describe(struct deferred_merge *merge, const struct perf_to
 
 	merge->tool = tool;
 	merge->process = process;
-	merge->describe = DEFERRED_MERGE__BEFORE;
+	merge->next_feat = HEADER_FIRST_FEATURE;
+	merge->by_file = true;
 }
 
 /**
@@ -316,20 +324,22 @@ void deferred_merge__describe(struct deferred_merge *merge, const struct perf_to
  */
 int deferred_merge__described(struct deferred_merge *merge)
 {
-	merge->describe = DEFERRED_MERGE__NOT;
+	merge->by_file = false;
 	return merge->enabled ? merge->describe_ret : 0;
 }
 
-/* Something synthesized: has the file its own? */
+/* Something synthesized: the file has its own, but for the names of events. */
 static union perf_event *replace_feature(struct deferred_merge *merge, union perf_event *event)
 {
-	if (merge->describe == DEFERRED_MERGE__BEFORE) {
-		merge->describe = DEFERRED_MERGE__BY_FILE;
-		describe(merge);
-		merge->describe = DEFERRED_MERGE__DONE;
-	}
-	return merge->describe == DEFERRED_MERGE__DONE &&
-	       event->feat.feat_id < HEADER_LAST_FEATURE ? NULL : event;
+	const u64 feat = event->feat.feat_id;
+
+	if (!merge->by_file)
+		return event;
+
+	merge->by_file = false;
+	describe(merge, feat);
+	merge->by_file = true;
+	return feat < HEADER_LAST_FEATURE && feat != HEADER_EVENT_DESC ? NULL : event;
 }
 
 static union perf_event *feature(struct deferred_merge *merge, union perf_event *event)
@@ -339,14 +349,17 @@ static union perf_event *feature(struct deferred_merge *merge, union perf_event 
 	if (feat == HEADER_COMPRESSED)
 		return NULL;
 
-	if (feat == HEADER_EVENT_DESC) {
+	event = replace_feature(merge, event);
+	if (event && feat == HEADER_EVENT_DESC) {
 		deferred_merge__event_desc(event, merge->copy);
 		event = merge->copy;
 	}
+	if (!event)
+		return NULL;
 	if (merge->to_file && feat < HEADER_LAST_FEATURE &&
 	    event->header.size >= sizeof(event->feat))
 		return keep_for_header(merge, event);
-	return feat == HEADER_EVENT_DESC ? event : replace_feature(merge, event);
+	return event;
 }
 
 /*

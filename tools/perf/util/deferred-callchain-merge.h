@@ -22,8 +22,9 @@ union perf_event;
  * @session: the session that is rewritten
  * @sections: where its header sections are, by feature
  * @to_file: the output has a header, and it is written last
- * @describe: whose features are written into a pipe
- * @describe_ret: what went wrong with those of the file
+ * @by_file: features that are synthesized are replaced by those of the file
+ * @next_feat: the next one of the file
+ * @describe_ret: what went wrong with those
  * @tool: for @process
  * @process: writes an event that describes the file
  * @copy: the event under rewriting
@@ -38,12 +39,8 @@ struct deferred_merge {
 	struct perf_session *session;
 	const struct perf_file_section *sections;
 	bool to_file;
-	enum {
-		DEFERRED_MERGE__NOT,
-		DEFERRED_MERGE__BEFORE,
-		DEFERRED_MERGE__BY_FILE,
-		DEFERRED_MERGE__DONE,
-	} describe;
+	bool by_file;
+	u64 next_feat;
 	int describe_ret;
 	const struct perf_tool *tool;
 	int (*process)(const struct perf_tool *tool, union perf_event *event,
