@@ -101,6 +101,30 @@ static void build_many_branches(struct synth *s)
 	synth__deferred(s, 100, 10, 1);
 }
 
+static void build_no_phys_addr(struct synth *s)
+{
+	s->claims = PERF_SAMPLE_PHYS_ADDR;
+	build_good(s);
+}
+
+static void build_no_cgroup(struct synth *s)
+{
+	s->claims = PERF_SAMPLE_CGROUP;
+	build_good(s);
+}
+
+static void build_no_data_page(struct synth *s)
+{
+	s->claims = PERF_SAMPLE_DATA_PAGE_SIZE;
+	build_good(s);
+}
+
+static void build_no_code_page(struct synth *s)
+{
+	s->claims = PERF_SAMPLE_CODE_PAGE_SIZE;
+	build_good(s);
+}
+
 static void build_no_branches(struct synth *s)
 {
 	s->branch_callchains = true;
@@ -258,6 +282,10 @@ static const struct broken_case broken_cases[] = {
 	{ "inflated raw data", build_inflated_raw, .expect = "", .ret = -EFAULT },
 	{ "many namespaces", build_many_namespaces, .expect = "" },
 	{ "many branches", build_many_branches, .expect = "", .ret = -EFAULT },
+	{ "no phys addr", build_no_phys_addr, .expect = "", .ret = -EFAULT },
+	{ "no cgroup", build_no_cgroup, .expect = "", .ret = -EFAULT },
+	{ "no data page", build_no_data_page, .expect = "", .ret = -EFAULT },
+	{ "no code page", build_no_code_page, .expect = "", .ret = -EFAULT },
 	{ "no branches", build_no_branches, .expect = expect_good },
 	{ "long text poke", build_long_text_poke, .expect = expect_good },
 	{ "own child", build_own_child, .expect = expect_good },

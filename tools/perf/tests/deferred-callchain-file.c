@@ -510,6 +510,8 @@ static void fill_attr(const struct synth *s, struct file_start *start, int i, u6
 	attr->sample_max_stack = tracking ? 0 : s->max_stack;
 	if (s->branches && !tracking)
 		attr->sample_type |= PERF_SAMPLE_BRANCH_STACK;
+	if (!tracking)
+		attr->sample_type |= s->claims;
 	if (s->branch_callchains && !tracking)
 		attr->branch_sample_type = PERF_SAMPLE_BRANCH_CALL_STACK;
 	order_attr(s, attr);

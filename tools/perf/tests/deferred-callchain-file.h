@@ -31,6 +31,7 @@ struct perf_tool;
  * @single: there is only the first sampling event
  * @branch_callchains: the sampling events have callchains from branches, and no branches
  * @branches: so many does each sample claim to have, while it has none
+ * @claims: fields of PERF_SAMPLE_* that each sample is to end in, while it has none
  * @no_id: the samples of the first event do not say whose they are
  * @no_attrs: nothing says which events there are, which a pipe allows
  * @plain_second: the samples of the second event have an address and an id, and no more
@@ -54,6 +55,7 @@ struct synth {
 	bool single;
 	bool branch_callchains;
 	u64 branches;
+	u64 claims;
 	bool no_id;
 	bool no_attrs;
 	bool plain_second;

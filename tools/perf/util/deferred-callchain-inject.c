@@ -350,12 +350,12 @@ static union perf_event *feature(struct deferred_merge *merge, union perf_event 
 		return NULL;
 
 	event = replace_feature(merge, event);
-	if (event && feat == HEADER_EVENT_DESC) {
+	if (!event)
+		return NULL;
+	if (feat == HEADER_EVENT_DESC) {
 		deferred_merge__event_desc(event, merge->copy);
 		event = merge->copy;
 	}
-	if (!event)
-		return NULL;
 	if (merge->to_file && feat < HEADER_LAST_FEATURE &&
 	    event->header.size >= sizeof(event->feat))
 		return keep_for_header(merge, event);
