@@ -69,25 +69,37 @@ static int wait_stop(pid_t pid)
 	return WSTOPSIG(status);
 }
 
+static int set_frame_pointer(pid_t pid, int (*set)(pid_t, struct user_regs_struct *),
+			     unsigned long value, unsigned long *old)
+{
+	struct user_regs_struct regs;
+
+	PD_CHECK(!ptrace(PTRACE_GETREGS, pid, NULL, &regs), "PTRACE_GETREGS failed");
+	if (old)
+		*old = regs.rbp;
+	regs.rbp = value;
+	PD_CHECK(!set(pid, &regs), "registers not set");
+	return 0;
+}
+
+static int one_step(pid_t pid)
+{
+	PD_CHECK(!ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL), "PTRACE_SINGLESTEP failed");
+	PD_CHECK(wait_stop(pid) == SIGTRAP, "no stop after a step");
+	return 0;
+}
+
 /*
  * At the stop of the system call's end a frame pointer of our making goes in;
  * one instruction later, in user mode, the true one comes back.
  */
 static int swap_frame_pointer(pid_t pid, int (*set)(pid_t, struct user_regs_struct *))
 {
-	struct user_regs_struct regs;
 	unsigned long rbp;
 
-	PD_CHECK(!ptrace(PTRACE_GETREGS, pid, NULL, &regs), "PTRACE_GETREGS failed");
-	rbp = regs.rbp;
-	regs.rbp = (unsigned long)fake_frames;
-	PD_CHECK(!set(pid, &regs), "registers not set");
-	PD_CHECK(!ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL), "PTRACE_SINGLESTEP failed");
-	PD_CHECK(wait_stop(pid) == SIGTRAP, "no stop after a step");
-	PD_CHECK(!ptrace(PTRACE_GETREGS, pid, NULL, &regs), "PTRACE_GETREGS failed");
-	regs.rbp = rbp;
-	PD_CHECK(!ptrace(PTRACE_SETREGS, pid, NULL, &regs), "PTRACE_SETREGS failed");
-	return 0;
+	PD_TRY(set_frame_pointer(pid, set, (unsigned long)fake_frames, &rbp));
+	PD_TRY(one_step(pid));
+	return set_frame_pointer(pid, set_all, rbp, NULL);
 }
 
 static int trace(pid_t pid, int (*set)(pid_t, struct user_regs_struct *))
@@ -139,6 +151,69 @@ static int traced_calls(int (*set)(pid_t, struct user_regs_struct *), bool compl
 	return PD_PASS;
 }
 
+/* The same from the stop at a call's entry to that at its end. */
+static int trace_from_entry(pid_t pid)
+{
+	struct user_regs_struct regs;
+	unsigned long rbp = 0;
+	bool entry = true;
+	int sig;
+
+	for (;; entry = !entry) {
+		PD_CHECK(!ptrace(PTRACE_SYSCALL, pid, NULL, NULL), "PTRACE_SYSCALL failed");
+		sig = wait_stop(pid);
+		if (!sig)
+			return 0;
+		PD_CHECK(sig == (SIGTRAP | 0x80), "an unexpected stop by signal %d", sig);
+		PD_CHECK(!ptrace(PTRACE_GETREGS, pid, NULL, &regs), "PTRACE_GETREGS failed");
+		if (regs.orig_rax != SYS_getppid)
+			continue;
+		if (entry)
+			PD_TRY(set_frame_pointer(pid, set_all, (unsigned long)fake_frames, &rbp));
+		else
+			PD_TRY(set_frame_pointer(pid, set_all, rbp, NULL));
+	}
+}
+
+/*
+ * Asked for in the stop itself, behind the last record before it, and unwound when the
+ * tracer has changed what was noted: at the entry to its own frame, at the end back.
+ */
+static int asked_in_stop(void)
+{
+	const struct pd_rec *sample = NULL, *stack;
+	struct perf_event_attr attr;
+	struct pd_log log = {};
+	struct pd_child child;
+	struct pd_event event;
+	size_t samples = 0;
+
+	PD_TRY(pd_attr_kprobe(&attr, "cgroup_enter_frozen"));
+	PD_TRY(pd_child_start(&child, tracee, NULL));
+	PD_TRY(pd_must_open(&event, &attr, child.pid, -1));
+	PD_CHECK(!ptrace(PTRACE_SEIZE, child.pid, NULL, PTRACE_O_TRACESYSGOOD),
+		 "PTRACE_SEIZE failed");
+	pd_child_go(&child);
+	PD_CHECK(wait_stop(child.pid) == SIGSTOP, "the tracee did not stop");
+	pd_enable(&event);
+	PD_TRY(trace_from_entry(child.pid));
+	pd_disable(&event);
+	pd_drain(&event, &log);
+	PD_TRY(pd_log_clean(&log));
+	while (pd_log_next(&log, PERF_RECORD_SAMPLE, &sample)) {
+		samples++;
+		PD_CHECK(pd_user_half(&log, sample, &stack) != PD_BARE, "cookie %llx has no record",
+			 sample->cookie);
+		if (!stack || !stack->nr_user)
+			continue;
+		PD_CHECK(!pd_foreign_frame(stack, NAME), "the tracer's frame: %llx",
+			 pd_foreign_frame(stack, NAME));
+		PD_CHECK(!pd_frames_of(stack, NAME), "noted and unwound with other registers");
+	}
+	PD_CHECK(samples >= 2 * calls(), "%zu samples at the stops of %lu calls", samples, calls());
+	return PD_PASS;
+}
+
 static int only_watched(void)
 {
 	return traced_calls(NULL, true);
@@ -164,6 +239,7 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(setregs),
 	PD_TEST(pokeuser),
 	PD_TEST(setregset),
+	PD_TEST(asked_in_stop),
 };
 
 const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);
