@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "pd_chain.h"
+#include "pd_fuse.h"
 #include "pd_probe.h"
 #include "pd_proc.h"
 #include "pd_ring.h"
@@ -150,10 +152,125 @@ static int killed_while_walking(void)
 	return PD_PASS;
 }
 
+/* The file that a walk waits for, in memory that the children share. */
+static struct pd_fuse *slow;
+
+static void *walk_into_file(void *unused)
+{
+	size_t page = sizeof(slow->page);
+	struct pd_frame *frame;
+
+	(void)unused;
+	frame = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (frame == MAP_FAILED)
+		return NULL;
+	frame->ip = pd_name_address(NAME);
+	frame->next = (unsigned long)frame + page;
+	if (mmap((char *)frame + page, page, PROT_READ, MAP_PRIVATE | MAP_FIXED,
+		 slow->file, 0) == MAP_FAILED)
+		return NULL;
+	pd_getppid_on(frame, frame);
+	return NULL;
+}
+
+static int walk_and_end(void *unused)
+{
+	walk_into_file(unused);
+	return 0;
+}
+
+/* A thread of it walks, and the process ends once it is told to. */
+static int end_beside_walk(void *unused)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, walk_into_file, unused))
+		return 1;
+	while (!PD_READ(slow->reader))
+		pd_sleep_ms(5);
+	pd_sleep_ms(100);
+	_exit(7);
+}
+
+/* What a walk that waits for a page of a file has, and how its process ends. */
+static int waiting_walk(int (*walker)(void *unused), void (*meanwhile)(struct pd_child *child),
+			int expected, unsigned int frames)
+{
+	const struct pd_rec *sample, *stack;
+	struct perf_event_attr attr;
+	struct pd_log log = {};
+	struct pd_child child;
+	struct pd_event event;
+	int status;
+
+	slow = mmap(NULL, sizeof(*slow), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	PD_CHECK(slow != MAP_FAILED, "mmap: %s", strerror(errno));
+	pd_chain_lay(slow->page, NAME, 1);
+	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_getppid"));
+	attr.inherit = 1;
+	PD_TRY(pd_fuse_start(slow));
+	PD_TRY(pd_child_start(&child, walker, NULL));
+	PD_TRY(pd_must_open(&event, &attr, child.pid, 0));
+	pd_pin(child.pid, 0);
+	pd_enable(&event);
+	pd_child_go(&child);
+	PD_CHECK(pd_fuse_wait_reader(slow, PATIENCE), "nobody reads the page");
+	meanwhile(&child);
+	status = pd_child_wait(&child, PATIENCE);
+	PD_CHECK(status != -1, "the task still waits for its page");
+	PD_CHECK(status == expected, "the task ended with %#x", status);
+	pd_disable(&event);
+	pd_drain(&event, &log);
+	PD_TRY(pd_log_clean(&log));
+	sample = pd_log_nth(&log, PERF_RECORD_SAMPLE, 0);
+	PD_CHECK(sample && sample->deferred, "no deferred sample");
+	PD_CHECK(pd_user_half(&log, sample, &stack) == PD_STITCHED, "no record");
+	PD_CHECK(pd_frames_of(stack, NAME) == frames, "%u frames instead of %u",
+		 pd_frames_of(stack, NAME), frames);
+	return PD_PASS;
+}
+
+/* Had it not waited it would have ended otherwise by now. */
+static void kill_it(struct pd_child *child)
+{
+	pd_sleep_ms(100);
+	kill(child->pid, SIGKILL);
+}
+
+static void serve_it(struct pd_child *child)
+{
+	(void)child;
+	pd_sleep_ms(100);
+	pd_fuse_serve(slow);
+}
+
+static void wait_for_it(struct pd_child *child)
+{
+	(void)child;
+}
+
+static int killed_in_wait(void)
+{
+	return waiting_walk(walk_and_end, kill_it, SIGKILL, 1);
+}
+
+static int ended_in_wait(void)
+{
+	return waiting_walk(end_beside_walk, wait_for_it, 7 << 8, 1);
+}
+
+static int served_after_wait(void)
+{
+	return waiting_walk(walk_and_end, serve_it, 0, 2);
+}
+
 const struct pd_test pd_tests[] = {
 	PD_TEST(userfaultfd_private),
 	PD_TEST(userfaultfd_shared),
 	PD_TEST(killed_while_walking),
+	PD_TEST(killed_in_wait),
+	PD_TEST(ended_in_wait),
+	PD_TEST(served_after_wait),
 };
 
 const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "pd_compiler.h"
+#include "pd_fuse.h"
+#include "pd_proc.h"
+#include "pd_test.h"
+
+static void reply(struct pd_fuse *fuse, __u64 unique, int error, void *data, size_t size)
+{
+	struct fuse_out_header header = {
+		.len = sizeof(header) + size, .error = -error, .unique = unique,
+	};
+	struct iovec parts[] = { { &header, sizeof(header) }, { data, size } };
+
+	/* a reader that was killed may be gone */
+	if (writev(fuse->device, parts, 2) < 0)
+		return;
+}
+
+/*
+ * Pages are asked for in the background, or a reader could not be killed once its
+ * request is here.
+ */
+static void reply_init(struct pd_fuse *fuse, __u64 unique)
+{
+	struct fuse_init_out out = {
+		.major = FUSE_KERNEL_VERSION, .minor = 31, .flags = FUSE_ASYNC_READ,
+		.max_readahead = sizeof(fuse->page), .max_write = sizeof(fuse->page),
+		.max_background = 8, .congestion_threshold = 8, .time_gran = 1,
+	};
+
+	reply(fuse, unique, 0, &out, sizeof(out));
+}
+
+static void reply_attr(struct pd_fuse *fuse, __u64 unique)
+{
+	struct fuse_attr_out out = {
+		.attr_valid = 3600,
+		.attr = { .ino = 1, .size = sizeof(fuse->page), .blocks = 8, .nlink = 1,
+			  .mode = S_IFREG | 0444, .blksize = sizeof(fuse->page) },
+	};
+
+	reply(fuse, unique, 0, &out, sizeof(out));
+}
+
+/* A process that ends closes the file when its server is gone. */
+static void reply_open(struct pd_fuse *fuse, __u64 unique)
+{
+	struct fuse_open_out out = { .fh = 1, .open_flags = FOPEN_NOFLUSH };
+
+	reply(fuse, unique, 0, &out, sizeof(out));
+}
+
+static void handle(struct pd_fuse *fuse, const struct fuse_in_header *in)
+{
+	switch (in->opcode) {
+	case FUSE_INIT:
+		return reply_init(fuse, in->unique);
+	case FUSE_GETATTR:
+		return reply_attr(fuse, in->unique);
+	case FUSE_OPEN:
+		return reply_open(fuse, in->unique);
+	case FUSE_READ:
+		if (PD_READ(fuse->served))
+			return reply(fuse, in->unique, 0, fuse->page, sizeof(fuse->page));
+		return PD_WRITE(fuse->reader, in->unique);
+	case FUSE_FORGET:
+	case FUSE_BATCH_FORGET:
+	case FUSE_INTERRUPT:
+		return;
+	case FUSE_RELEASE:
+		return reply(fuse, in->unique, 0, NULL, 0);
+	default:
+		return reply(fuse, in->unique, EOPNOTSUPP, NULL, 0);
+	}
+}
+
+static void *serve(void *arg)
+{
+	static union {
+		struct fuse_in_header header;
+		char bytes[2 * FUSE_MIN_READ_BUFFER];
+	} in;
+	struct pd_fuse *fuse = arg;
+
+	while (read(fuse->device, &in, sizeof(in)) >= (ssize_t)sizeof(in.header))
+		handle(fuse, &in.header);
+	return NULL;
+}
+
+/* The root of a file system may be a file, and then lies on one. */
+static int mount_on(const char *path, int device)
+{
+	char options[80];
+
+	snprintf(options, sizeof(options), "fd=%d,rootmode=100000,user_id=0,group_id=0", device);
+	return mount("pd_fuse", path, "fuse", MS_NODEV | MS_NOSUID, options);
+}
+
+/* Its size is not known before it is asked for. */
+static bool has_size(const struct pd_fuse *fuse)
+{
+	struct stat attr;
+
+	return !fstat(fuse->file, &attr) && attr.st_size == sizeof(fuse->page);
+}
+
+int pd_fuse_start(struct pd_fuse *fuse)
+{
+	char path[] = "fuse.XXXXXX";
+	pthread_t server;
+	int ret;
+
+	fuse->device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	if (fuse->device < 0)
+		return pd_skip("no FUSE here");
+	PD_CHECK(!unshare(CLONE_NEWNS) && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL),
+		 "no mounts of its own: %s", strerror(errno));
+	ret = mkstemp(path);
+	PD_CHECK(ret >= 0, "mkstemp: %s", strerror(errno));
+	close(ret);
+	ret = mount_on(path, fuse->device);
+	if (!ret) {
+		ret = pthread_create(&server, NULL, serve, fuse);
+		PD_CHECK(!ret, "pthread_create: %s", strerror(ret));
+		fuse->file = open(path, O_RDONLY);
+		umount2(path, MNT_DETACH);
+		ret = fuse->file < 0 || !has_size(fuse);
+	}
+	unlink(path);
+	PD_CHECK(!ret, "no file of a file system of ours: %s", strerror(errno));
+	return 0;
+}
+
+bool pd_fuse_wait_reader(struct pd_fuse *fuse, int seconds)
+{
+	long long end = pd_now_ns() + seconds * 1000000000LL;
+
+	while (!PD_READ(fuse->reader) && pd_now_ns() < end)
+		pd_sleep_ms(5);
+	return PD_READ(fuse->reader);
+}
+
+/* Once the reader is known nobody else answers it. */
+void pd_fuse_serve(struct pd_fuse *fuse)
+{
+	PD_WRITE(fuse->served, true);
+	if (PD_READ(fuse->reader))
+		reply(fuse, fuse->reader, 0, fuse->page, sizeof(fuse->page));
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A file of one page, whose server hands it out when it is told to. */
+#ifndef PD_FUSE_H
+#define PD_FUSE_H
+
+#include <stdbool.h>
+#include <linux/types.h>
+
+struct pd_fuse {
+	int file;		/* to be mapped */
+	int device;
+	char page[4096];	/* what is in it */
+	__u64 reader;		/* who waits for it, or 0 */
+	bool served;
+};
+
+/* At most one at a time, and not given back: 0, or a result told. */
+int pd_fuse_start(struct pd_fuse *fuse);
+/* Until the kernel wants the page; false after seconds. */
+bool pd_fuse_wait_reader(struct pd_fuse *fuse, int seconds);
+/* Now it gets it, and at once from here on. */
+void pd_fuse_serve(struct pd_fuse *fuse);
+
+#endif /* PD_FUSE_H */
