@@ -34,10 +34,12 @@ cat >"${work}/waits.c" <<'END'
 #define _GNU_SOURCE
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -219,6 +221,30 @@ static void come_and_go(int nr)
 	wait(NULL);
 }
 
+static KEPT long call(long nr, long first, long second)
+{
+	long ret = syscall(nr, first, second, 0, 0, 0);
+
+	after++;
+	return ret;
+}
+
+/* The stack is the same, as are all the registers that calls keep. */
+static void call_both(int nr)
+{
+	struct timespec t = { 0, 20000000 };
+	int i;
+
+	signal(SIGCHLD, SIG_IGN);
+	for (i = 0; i < 2 * nr; i++) {
+		if (!call(i & 1 ? SYS_clone : SYS_nanosleep,
+			  i & 1 ? CLONE_VFORK | SIGCHLD : (long)&t, 0) && (i & 1)) {
+			in_sleep(20);
+			_exit(0);
+		}
+	}
+}
+
 static void go_on(int unused)
 {
 	going = unused;
@@ -236,6 +262,9 @@ static int mode(const char *name, int nr)
 	} else if (!strcmp(name, "both")) {
 		start(nr, do_both);
 		in_sleep(3000);
+		return 0;
+	} else if (!strcmp(name, "states")) {
+		call_both(nr);
 		return 0;
 	} else if (!strcmp(name, "leave")) {
 		start(nr, leave);
@@ -572,8 +601,9 @@ sums_are_whole() {
 in_cgroup() { # mount point
 	local root=$1 pids=() status=0
 
-	# the controller of events is there after the first change of any
-	grep -q pids "${root}/cgroup.subtree_control" ||
+	# the controller of events is there after the first change of any, or has its own tree
+	[ ! -e "${root}/cgroup.subtree_control" ] ||
+		grep -q pids "${root}/cgroup.subtree_control" ||
 		echo +pids >"${root}/cgroup.subtree_control" || return 1
 	mkdir "${root}/perf_off_cpu" || status=1
 	"${prog}" turns 1 >/dev/null & pids=($!)
@@ -593,6 +623,20 @@ in_cgroup() { # mount point
 		END { exit !(n >= 3 && !bad) }' "${work}/pids" || status=1
 	awk '$1 ~ /^[0-9.]+%$/ { n++; if ($1 != "100.00%" || $2 != "/perf_off_cpu") bad++ }
 		END { exit !(n && !bad) }' "${work}/cgroups" || status=1
+	return "${status}"
+}
+
+mount_v1() {
+	mkdir -p "${work}/v1" &&
+	mount -t cgroup -o perf_event none "${work}/v1" 2>/dev/null
+}
+
+in_cgroup_v1() {
+	local status
+
+	mount_v1 && in_cgroup "${work}/v1"
+	status=$?
+	umount "${work}/v1"
 	return "${status}"
 }
 
@@ -712,6 +756,14 @@ on_cpu() { # CPU, number of samples
 	[ "$(perf script -F tid,cpu,event -G -i "${data}" | grep -c "^ *${pid} *\[00$1\]")" = "$2" ]
 }
 
+# Calls from one place, of which one kind sleeps and the other cannot be interrupted.
+states_apart() {
+	record -e dummy "${prog}" states 10 && samples "${data}" || return 1
+	cat "${work}/samples"
+	awk '$4 == "syscall" && $3 > 150000000 { n++; tids += !seen[$2]++ }
+	     END { exit !(n == 2 && tids == 1) }' "${work}/samples"
+}
+
 tell_perf() { # command
 	echo "$1" >&7
 	timeout 60 head -c 4 <&8 >/dev/null
@@ -732,6 +784,20 @@ stop_perf() {
 	wait "${perf}"
 	complaints $? "${work}/all_err"
 	exec 7>&- 8>&-
+}
+
+# The sample is of the CPU that the thread comes back on.
+moved() {
+	start_perf -a || return 1
+	taskset -c 0 sleep 1 & local pid=$!
+	sleep 0.3
+	taskset -pc 1 "${pid}" >/dev/null
+	wait "${pid}"
+	stop_perf && samples "${data}" || return 1
+	perf script -F tid,cpu,event,period -G -i "${data}" | grep "^ *${pid} " |
+		tee "${work}/moved"
+	awk '$3 >= 500000000 { n++; if ($2 != "[001]") bad++ }
+	     END { exit !(n == 1 && !bad) }' "${work}/moved"
 }
 
 new_threads() {
@@ -936,12 +1002,14 @@ if command -v taskset >/dev/null && [ "$(nproc)" -gt 1 ]
 then
 	fast "asleep, -C, there" on_cpu 1 1
 	fast "asleep, -C, elsewhere" on_cpu 0 0
+	fast "the CPU of a wait" moved
 else
-	leave_out "asleep, -C" "no taskset, or one CPU"
+	leave_out "CPUs" "no taskset, or one CPU"
 fi
 fast "the end of recording between two waits" beside turns 50 halves_agree
 fast "threads that end as recording does" beside leave 100 leave_at_end
 fast "one sum for each place" sums_are_whole
+fast "one sum for each state" states_apart
 fast "in a PID namespace" in_namespace
 cgroups=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 if [ -n "${cgroups}" ]
@@ -949,6 +1017,12 @@ then
 	fast "--cgroup" in_cgroup "${cgroups}"
 else
 	leave_out "--cgroup" "no cgroup2"
+fi
+# for as long as it is mounted, other cgroups have no events
+if [ "${PERF_TEST_ALL:-}" = all ] && mount_v1
+then
+	umount "${work}/v1"
+	check "--cgroup, version 1" in_cgroup_v1
 fi
 fast "--overwrite --switch-output=signal" snapshots
 fast "a full disk" beside idle 300 full_disk
