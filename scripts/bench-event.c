@@ -94,6 +94,35 @@ void event_open_on_exec(struct event *event, const char *tracepoint, enum mode m
 	open_on(event, tracepoint, mode, pid, true);
 }
 
+/*
+ * Sample another process and its children by CPU 0's clock, from its next program on. What
+ * is sampled is not to be looked at: the oldest makes room for the newest.
+ */
+void event_open_clock(struct event *event, uint64_t period, enum mode mode, pid_t pid)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = period,
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
+		.exclude_callchain_kernel = 1,
+		.disabled = 1,
+		.enable_on_exec = 1,
+		.inherit = 1,
+		.write_backward = 1,
+	};
+
+	set_mode(&attr, mode);
+	event->fd = syscall(SYS_perf_event_open, &attr, pid, 0, -1, 0);
+	if (event->fd < 0)
+		die("perf_event_open");
+	event->size = PAGE + 1024 * PAGE;
+	event->page = mmap(NULL, event->size, PROT_READ, MAP_SHARED, event->fd, 0);
+	if (event->page == MAP_FAILED)
+		die("mmap of the buffer");
+}
+
 void event_stop(struct event *event)
 {
 	ioctl(event->fd, PERF_EVENT_IOC_DISABLE, 0);
