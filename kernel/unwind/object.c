@@ -66,14 +66,30 @@ static bool may_begin_object(struct vm_area_struct *vma,
 	       file_inode(vma->vm_file) == file_inode(code->vm_file);
 }
 
-/* Where the object may begin, nearest first; and what the code lies in. */
-static int list_beginnings(unsigned long ip, unsigned long *begin,
-			   struct unwind_object *code)
+/**
+ * struct places - where an object may begin that has the code at an address
+ * @begin: these mappings, nearest first
+ * @nr: their number
+ * @code_start: where the mapping of the code begins
+ * @code_has_file: is it a file's?
+ * @file_start: if so: where the file would begin, if it was mapped in one piece
+ */
+struct places {
+	unsigned long	begin[MAX_MAPPINGS_BELOW + 1];
+	int		nr;
+	unsigned long	code_start;
+	bool		code_has_file;
+	unsigned long	file_start;
+};
+
+/* List these places; and what the code lies in. */
+static int list_places(unsigned long ip, struct places *places,
+		       struct unwind_object *code)
 {
 	VMA_ITERATOR(vmi, current->mm, ip);
 	struct mm_struct *mm = current->mm;
 	struct vm_area_struct *vma, *first;
-	int i, nr = 0;
+	int i;
 
 	if (mmap_read_lock_killable(mm))
 		return -EINTR;
@@ -89,14 +105,19 @@ static int list_beginnings(unsigned long ip, unsigned long *begin,
 	code->code_end = first->vm_end;
 	code->transient = first->vm_flags & VM_WRITE;
 
+	places->nr = 0;
+	places->code_start = first->vm_start;
+	places->code_has_file = first->vm_file;
+	places->file_start = first->vm_start - first->vm_pgoff * PAGE_SIZE;
+
 	vma = first;
 	for (i = 0; vma && i <= MAX_MAPPINGS_BELOW; i++) {
 		if (may_begin_object(vma, first))
-			begin[nr++] = vma->vm_start;
+			places->begin[places->nr++] = vma->vm_start;
 		vma = vma_prev(&vmi);
 	}
 	mmap_read_unlock(mm);
-	return nr;
+	return 0;
 }
 
 static int read_some(struct unwind_user_state *state, unsigned long addr,
@@ -232,6 +253,45 @@ static int read_layout(struct unwind_user_state *state, unsigned long begin,
 }
 
 /*
+ * A page of the file may be mapped more than once, where a linker saves room: then
+ * code has the file's header before it that is some pages too high, and tables that
+ * agree with that.  So the segment that the code would be in has to lie where the
+ * code lies.
+ */
+static bool segment_fits(const struct segment *segment, unsigned long bias,
+			 const struct layout *layout, unsigned long begin,
+			 const struct places *places)
+{
+	u64 file_start = segment->vaddr - segment->offset;
+
+	if (places->code_has_file)
+		return bias + file_start == places->file_start;
+	return begin != places->code_start || file_start == layout->zero;
+}
+
+/* 0 if by these headers the address is code, and that is where they would have it. */
+static int check_code(struct unwind_user_state *state, unsigned long begin,
+		      const struct header *header, const struct layout *layout,
+		      const struct places *places, unsigned long ip)
+{
+	u64 addr = begin + header->phoff, vaddr = ip - (begin - layout->zero);
+	struct segment segment;
+	u32 i;
+
+	for (i = 0; i < header->phnum; i++, addr += header->phentsize) {
+		if (read_segment(state, header, addr, &segment))
+			return -EFAULT;
+		if (segment.type == PT_LOAD && (segment.flags & PF_X) &&
+		    vaddr >= (segment.vaddr & PAGE_MASK) &&
+		    (vaddr & PAGE_MASK) < segment.vaddr + segment.memsz &&
+		    segment_fits(&segment, begin - layout->zero, layout, begin,
+				 places))
+			return 0;
+	}
+	return -ENOENT;
+}
+
+/*
  * Changes of a mapping are told of (<linux/unwind_cache.h>), but not what is
  * written through one, nor what becomes of memory that is neither a file's nor code.
  * Of the entries only the beginning is known here, so note how far this goes.
@@ -248,8 +308,8 @@ static bool tables_stay(unsigned long start, unsigned long end,
 	vma = vma_lookup(mm, start);
 	stay = vma && end <= vma->vm_end && !(vma->vm_flags & VM_WRITE) &&
 	       (vma->vm_file || (vma->vm_flags & VM_EXEC));
-	object->stay_start = stay ? vma->vm_start : 0;
-	object->stay_end = stay ? vma->vm_end : 0;
+	object->stay_start = stay ? max(vma->vm_start, object->start) : 0;
+	object->stay_end = stay ? min(vma->vm_end, object->end) : 0;
 	mmap_read_unlock(mm);
 	return stay;
 }
@@ -293,7 +353,8 @@ static int read_eh_hdr(struct unwind_user_state *state, unsigned long addr,
 
 /* Is it an object that begins here, and does it have the address? */
 static int object_from(struct unwind_user_state *state, unsigned long begin,
-		       unsigned long ip, struct unwind_object *object)
+		       const struct places *places, unsigned long ip,
+		       struct unwind_object *object)
 {
 	struct header header;
 	struct layout layout;
@@ -313,6 +374,9 @@ static int object_from(struct unwind_user_state *state, unsigned long begin,
 	};
 	if (ip < object->start || ip >= object->end)
 		return -ENOENT;
+	ret = check_code(state, begin, &header, &layout, places, ip);
+	if (ret)
+		return ret;
 
 	if (!layout.eh_hdr_size)
 		return 0;
@@ -338,17 +402,17 @@ static int object_from(struct unwind_user_state *state, unsigned long begin,
 int unwind_object_at(struct unwind_user_state *state, unsigned long ip,
 		     struct unwind_object *object)
 {
-	unsigned long begin[MAX_MAPPINGS_BELOW + 1];
+	struct places places __uninitialized;
 	struct unwind_object code = {};
 	bool unread = false, refused = false;
-	int i, nr, ret;
+	int i, ret;
 
-	nr = list_beginnings(ip, begin, &code);
-	if (nr < 0)
-		return nr;
+	ret = list_places(ip, &places, &code);
+	if (ret)
+		return ret;
 
-	for (i = 0; i < nr; i++) {
-		ret = object_from(state, begin[i], ip, object);
+	for (i = 0; i < places.nr; i++) {
+		ret = object_from(state, places.begin[i], &places, ip, object);
 		if (!ret) {
 			object->code_start = max(code.code_start, object->start);
 			object->code_end = min(code.code_end, object->end);

@@ -26,7 +26,7 @@
 #define PROLOGUE	4	/* bytes of it before its frame is there */
 
 enum broken { NOTHING, FAR_PHDRS, MANY_PHDRS, HUGE_HDR, FAR_HDR, SHORT_HDR, ENCODING, COUNT,
-	      MOVED };
+	      MOVED, PACKED, NOT_CODE };
 
 /**
  * struct seed - a process with one object, and what is found there
@@ -79,6 +79,11 @@ struct seed {
 	.maps = { MAP_R(0, 1), MAP_X(1, 1), MAP_R(2, 1), MAP_W(3, 1),		\
 		  MAP_R(4, 1), MAP_X(5, 1) }
 
+/* the file has one page, which is mapped twice; or was copied to other memory */
+#define TWICE(low, high) .nr_maps = 2, .at = 1, .broken = PACKED,		\
+	.maps = { { 0, 0, low, 0, FINDER_FUZZ_READ, 0 },			\
+		  { 0, 0, high, 0, FINDER_FUZZ_READ | FINDER_FUZZ_EXEC, 0 } }
+
 /* the entries a second time, where they are written to, or not */
 #define WRITTEN_TABLES	.nr_maps = 3, .at = 1,					\
 	.maps = { MAP_R(0, 1), MAP_X(1, 1),					\
@@ -123,6 +128,10 @@ static const struct seed seeds[] = {
 	{ "restorer-exact", 8, .flags = FINDER_FUZZ_RESTORER | FINDER_FUZZ_EXACT, AS_LINKED,
 	  LATE(1), .words = 3, .anew = true },
 	{ "restorer-far", 8, .flags = FINDER_FUZZ_RESTORER, AS_LINKED, EARLY(1), .words = 1 },
+	{ "packed", 8, TWICE(1, 1), LATE(3), .words = 5 },
+	{ "packed-32-bit", 4, TWICE(1, 1), LATE(3), .words = 5 },
+	{ "packed-copied", 8, TWICE(0, 0), LATE(3), .words = 5, .anew = true },
+	{ "not-code", 8, AS_LINKED, .ret = -ENOENT, .broken = NOT_CODE },
 	{ "no-map", 8, AS_LINKED, .ip = PAGE, .ret = -ENXIO },
 };
 
@@ -170,13 +179,14 @@ static void put_elf(struct image *to, const struct seed *seed)
 		put(to, &e32, sizeof(e32));
 }
 
-static void put_segment(struct image *to, const struct seed *seed, u32 type, u32 offset,
-			u32 size)
+static void put_segment(struct image *to, const struct seed *seed, u32 type, u32 flags,
+			u32 vaddr, u32 size)
 {
-	struct elf64_phdr p64 = { .p_type = type, .p_offset = offset,
-		.p_vaddr = seed->vaddr + offset, .p_filesz = size, .p_memsz = size };
-	struct elf32_phdr p32 = { .p_type = type, .p_offset = offset,
-		.p_vaddr = seed->vaddr + offset, .p_filesz = size, .p_memsz = size };
+	u32 offset = seed->broken == PACKED && (flags & PF_X) ? vaddr - PAGE : vaddr;
+	struct elf64_phdr p64 = { .p_type = type, .p_flags = flags, .p_offset = offset,
+		.p_vaddr = seed->vaddr + vaddr, .p_filesz = size, .p_memsz = size };
+	struct elf32_phdr p32 = { .p_type = type, .p_flags = flags, .p_offset = offset,
+		.p_vaddr = seed->vaddr + vaddr, .p_filesz = size, .p_memsz = size };
 
 	if (seed->word == 8)
 		put(to, &p64, sizeof(p64));
@@ -250,10 +260,11 @@ static void make(struct image *to, const struct seed *seed)
 	memcpy(to->head.maps, seed->maps, sizeof(seed->maps));
 
 	put_elf(to, seed);
-	put_segment(to, seed, PT_LOAD, 0, PAGE);
-	put_segment(to, seed, PT_LOAD, text_of(seed), PAGE + moved(seed));
-	put_segment(to, seed, PT_GNU_EH_FRAME, seed->broken == FAR_HDR ? 9 * PAGE : HDR,
-		    table_bytes(seed));
+	put_segment(to, seed, PT_LOAD, PF_R, 0, PAGE);
+	put_segment(to, seed, PT_LOAD, seed->broken == NOT_CODE ? PF_R : PF_R | PF_X,
+		    text_of(seed), PAGE + moved(seed));
+	put_segment(to, seed, PT_GNU_EH_FRAME, PF_R,
+		    seed->broken == FAR_HDR ? 9 * PAGE : HDR, table_bytes(seed));
 	to->nr = HDR;
 	put_tables(to, seed);
 }

@@ -10,6 +10,7 @@
 
 #define EH_SMALL	"eh_object_small.so"
 #define EH_LARGE	"eh_object_large.so"
+#define EH_PACKED	"eh_object_packed.so"
 #define EH_MAX_IMAGE	65536
 
 struct eh_image {

@@ -58,6 +58,16 @@ static int walk_opened(struct pd_event *event, struct eh_walk *walk, const char 
 	return ret;
 }
 
+/* The header of such a file lies in front of its code once more. */
+static int packed(void)
+{
+	static struct eh_walk walk;
+	struct pd_event event;
+
+	PD_TRY(eh_open(&event));
+	return walk_opened(&event, &walk, pd_beside(EH_PACKED));
+}
+
 static int dlclose_and_another(void)
 {
 	unsigned long round, rounds = pd_scale(50), same = 0;
@@ -564,6 +574,7 @@ static int tables_that_change(void)
 }
 
 const struct pd_test pd_tests[] = {
+	PD_TEST(packed),
 	PD_TEST(dlclose_and_another),
 	PD_TEST(mapped_over),
 	PD_TEST(moved_over),
