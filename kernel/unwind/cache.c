@@ -126,7 +126,7 @@ struct unwind_cache *unwind_cache_of_current(void)
 /**
  * unwind_cache_peek - the rule at an address, if it is known
  * @cache: as unwind_cache_of_current() gave it
- * @ip: linear user address
+ * @ip: unwind_rule_key() of the frame
  * @rule: filled in
  *
  * Context: Under RCU.
@@ -166,7 +166,7 @@ static bool peek_full(struct unwind_cache *cache, unsigned long ip,
 
 /**
  * unwind_cache_find_rule - the rule at an address, if it is known
- * @ip: linear user address
+ * @ip: unwind_rule_key() of the frame
  * @rule: filled in
  * @full: filled in if @rule says so
  *
@@ -380,7 +380,7 @@ static void add_full(struct unwind_cache *cache, unsigned long ip,
 /**
  * unwind_cache_add_rule - keep a rule
  * @state: as unwind_cache_begin() set it when the search began
- * @ip: linear user address that it is for
+ * @ip: unwind_rule_key() of the frames that it is for
  * @rule: the rule
  * @full: the rule, if @rule says so
  *

@@ -242,7 +242,7 @@ static int find_in_tables(struct unwind_user_state *state, unsigned long ip,
 	if (!unwind_cache_holds(&begun))
 		return -EAGAIN;
 	if (!object.transient && stays)
-		unwind_cache_add_rule(&begun, ip, rule, full);
+		unwind_cache_add_rule(&begun, unwind_rule_key(state), rule, full);
 	return 0;
 }
 
@@ -268,7 +268,7 @@ int unwind_eh_frame_rule(struct unwind_user_state *state,
 	unsigned long ip = state->ip - state->back;
 	int ret, tries;
 
-	if (!unwind_cache_find_rule(ip, rule, full))
+	if (!unwind_cache_find_rule(unwind_rule_key(state), rule, full))
 		return rule->kind == UNWIND_RULE_NONE ? -ENOENT : 0;
 
 	for (tries = 0, ret = -EAGAIN; ret == -EAGAIN && tries < 3; tries++)

@@ -86,7 +86,7 @@ static void put_headers(struct kunit *test, unsigned long base)
 			.e_phnum = 2,
 		},
 		.ph = {
-			{ .p_type = PT_LOAD, .p_memsz = OBJECT_BYTES },
+			{ .p_type = PT_LOAD, .p_flags = PF_X, .p_memsz = OBJECT_BYTES },
 			{
 				.p_type = PT_GNU_EH_FRAME, .p_vaddr = HDR,
 				.p_memsz = sizeof(struct table),
@@ -319,6 +319,24 @@ static bool object_is_known(unsigned int n)
 	return !unwind_cache_find_object(FAR_OFF + n * PAGE_SIZE, &object);
 }
 
+/* Of code for words of another size no rule is known. */
+static void other_word(struct kunit *test)
+{
+	struct unwind_user_rule rule = { .kind = UNWIND_RULE_FRAME };
+	struct unwind_user_state wide = at(test, FAR_OFF, 0, 8);
+	struct unwind_user_state narrow = at(test, FAR_OFF, 0, 4);
+	struct unwind_cache_state begun;
+	struct unwind_cfi_rule full = {};
+
+	map(test, SZ_4K, 0);
+	KUNIT_ASSERT_TRUE(test, unwind_cache_begin(&begun));
+	unwind_cache_add_rule(&begun, unwind_rule_key(&wide), &rule, &full);
+	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&wide, &rule, &full), 0);
+	KUNIT_EXPECT_NE(test, unwind_eh_frame_rule(&narrow, &rule, &full), 0);
+	unwind_cache_add_rule(&begun, unwind_rule_key(&narrow), &rule, &full);
+	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&narrow, &rule, &full), 0);
+}
+
 /* More code without tables than there is room for costs no rule; with tables it does. */
 static void many_objects(struct kunit *test)
 {
@@ -464,6 +482,7 @@ static struct kunit_case eh_frame_cases[] = {
 	KUNIT_CASE(realigned),
 	KUNIT_CASE(in_register),
 	KUNIT_CASE(table_budget),
+	KUNIT_CASE(other_word),
 	KUNIT_CASE(many_objects),
 	KUNIT_CASE(no_budget),
 	KUNIT_CASE(lost_register),

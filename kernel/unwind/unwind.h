@@ -121,6 +121,15 @@ struct unwind_user_rule {
 struct unwind_cfi_rule;
 
 /*
+ * What a frame's rule is known by: where the code is, and for which size of a word its
+ * tables are, as 64-bit code may be led to 32-bit code and the other way round.
+ */
+static inline unsigned long unwind_rule_key(const struct unwind_user_state *state)
+{
+	return (state->ip - state->back) | (state->word & 4UL) << (BITS_PER_LONG - 3);
+}
+
+/*
  * A frame whose frame pointer is set up.  It may have saved other registers, and
  * nothing says where.
  */

@@ -243,7 +243,7 @@ static bool known_rule(struct unwind_user_state *state,
 {
 	if (state->methods & BIT(UNWIND_METHOD_EH_FRAME))
 		return cache &&
-		       unwind_cache_peek(cache, state->ip - state->back, rule) &&
+		       unwind_cache_peek(cache, unwind_rule_key(state), rule) &&
 		       rule->kind >= UNWIND_RULE_FRAME;
 	if (state->exact || !state->methods)
 		return false;
