@@ -22,12 +22,14 @@
 
 /*
  * A task that is being killed must not wait for a page: past SIGNAL_GROUP_EXIT
- * a further SIGKILL would not wake it.
+ * a further SIGKILL would not wake it, and an execve in another thread, which has
+ * taken its SIGKILL already, waits for its end.
  */
 static bool task_is_dying(void)
 {
 	return (current->flags & PF_EXITING) ||
 	       (READ_ONCE(current->signal->flags) & SIGNAL_GROUP_EXIT) ||
+	       READ_ONCE(current->signal->group_exec_task) ||
 	       fatal_signal_pending(current);
 }
 

@@ -155,12 +155,12 @@ static int killed_while_walking(void)
 /* The file that a walk waits for, in memory that the children share. */
 static struct pd_fuse *slow;
 
-static void *walk_into_file(void *unused)
+/* A frame whose caller's lies in that file, or NULL. */
+static struct pd_frame *frame_before_file(void)
 {
 	size_t page = sizeof(slow->page);
 	struct pd_frame *frame;
 
-	(void)unused;
 	frame = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (frame == MAP_FAILED)
 		return NULL;
@@ -169,7 +169,30 @@ static void *walk_into_file(void *unused)
 	if (mmap((char *)frame + page, page, PROT_READ, MAP_PRIVATE | MAP_FIXED,
 		 slow->file, 0) == MAP_FAILED)
 		return NULL;
-	pd_getppid_on(frame, frame);
+	return frame;
+}
+
+static void *walk_into_file(void *unused)
+{
+	struct pd_frame *frame = frame_before_file();
+
+	(void)unused;
+	if (frame)
+		pd_getppid_on(frame, frame);
+	return NULL;
+}
+
+/* Stays there, in user mode, with that frame. */
+static PD_LEAF void *spin_before_file(void *unused)
+{
+	struct pd_frame *frame = frame_before_file();
+
+	(void)unused;
+	pd_child_says();
+	asm volatile("mov	%[frame], %%rsp\n\t"
+		     "mov	%[frame], %%rbp\n"
+		     "1:	pause\n\t"
+		     "jmp	1b" : : [frame] "r" (frame) : "memory");
 	return NULL;
 }
 
@@ -192,23 +215,56 @@ static int end_beside_walk(void *unused)
 	_exit(7);
 }
 
+static int spin_and_end(void *unused)
+{
+	spin_before_file(unused);
+	return 1;
+}
+
+/* Another thread's execve kills the one that spins. */
+static int exec_beside_spin(void *unused)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, spin_before_file, unused))
+		return 1;
+	pd_sleep_ms(200);
+	execl("/bin/true", "true", NULL);
+	return 2;
+}
+
 /* What a walk that waits for a page of a file has, and how its process ends. */
+static int make_slow_file(void)
+{
+	slow = mmap(NULL, sizeof(*slow), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	PD_CHECK(slow != MAP_FAILED, "mmap: %s", strerror(errno));
+	pd_chain_lay(slow->page, NAME, 1);
+	return pd_fuse_start(slow);
+}
+
+static int check_frames(struct pd_log *log, const struct pd_rec *sample, unsigned int frames)
+{
+	const struct pd_rec *stack;
+
+	PD_CHECK(sample && sample->deferred, "no deferred sample");
+	PD_CHECK(pd_user_half(log, sample, &stack) == PD_STITCHED, "no record");
+	PD_CHECK(pd_frames_of(stack, NAME) == frames, "%u frames instead of %u",
+		 pd_frames_of(stack, NAME), frames);
+	return 0;
+}
+
 static int waiting_walk(int (*walker)(void *unused), void (*meanwhile)(struct pd_child *child),
 			int expected, unsigned int frames)
 {
-	const struct pd_rec *sample, *stack;
 	struct perf_event_attr attr;
 	struct pd_log log = {};
 	struct pd_child child;
 	struct pd_event event;
 	int status;
 
-	slow = mmap(NULL, sizeof(*slow), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	PD_CHECK(slow != MAP_FAILED, "mmap: %s", strerror(errno));
-	pd_chain_lay(slow->page, NAME, 1);
 	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_getppid"));
 	attr.inherit = 1;
-	PD_TRY(pd_fuse_start(slow));
+	PD_TRY(make_slow_file());
 	PD_TRY(pd_child_start(&child, walker, NULL));
 	PD_TRY(pd_must_open(&event, &attr, child.pid, 0));
 	pd_pin(child.pid, 0);
@@ -222,11 +278,46 @@ static int waiting_walk(int (*walker)(void *unused), void (*meanwhile)(struct pd
 	pd_disable(&event);
 	pd_drain(&event, &log);
 	PD_TRY(pd_log_clean(&log));
-	sample = pd_log_nth(&log, PERF_RECORD_SAMPLE, 0);
-	PD_CHECK(sample && sample->deferred, "no deferred sample");
-	PD_CHECK(pd_user_half(&log, sample, &stack) == PD_STITCHED, "no record");
-	PD_CHECK(pd_frames_of(stack, NAME) == frames, "%u frames instead of %u",
-		 pd_frames_of(stack, NAME), frames);
+	return check_frames(&log, pd_log_nth(&log, PERF_RECORD_SAMPLE, 0), frames);
+}
+
+/* First sampled when it is dying already: it must not begin to wait. */
+static int dying_walk(int (*spinner)(void *unused), int sig, int expected)
+{
+	const struct pd_rec *sample = NULL;
+	struct perf_event_attr attr;
+	struct pd_log log = {};
+	struct pd_child child;
+	struct pd_event event;
+	size_t frames = 0;
+	int status;
+
+	PD_TRY(pd_attr_kprobe(&attr, "do_exit"));
+	attr.inherit = 1;
+	PD_TRY(make_slow_file());
+	PD_TRY(pd_child_start(&child, spinner, NULL));
+	PD_TRY(pd_must_open(&event, &attr, child.pid, 0));
+	pd_pin(child.pid, 0);
+	pd_enable(&event);
+	pd_child_go(&child);
+	PD_CHECK(pd_child_wait_said(&child, 1, PATIENCE), "it does not spin");
+	pd_sleep_ms(20);
+	if (sig)
+		kill(child.pid, sig);
+	status = pd_child_wait(&child, PATIENCE);
+	PD_CHECK(status != -1, "the task waits for a page");
+	PD_CHECK(status == expected, "the task ended with %#x", status);
+	PD_CHECK(!PD_READ(slow->reader), "a page was asked for");
+	pd_disable(&event);
+	pd_drain(&event, &log);
+	PD_TRY(pd_log_clean(&log));
+	while (pd_log_next(&log, PERF_RECORD_SAMPLE, &sample)) {
+		const struct pd_rec *stack;
+
+		PD_CHECK(pd_user_half(&log, sample, &stack) != PD_BARE, "no record");
+		frames += stack ? pd_frames_of(stack, NAME) : 0;
+	}
+	PD_CHECK(frames == 1, "%zu frames instead of 1", frames);
 	return PD_PASS;
 }
 
@@ -259,6 +350,16 @@ static int ended_in_wait(void)
 	return waiting_walk(end_beside_walk, wait_for_it, 7 << 8, 1);
 }
 
+static int killed_before_walk(void)
+{
+	return dying_walk(spin_and_end, SIGKILL, SIGKILL);
+}
+
+static int exec_before_walk(void)
+{
+	return dying_walk(exec_beside_spin, 0, 0);
+}
+
 static int served_after_wait(void)
 {
 	return waiting_walk(walk_and_end, serve_it, 0, 2);
@@ -271,6 +372,8 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(killed_in_wait),
 	PD_TEST(ended_in_wait),
 	PD_TEST(served_after_wait),
+	PD_TEST(killed_before_walk),
+	PD_TEST(exec_before_walk),
 };
 
 const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);
