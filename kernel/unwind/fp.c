@@ -20,15 +20,15 @@
 
 /*
  * The instruction at @ip as the compiler wrote it.  While a uprobe's handlers
- * run, memory holds the breakpoint and the uprobe the instruction.  Sets
- * *@probed then.
+ * run, memory holds the breakpoint and the uprobe the instruction that the task
+ * has come to.  Sets *@probed then.
  */
 static int read_insn(struct unwind_user_state *state, u8 *insn, bool *probed)
 {
 #ifdef CONFIG_UPROBES
 	struct uprobe_task *utask = current->utask;
 
-	if (utask && utask->auprobe) {
+	if (state->regs && utask && utask->auprobe) {
 		memcpy(insn, utask->auprobe->insn, UNWIND_ARCH_INSN_BYTES);
 		*probed = true;
 		return 0;
