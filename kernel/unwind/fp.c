@@ -57,13 +57,18 @@ static bool is_return_address(struct unwind_user_state *state,
 	return arch_unwind_is_call(before);
 }
 
-static enum unwind_arch_frame innermost_frame(struct unwind_user_state *state)
+/* A call of what is not there has left its return address, and no frame. */
+static enum unwind_arch_frame innermost_frame(struct unwind_user_state *state,
+					      bool nowhere)
 {
 	u8 insn[UNWIND_ARCH_INSN_BYTES];
 	enum unwind_arch_frame frame;
 	unsigned long ra_addr;
 	bool probed;
 
+	if (unlikely(nowhere))
+		return is_return_address(state, state->sp) ?
+		       UNWIND_FRAME_NONE : UNWIND_FRAME_SET_UP;
 	if (read_insn(state, insn, &probed))
 		return UNWIND_FRAME_SET_UP;
 
@@ -117,10 +122,11 @@ int unwind_fp_rule(struct unwind_user_state *state,
 		   struct unwind_user_rule *rule, struct unwind_cfi_rule *full)
 {
 	enum unwind_arch_frame frame = UNWIND_FRAME_SET_UP;
+	bool nowhere = state->exact && !unwind_is_mapped(state->ip);
 	s32 word = state->word;
 	int ret;
 
-	if (state->methods != BIT(UNWIND_METHOD_FP)) {
+	if (state->methods != BIT(UNWIND_METHOD_FP) && !nowhere) {
 		ret = unwind_sigframe(state, full);
 		rule->kind = UNWIND_RULE_FULL;
 		if (ret != -ENOENT)
@@ -129,7 +135,7 @@ int unwind_fp_rule(struct unwind_user_state *state,
 	if (state->lost & BIT(UNWIND_SLOT_FP))
 		return -ENOENT;
 	if (state->exact)
-		frame = innermost_frame(state);
+		frame = innermost_frame(state, nowhere);
 	if (frame == UNWIND_FRAME_SET_UP && !fp_is_plausible(state))
 		return -ENOENT;
 

@@ -286,6 +286,25 @@ int unwind_read_s32(struct unwind_user_state *state, unsigned long addr,
 }
 
 /**
+ * unwind_is_mapped - is there anything at an address?
+ * @addr: linear user address, any value
+ *
+ * Context: Task context of a user task; may sleep.
+ * Return: false if nothing is mapped there.
+ */
+bool unwind_is_mapped(unsigned long addr)
+{
+	struct mm_struct *mm = current->mm;
+	bool mapped;
+
+	if (mmap_read_lock_killable(mm))
+		return true;
+	mapped = vma_lookup(mm, addr);
+	mmap_read_unlock(mm);
+	return mapped;
+}
+
+/**
  * unwind_other_mapping - do two addresses lie in different mappings?
  * @a: linear user address, any value
  * @b: the other

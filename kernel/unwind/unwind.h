@@ -203,6 +203,7 @@ int __unwind_read_word(struct unwind_user_state *state, unsigned long addr,
 		       unsigned long *val);
 int unwind_read_s32(struct unwind_user_state *state, unsigned long addr,
 		    s32 *val);
+bool unwind_is_mapped(unsigned long addr);
 bool unwind_other_mapping(unsigned long a, unsigned long b);
 
 /**

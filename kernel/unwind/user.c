@@ -510,7 +510,9 @@ int unwind_user(struct unwind_stacktrace *trace, unsigned int max_entries)
 	unwind_cfi_init(&cfi);
 	state.cfi = &cfi;
 	do {
-		trace->entries[trace->nr++] = state.ip;
+		/* where a program has jumped to the kernel's addresses there is no frame */
+		if (likely(state.ip < TASK_SIZE_MAX))
+			trace->entries[trace->nr++] = state.ip;
 		trace->nr += quick_steps(&state, trace->entries + trace->nr,
 					 max_entries - trace->nr);
 		if (trace->nr == max_entries)

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Stacks that lie: the walk ends, within bounds, and the kernel goes on. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "pd_probe.h"
@@ -322,9 +325,66 @@ static int load_every_call(void)
 	return under_load(&attr);
 }
 
+static PD_LEAF long call_address(void *address)
+{
+	long unused;
+
+	pd_frame();
+	asm volatile("call	*%[address]"
+		     : "=a" (unused) : [address] "r" (address) : "cc", "memory");
+	return 0;
+}
+
+/* Back to the caller, as if the function had returned. */
+static void return_from_nowhere(int sig, siginfo_t *info, void *context)
+{
+	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
+
+	(void)sig;
+	(void)info;
+	regs[REG_RIP] = *(greg_t *)regs[REG_RSP];
+	regs[REG_RSP] += sizeof(greg_t);
+}
+
+/* Where a program calls what is no code, the callers are still there. */
+static int calls_of_nothing(void)
+{
+	const struct sigaction action = {
+		.sa_sigaction = return_from_nowhere, .sa_flags = SA_SIGINFO,
+	};
+	void *places[] = { NULL, (void *)-1UL, (void *)-4096UL, NULL };
+	const unsigned int depth = 5;
+	const struct pd_rec *sample, *stack;
+	struct perf_event_attr attr;
+	struct pd_log log = {};
+	struct pd_event event;
+	size_t i;
+
+	places[3] = mmap(NULL, getpagesize(), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	PD_CHECK(places[3] != MAP_FAILED, "mmap: %s", strerror(errno));
+	PD_TRY(pd_attr_kprobe(&attr, "force_sig_fault"));
+	PD_TRY(pd_must_open(&event, &attr, 0, -1));
+	sigaction(SIGSEGV, &action, NULL);
+	pd_enable(&event);
+	for (i = 0; i < ARRAY_SIZE(places); i++)
+		pd_call(NAME, depth, call_address, places[i]);
+	pd_disable(&event);
+	pd_drain(&event, &log);
+	PD_TRY(pd_log_clean(&log));
+	for (i = 0; i < ARRAY_SIZE(places); i++) {
+		sample = pd_log_nth(&log, PERF_RECORD_SAMPLE, i);
+		PD_TRY(pd_check_stitched(&log, sample, NAME, depth));
+		pd_user_half(&log, sample, &stack);
+		PD_CHECK((stack->user[0] == (unsigned long)places[i]) == ((long)places[i] >= 0),
+			 "at %p: a stack that begins at %llx", places[i], stack->user[0]);
+	}
+	return PD_PASS;
+}
+
 const struct pd_test pd_tests[] = {
 	PD_TEST(chains),
 	PD_TEST(stack_pointers),
+	PD_TEST(calls_of_nothing),
 	PD_TEST(load_from_timer),
 	PD_TEST(load_every_call),
 };
