@@ -206,6 +206,9 @@ static int attach_deferring(struct perf_event *event)
 				       READ_ONCE(sysctl_perf_event_max_stack));
 	int ret;
 
+	/* then there is nothing to defer; to those who unwind, 0 is no limit */
+	if (!READ_ONCE(sysctl_perf_event_max_stack))
+		return 0;
 	if (!nr_deferring) {
 		deferring.max_entries = 0;
 		ret = unwind_deferred_init(&deferring, send_record);
