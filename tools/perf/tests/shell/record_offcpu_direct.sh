@@ -789,7 +789,12 @@ stop_perf() {
 # The sample is of the CPU that the thread comes back on.
 moved() {
 	start_perf -a || return 1
-	taskset -c 0 sleep 1 & local pid=$!
+	taskset -c 0 sleep 2 & local pid=$!
+	until [ "$(cut -d' ' -f2,3 "/proc/${pid}/stat")" = "(sleep) S" ]
+	do
+		sleep 0.1
+	done
+	awk '$1 == "Cpus_allowed_list:" { exit $2 != 0 }' "/proc/${pid}/status" || return 1
 	sleep 0.3
 	taskset -pc 1 "${pid}" >/dev/null
 	wait "${pid}"
@@ -1019,10 +1024,11 @@ else
 	leave_out "--cgroup" "no cgroup2"
 fi
 # for as long as it is mounted, other cgroups have no events
-if [ "${PERF_TEST_ALL:-}" = all ] && mount_v1
+if [ "${PERF_TEST_ALL:-}" = all ]
 then
-	umount "${work}/v1"
 	check "--cgroup, version 1" in_cgroup_v1
+else
+	leave_out "--cgroup, version 1" "others lose their events"
 fi
 fast "--overwrite --switch-output=signal" snapshots
 fast "a full disk" beside idle 300 full_disk

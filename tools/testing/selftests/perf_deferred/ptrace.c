@@ -186,7 +186,8 @@ static int asked_in_stop(void)
 	struct pd_log log = {};
 	struct pd_child child;
 	struct pd_event event;
-	size_t samples = 0;
+	size_t samples = 0, without = 0;
+	enum pd_half half;
 
 	PD_TRY(pd_attr_kprobe(&attr, "cgroup_enter_frozen"));
 	PD_TRY(pd_child_start(&child, tracee, NULL));
@@ -202,15 +203,19 @@ static int asked_in_stop(void)
 	PD_TRY(pd_log_clean(&log));
 	while (pd_log_next(&log, PERF_RECORD_SAMPLE, &sample)) {
 		samples++;
-		PD_CHECK(pd_user_half(&log, sample, &stack) != PD_BARE, "cookie %llx has no record",
-			 sample->cookie);
-		if (!stack || !stack->nr_user)
+		half = pd_user_half(&log, sample, &stack);
+		PD_CHECK(half != PD_BARE, "cookie %llx has no record", sample->cookie);
+		if (!stack || !stack->nr_user) {
+			without += half == PD_STITCHED;
 			continue;
+		}
 		PD_CHECK(!pd_foreign_frame(stack, NAME), "the tracer's frame: %llx",
 			 pd_foreign_frame(stack, NAME));
 		PD_CHECK(!pd_frames_of(stack, NAME), "noted and unwound with other registers");
 	}
 	PD_CHECK(samples >= 2 * calls(), "%zu samples at the stops of %lu calls", samples, calls());
+	PD_CHECK(without >= calls(), "%zu of %lu calls have a record without a stack", without,
+		 calls());
 	return PD_PASS;
 }
 

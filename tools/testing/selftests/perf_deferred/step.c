@@ -32,8 +32,9 @@
 #define MAX_CALLS	8192
 #define MAX_FRAMES	500
 #define MAX_STACK	(1UL << 16)
-/* of each program; PERF_DEFERRED_SCALE=7 makes hundreds of thousands of them */
-#define STEPS		6000
+/* of a program, or where stepping takes long */
+#define STEPS		66000
+#define FEW_STEPS	6000
 #define WINDOW		1000
 /* to look through a stack takes longer than a step */
 #define TRY_STEPS	16
@@ -491,9 +492,10 @@ static bool window(struct stepper *s, unsigned long until, int signal)
 }
 
 /* Step the beginning of a program, and windows of it later on. */
-static int windows(char *const argv[], int signal)
+static int windows(char *const argv[], int signal, unsigned long steps)
 {
-	unsigned long most = pd_scale(STEPS), least = most / 3, until;
+	unsigned long most = pd_scale(pd_slow() ? FEW_STEPS : steps);
+	unsigned long least = most / 3, until;
 	static struct stepper stepper;
 	struct stepper *s = &stepper;
 	unsigned int i, seed = 1, more = 8;
@@ -532,17 +534,22 @@ static int windows(char *const argv[], int signal)
 	return PD_PASS;
 }
 
-static int step_handling(int signal, char *const argv[])
+static int step_some(unsigned long steps, int signal, char *const argv[])
 {
 	if (pd_read_long("/proc/sys/kernel/unwind_user_methods") < 2)
 		return pd_skip("no .eh_frame method here");
 	pd_write_str("/proc/sys/kernel/perf_event_max_stack", "512");
-	return windows(argv, signal);
+	return windows(argv, signal, steps);
+}
+
+static int step_handling(int signal, char *const argv[])
+{
+	return step_some(STEPS, signal, argv);
 }
 
 static int step_program(char *const argv[])
 {
-	return step_handling(0, argv);
+	return step_some(FEW_STEPS, 0, argv);
 }
 
 static int bash(void)
@@ -561,7 +568,7 @@ static int perl(void)
 
 static int python(void)
 {
-	return step_program((char *[]) { "/usr/bin/python3", "-c",
+	return step_some(STEPS, 0, (char *[]) { "/usr/bin/python3", "-c",
 		"import json, re\n"
 		"for i in range(100000): json.dumps([re.sub('a', 'b', 'abc' * 9), i])", NULL });
 }
