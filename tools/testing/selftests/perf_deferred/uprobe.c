@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Probed functions: the caller is not skipped, and return addresses are true. */
+#include <errno.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include "pd_probe.h"
 #include "pd_ring.h"
+#include "pd_signal.h"
 #include "pd_stack.h"
 #include "pd_test.h"
 
 #define NAME	1
 #define DEPTH	4
+#define STALE	6
 
 static PD_LEAF long inner(void *arg)
 {
@@ -128,11 +135,88 @@ static int below_two_uretprobes(void)
 	return below_uretprobes(functions, 2);
 }
 
+/*
+ * Code made at run time, without tables: sets up its frame, leaves its first argument on
+ * top of the stack, and spins until the word at the second is not 0.
+ */
+static const unsigned char spinning[] = {
+	0x55,			/* push %rbp */
+	0x48, 0x89, 0xe5,	/* mov %rsp,%rbp */
+	0x57,			/* push %rdi */
+	0xf3, 0x90,		/* 1: pause */
+	0x83, 0x3e, 0x00,	/* cmpl $0,(%rsi) */
+	0x74, 0xf9,		/* je 1b */
+	0x5f,			/* pop %rdi */
+	0x5d,			/* pop %rbp */
+	0xc3,			/* ret */
+};
+
+static volatile int alarmed;
+
+/* Begins with the push of the frame pointer. */
+static PD_LEAF void on_alarm(int sig)
+{
+	pd_frame();
+	alarmed = sig;
+}
+
+static PD_LEAF long spin_in(void *code)
+{
+	void (*spin)(unsigned long top, volatile int *until);
+
+	memcpy(&spin, &code, sizeof(spin));
+	spin(pd_name_address(STALE), &alarmed);
+	return 0;
+}
+
+static void *make_code(void)
+{
+	size_t page = getpagesize();
+	void *code = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (code == MAP_FAILED)
+		return NULL;
+	memcpy(code, spinning, sizeof(spinning));
+	return mprotect(code, page, PROT_READ | PROT_EXEC) ? NULL : code;
+}
+
+/* The probe's instruction is not that of the code which the signal came to. */
+static int handler_above_made_code(void)
+{
+	const struct itimerval soon = { .it_value.tv_usec = 5000 };
+	unsigned long i, times = pd_scale(20);
+	const struct pd_rec *sample = NULL;
+	struct perf_event_attr attr;
+	struct pd_log log = {};
+	struct pd_event event;
+	void *code = make_code();
+
+	PD_CHECK(code, "no code: %s", strerror(errno));
+	PD_TRY(pd_attr_uprobe(&attr, on_alarm, false));
+	PD_TRY(pd_must_open(&event, &attr, 0, -1));
+	pd_handle_known(SIGALRM, on_alarm, false);
+	pd_enable(&event);
+	for (i = 0; i < times; i++) {
+		alarmed = 0;
+		setitimer(ITIMER_REAL, &soon, NULL);
+		pd_call(NAME, DEPTH, spin_in, code);
+	}
+	pd_disable(&event);
+	pd_drain(&event, &log);
+	PD_TRY(pd_log_clean(&log));
+	PD_CHECK(pd_log_count(&log, PERF_RECORD_SAMPLE) == times, "%zu samples of %lu signals",
+		 pd_log_count(&log, PERF_RECORD_SAMPLE), times);
+	while (pd_log_next(&log, PERF_RECORD_SAMPLE, &sample))
+		PD_TRY(pd_check_right(&log, sample, NAME, DEPTH));
+	return PD_PASS;
+}
+
 const struct pd_test pd_tests[] = {
 	PD_TEST(first_instruction),
 	PD_TEST(on_return),
 	PD_TEST(below_one_uretprobe),
 	PD_TEST(below_two_uretprobes),
+	PD_TEST(handler_above_made_code),
 };
 
 const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);
