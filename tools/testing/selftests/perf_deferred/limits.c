@@ -178,11 +178,45 @@ static int huge(void)
 	return ret;
 }
 
+static int call_without_frames(void)
+{
+	const struct pd_rec *record = NULL;
+	struct perf_event_attr attr;
+	struct pd_log log = {};
+	struct pd_event event;
+
+	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_getppid"));
+	PD_TRY(pd_must_open(&event, &attr, 0, -1));
+	pd_enable(&event);
+	pd_call(NAME, 5, pd_leaf_getppid, NULL);
+	pd_disable(&event);
+	pd_drain(&event, &log);
+	pd_event_close(&event);
+	PD_TRY(pd_log_clean(&log));
+	PD_CHECK(pd_log_count(&log, PERF_RECORD_SAMPLE) == 1, "no sample");
+	PD_TRY(pd_check_no_bare(&log));
+	while (pd_log_next(&log, PD_RECORD_DEFERRED, &record))
+		PD_CHECK(!record->nr_user, "a record of %u frames", record->nr_user);
+	return PD_PASS;
+}
+
+static int of_none(void)
+{
+	long before = pd_read_long(MAX_STACK);
+	int ret;
+
+	PD_TRY(set_max_stack(0));
+	ret = call_without_frames();
+	set_max_stack(before);
+	return ret;
+}
+
 const struct pd_test pd_tests[] = {
 	PD_TEST(of_the_event),
 	PD_TEST(of_the_system),
 	PD_TEST(of_a_bpf_event),
 	PD_TEST(of_two_events),
+	PD_TEST(of_none),
 	PD_TEST(raised),
 	PD_TEST(huge),
 };
