@@ -184,8 +184,16 @@ static int open_all(struct events *events, pid_t pid)
 	return pd_must_open(&events->update, &update, pid, -1);
 }
 
+static void drain_all(struct events *events, struct pd_log *log)
+{
+	pd_drain(&events->clock, log);
+	pd_drain(&events->fixup, log);
+	pd_drain(&events->update, log);
+}
+
 static int abort_many(bool sampled)
 {
+	long long end = pd_now_ns() + 60 * 1000000000LL;
 	struct events events = { .sampled = sampled };
 	struct pd_child child, other;
 	struct pd_log log = {};
@@ -202,7 +210,8 @@ static int abort_many(bool sampled)
 	pd_enable(&events.fixup);
 	pd_enable(&events.update);
 	pd_child_go(&child);
-	status = pd_child_wait(&child, 60);
+	while ((status = pd_child_wait(&child, 0)) == -1 && pd_now_ns() < end)
+		drain_all(&events, &log);
 	kill(other.pid, SIGKILL);
 	if (status == 77 << 8)
 		return pd_skip("no restartable sequences here");
@@ -210,9 +219,7 @@ static int abort_many(bool sampled)
 	pd_disable(&events.clock);
 	pd_disable(&events.fixup);
 	pd_disable(&events.update);
-	pd_drain(&events.clock, &log);
-	pd_drain(&events.fixup, &log);
-	pd_drain(&events.update, &log);
+	drain_all(&events, &log);
 	PD_TRY(pd_log_clean(&log));
 	return check_all(&log, &events);
 }
