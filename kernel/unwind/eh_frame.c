@@ -80,7 +80,8 @@ static int read_entry(void *ctx, unsigned long addr, void *to, size_t len)
 
 	if (!unwind_may_read(reader->state, len))
 		return -EFAULT;
-	if (unlikely(addr - reader->start > reader->size - len))
+	if (unlikely(len > reader->size ||
+		     addr - reader->start > reader->size - len))
 		reader->strayed = true;
 	return unwind_read(reader->state, addr, to, len);
 }

@@ -69,15 +69,15 @@ static bool may_begin_object(struct vm_area_struct *vma,
 /**
  * struct places - where an object may begin that has the code at an address
  * @begin: these mappings, nearest first
+ * @is_code: of each, whether it can be executed
  * @nr: their number
- * @code_start: where the mapping of the code begins
- * @code_has_file: is it a file's?
+ * @code_has_file: is the mapping of the code a file's?
  * @file_start: if so: where the file would begin, if it was mapped in one piece
  */
 struct places {
 	unsigned long	begin[MAX_MAPPINGS_BELOW + 1];
+	bool		is_code[MAX_MAPPINGS_BELOW + 1];
 	int		nr;
-	unsigned long	code_start;
 	bool		code_has_file;
 	unsigned long	file_start;
 };
@@ -106,14 +106,15 @@ static int list_places(unsigned long ip, struct places *places,
 	code->transient = first->vm_flags & VM_WRITE;
 
 	places->nr = 0;
-	places->code_start = first->vm_start;
 	places->code_has_file = first->vm_file;
 	places->file_start = first->vm_start - first->vm_pgoff * PAGE_SIZE;
 
 	vma = first;
 	for (i = 0; vma && i <= MAX_MAPPINGS_BELOW; i++) {
-		if (may_begin_object(vma, first))
+		if (may_begin_object(vma, first)) {
+			places->is_code[places->nr] = vma->vm_flags & VM_EXEC;
 			places->begin[places->nr++] = vma->vm_start;
+		}
 		vma = vma_prev(&vmi);
 	}
 	mmap_read_unlock(mm);
@@ -256,24 +257,31 @@ static int read_layout(struct unwind_user_state *state, unsigned long begin,
  * A page of the file may be mapped more than once, where a linker saves room: then
  * code has the file's header before it that is some pages too high, and tables that
  * agree with that.  So the segment that the code would be in has to lie where the
- * code lies.
+ * code lies.  Of code that was copied to other memory it is not known where that is:
+ * there the header in front of code is not taken if it may be such a one.
  */
-static bool segment_fits(const struct segment *segment, unsigned long bias,
-			 const struct layout *layout, unsigned long begin,
-			 const struct places *places)
+static bool segment_fits(const struct segment *segment,
+			 const struct layout *layout,
+			 const struct places *places, int i)
 {
 	u64 file_start = segment->vaddr - segment->offset;
 
 	if (places->code_has_file)
-		return bias + file_start == places->file_start;
-	return begin != places->code_start || file_start == layout->zero;
+		return places->begin[i] - layout->zero + file_start ==
+		       places->file_start;
+	return !places->is_code[i] || file_start == layout->zero ||
+	       segment->offset >= PAGE_SIZE;
 }
 
-/* 0 if by these headers the address is code, and that is where they would have it. */
-static int check_code(struct unwind_user_state *state, unsigned long begin,
+/*
+ * 0 if by these headers the address is code, and that is where they would have it;
+ * -ENODATA if not.
+ */
+static int check_code(struct unwind_user_state *state,
 		      const struct header *header, const struct layout *layout,
-		      const struct places *places, unsigned long ip)
+		      const struct places *places, int at, unsigned long ip)
 {
+	unsigned long begin = places->begin[at];
 	u64 addr = begin + header->phoff, vaddr = ip - (begin - layout->zero);
 	struct segment segment;
 	u32 i;
@@ -284,11 +292,10 @@ static int check_code(struct unwind_user_state *state, unsigned long begin,
 		if (segment.type == PT_LOAD && (segment.flags & PF_X) &&
 		    vaddr >= (segment.vaddr & PAGE_MASK) &&
 		    (vaddr & PAGE_MASK) < segment.vaddr + segment.memsz &&
-		    segment_fits(&segment, begin - layout->zero, layout, begin,
-				 places))
+		    segment_fits(&segment, layout, places, at))
 			return 0;
 	}
-	return -ENOENT;
+	return -ENODATA;
 }
 
 /*
@@ -307,7 +314,8 @@ static bool tables_stay(unsigned long start, unsigned long end,
 		return false;
 	vma = vma_lookup(mm, start);
 	stay = vma && end <= vma->vm_end && !(vma->vm_flags & VM_WRITE) &&
-	       (vma->vm_file || (vma->vm_flags & VM_EXEC));
+	       (vma->vm_file || (vma->vm_flags & VM_EXEC)) &&
+	       start >= object->start && end <= object->end;
 	object->stay_start = stay ? max(vma->vm_start, object->start) : 0;
 	object->stay_end = stay ? min(vma->vm_end, object->end) : 0;
 	mmap_read_unlock(mm);
@@ -352,10 +360,11 @@ static int read_eh_hdr(struct unwind_user_state *state, unsigned long addr,
 }
 
 /* Is it an object that begins here, and does it have the address? */
-static int object_from(struct unwind_user_state *state, unsigned long begin,
-		       const struct places *places, unsigned long ip,
+static int object_from(struct unwind_user_state *state,
+		       const struct places *places, int at, unsigned long ip,
 		       struct unwind_object *object)
 {
+	unsigned long begin = places->begin[at];
 	struct header header;
 	struct layout layout;
 	unsigned long bias, hdr;
@@ -374,7 +383,7 @@ static int object_from(struct unwind_user_state *state, unsigned long begin,
 	};
 	if (ip < object->start || ip >= object->end)
 		return -ENOENT;
-	ret = check_code(state, begin, &header, &layout, places, ip);
+	ret = check_code(state, &header, &layout, places, at, ip);
 	if (ret)
 		return ret;
 
@@ -404,7 +413,7 @@ int unwind_object_at(struct unwind_user_state *state, unsigned long ip,
 {
 	struct places places __uninitialized;
 	struct unwind_object code = {};
-	bool unread = false, refused = false;
+	bool no_code = false, unread = false, refused = false;
 	int i, ret;
 
 	ret = list_places(ip, &places, &code);
@@ -412,13 +421,14 @@ int unwind_object_at(struct unwind_user_state *state, unsigned long ip,
 		return ret;
 
 	for (i = 0; i < places.nr; i++) {
-		ret = object_from(state, places.begin[i], &places, ip, object);
+		ret = object_from(state, &places, i, ip, object);
 		if (!ret) {
 			object->code_start = max(code.code_start, object->start);
 			object->code_end = min(code.code_end, object->end);
 			object->transient |= code.transient;
 			return 0;
 		}
+		no_code |= ret == -ENODATA;
 		unread |= ret == -EFAULT;
 		refused |= ret == -EOPNOTSUPP || ret == -EINVAL;
 	}
@@ -427,6 +437,8 @@ int unwind_object_at(struct unwind_user_state *state, unsigned long ip,
 		return -EFAULT;
 	if (refused)
 		return -EOPNOTSUPP;
+	/* other addresses in this mapping may well be code of an object */
+	code.transient |= no_code;
 	*object = code;
 	return 0;
 }

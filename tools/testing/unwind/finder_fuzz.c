@@ -360,6 +360,12 @@ bool finder_fuzz_kept_rule(void)
 	return process.kept_rule;
 }
 
+/* Was an object kept in the last run? */
+bool finder_fuzz_kept_object(void)
+{
+	return process.kept;
+}
+
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)

@@ -276,9 +276,10 @@ static int check(const struct image *image, size_t size, const struct seed *seed
 	int cfa_off = seed->words * (int)seed->word;
 	int ret = finder_fuzz_run((const u8 *)image, size, &rule, &full);
 
+	bool kept_wrongly = seed->broken == NOT_CODE && finder_fuzz_kept_object();
 	bool signal = !ret && rule.kind == UNWIND_RULE_FULL && full.signal;
 
-	if (ret == seed->ret &&
+	if (ret == seed->ret && !kept_wrongly &&
 	    (ret || ((signal || rule.cfa_off == cfa_off) && signal == seed->signal &&
 		     finder_fuzz_kept_rule() == !seed->anew)))
 		return 0;
