@@ -207,7 +207,7 @@ static int attach_deferring(struct perf_event *event)
 	int ret;
 
 	/* then there is nothing to defer; to those who unwind, 0 is no limit */
-	if (!READ_ONCE(sysctl_perf_event_max_stack))
+	if (!max_stack)
 		return 0;
 	if (!nr_deferring) {
 		deferring.max_entries = 0;

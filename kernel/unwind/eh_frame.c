@@ -175,6 +175,7 @@ static int find_object(struct unwind_user_state *state,
 	/* a return address that is none */
 	if (ret == -ENOENT && !state->exact)
 		return -ENXIO;
+	state->nowhere = ret == -ENOENT;
 	return ret;
 }
 

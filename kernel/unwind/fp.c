@@ -57,6 +57,22 @@ static bool is_return_address(struct unwind_user_state *state,
 	return arch_unwind_is_call(before);
 }
 
+/*
+ * Has the program called what is no code?  Where a signal came to, code may meanwhile
+ * be what cannot be executed, so there nothing must be mapped.
+ */
+static bool is_nowhere(struct unwind_user_state *state)
+{
+	u8 byte;
+
+	if (!state->exact)
+		return false;
+	if (state->regs && state->nowhere)
+		return true;
+	return unwind_read(state, state->ip, &byte, sizeof(byte)) &&
+	       !unwind_is_mapped(state->ip);
+}
+
 /* A call of what is not there has left its return address, and no frame. */
 static enum unwind_arch_frame innermost_frame(struct unwind_user_state *state,
 					      bool nowhere)
@@ -122,7 +138,7 @@ int unwind_fp_rule(struct unwind_user_state *state,
 		   struct unwind_user_rule *rule, struct unwind_cfi_rule *full)
 {
 	enum unwind_arch_frame frame = UNWIND_FRAME_SET_UP;
-	bool nowhere = state->exact && !unwind_is_mapped(state->ip);
+	bool nowhere = is_nowhere(state);
 	s32 word = state->word;
 	int ret;
 

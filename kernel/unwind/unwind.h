@@ -40,6 +40,7 @@ enum unwind_method {
  *	  is at: it has not ended when it is a call or a system call
  * @probed: uprobes may have changed return addresses
  * @insn: where the instruction that is the next to run can be read, while @exact
+ * @nowhere: nothing that can be executed was found at @ip, while @regs are there
  * @quick: page faults are off: what is not there is not brought in
  * @methods: bit mask of the methods that may be used
  * @frames: how many steps each method has made
@@ -71,6 +72,7 @@ struct unwind_user_state {
 	u8			back;
 	bool			probed;
 	unsigned long		insn;
+	bool			nowhere;
 	bool			quick;
 	u8			methods;
 	u16			frames[UNWIND_NR_METHODS];

@@ -353,6 +353,7 @@ static struct perf_event *open_deferring(void)
 		.config			= PERF_COUNT_SW_CPU_CLOCK,
 		.size			= sizeof(attr),
 		.sample_type		= PERF_SAMPLE_CALLCHAIN,
+		.sample_max_stack	= 1,
 		.sample_period		= NSEC_PER_SEC,
 		.disabled		= 1,
 		.defer_callchain	= 1,

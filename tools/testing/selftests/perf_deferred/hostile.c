@@ -358,7 +358,7 @@ static int calls_of_nothing(void)
 	struct perf_event_attr attr;
 	struct pd_log log = {};
 	struct pd_event event;
-	size_t i;
+	size_t i, at;
 
 	places[3] = mmap(NULL, getpagesize(), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	PD_CHECK(places[3] != MAP_FAILED, "mmap: %s", strerror(errno));
@@ -375,8 +375,11 @@ static int calls_of_nothing(void)
 		sample = pd_log_nth(&log, PERF_RECORD_SAMPLE, i);
 		PD_TRY(pd_check_stitched(&log, sample, NAME, depth));
 		pd_user_half(&log, sample, &stack);
-		PD_CHECK((stack->user[0] == (unsigned long)places[i]) == ((long)places[i] >= 0),
+		at = (long)places[i] >= 0;
+		PD_CHECK(!at || stack->user[0] == (unsigned long)places[i],
 			 "at %p: a stack that begins at %llx", places[i], stack->user[0]);
+		PD_CHECK(stack->user[at] - (unsigned long)call_address < 64,
+			 "at %p: the caller is %llx", places[i], stack->user[at]);
 	}
 	return PD_PASS;
 }
