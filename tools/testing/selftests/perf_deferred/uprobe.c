@@ -183,7 +183,8 @@ static void *make_code(void)
 /* The probe's instruction is not that of the code which the signal came to. */
 static int handler_above_made_code(void)
 {
-	const struct itimerval soon = { .it_value.tv_usec = 5000 };
+	/* when it surely spins */
+	const struct itimerval soon = { .it_value.tv_usec = pd_slow() ? 300000 : 30000 };
 	unsigned long i, times = pd_scale(20);
 	const struct pd_rec *sample = NULL;
 	struct perf_event_attr attr;
