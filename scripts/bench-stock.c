@@ -8,7 +8,6 @@
  * Runs CMD in each way to have its stacks, and prints what that adds to a sample without,
  * the walk and the record included.
  */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/personality.h>

@@ -59,13 +59,14 @@ static bool is_return_address(struct unwind_user_state *state,
 
 /*
  * Has the program called what is no code?  Where a signal came to, code may meanwhile
- * be what cannot be executed, so there nothing must be mapped.
+ * be what cannot be executed, so there nothing must be mapped.  And what has made a
+ * system call was code, even if that was to unmap it.
  */
 static bool is_nowhere(struct unwind_user_state *state)
 {
 	u8 byte;
 
-	if (!state->exact)
+	if (!state->exact || state->back)
 		return false;
 	if (state->regs && state->nowhere)
 		return true;
