@@ -4,8 +4,8 @@
  *
  * A cache belongs to one mm and is made by the first walk in it that has
  * something to find out.  All that it holds was found out in its present
- * generation: unmapping a part of a known object, or making it writable, starts
- * the next one, and what was found before is void.
+ * generation: unmapping a part of an object that is or was known in it, or making
+ * it writable, starts the next one, and what was found before is void.
  *
  * A search may be under way in an object that is not known yet, so each such change
  * of code or of a file is counted as well.  A search notes the generation and the
@@ -72,6 +72,9 @@ struct full_entry {
  * @unmaps: counts what unwind_user_unmap() told of
  * @objects_seq: for @objects and @nr_objects
  * @nr_objects: how many of @objects are known
+ * @last_replaced: the one of @objects that had to make room last
+ * @watch_start: first address of those that had to
+ * @watch_end: first address after them; 0 if none had to
  * @objects: known objects
  * @rules: by address
  * @full_rules: rules that need a struct unwind_cfi_rule, by address
@@ -85,6 +88,9 @@ struct unwind_cache {
 	unsigned long		unmaps;
 	seqcount_spinlock_t	objects_seq;
 	unsigned int		nr_objects;
+	unsigned int		last_replaced;
+	unsigned long		watch_start;
+	unsigned long		watch_end;
 	struct unwind_object	objects[MAX_OBJECTS];
 	struct rule_entry	rules[RULE_SETS][RULE_WAYS];
 	struct full_entry	full_rules[FULL_RULES];
@@ -408,13 +414,11 @@ void unwind_cache_add_rule(const struct unwind_cache_state *state,
 	rcu_read_unlock();
 }
 
-/*
- * All that is known is void.  Also where there are too many objects to know
- * them all: a rule must not be kept when its object is not.
- */
+/* All that is known is void. */
 static void start_over(struct unwind_cache *cache)
 {
 	WRITE_ONCE(cache->gen, atomic64_inc_return(&last_gen));
+	cache->watch_end = 0;
 	write_seqcount_begin(&cache->objects_seq);
 	cache->nr_objects = 0;
 	write_seqcount_end(&cache->objects_seq);
@@ -436,13 +440,37 @@ static bool drop_one_without_tables(struct unwind_cache *cache)
 	return false;
 }
 
+/*
+ * Rules of an object that is to be known no more may stay, if what becomes of its
+ * memory still tells.  One range for all of them may hold much else as well, so that
+ * more is void than need be.
+ */
+static void watch(struct unwind_cache *cache, const struct unwind_object *object)
+{
+	if (!cache->watch_end || object->start < cache->watch_start)
+		cache->watch_start = object->start;
+	cache->watch_end = max(cache->watch_end, object->end);
+}
+
+/* Where there are too many to know them all, they take turns. */
+static unsigned int place_for_one(struct unwind_cache *cache)
+{
+	if (cache->nr_objects < MAX_OBJECTS || drop_one_without_tables(cache))
+		return cache->nr_objects;
+
+	cache->last_replaced = (cache->last_replaced + 1) % MAX_OBJECTS;
+	watch(cache, &cache->objects[cache->last_replaced]);
+	return cache->last_replaced;
+}
+
 static void add_object(struct unwind_cache *cache,
 		       const struct unwind_object *object)
 {
-	if (cache->nr_objects == MAX_OBJECTS && !drop_one_without_tables(cache))
-		start_over(cache);
+	unsigned int place = place_for_one(cache);
+
 	write_seqcount_begin(&cache->objects_seq);
-	cache->objects[cache->nr_objects++] = *object;
+	cache->objects[place] = *object;
+	cache->nr_objects = max(cache->nr_objects, place + 1);
 	write_seqcount_end(&cache->objects_seq);
 }
 
@@ -478,6 +506,10 @@ static void forget_range(struct unwind_cache *cache, unsigned long start,
 {
 	unsigned int i = 0;
 
+	if (start < cache->watch_end && cache->watch_start < end) {
+		start_over(cache);
+		return;
+	}
 	while (i < cache->nr_objects) {
 		struct unwind_object *object = &cache->objects[i];
 

@@ -10,6 +10,7 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
+#include <linux/unwind_cache.h>
 
 #include <asm/sigframe.h>
 #include <asm/unwind_user.h>
@@ -337,20 +338,48 @@ static void other_word(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&narrow, &rule, &full), 0);
 }
 
-/* More code without tables than there is room for costs no rule; with tables it does. */
-static void many_objects(struct kunit *test)
+/* Rules of objects that there is no room for any more stay, until these are unmapped. */
+static void check_replaced(struct kunit *test, unsigned int nr, unsigned int unmapped)
+{
+	unsigned int n;
+
+	for (n = 1; n <= nr; n++) {
+		know_object(n, 1);
+		KUNIT_ASSERT_TRUE(test, object_is_known(n));
+		KUNIT_ASSERT_TRUE(test, rule_is_known(FAR_OFF));
+	}
+	KUNIT_ASSERT_FALSE(test, object_is_known(0));
+	KUNIT_ASSERT_FALSE(test, object_is_known(unmapped));
+
+	__unwind_user_unmap(current->mm, FAR_OFF - PAGE_SIZE, FAR_OFF);
+	__unwind_user_unmap(current->mm, FAR_OFF + (nr + 1) * PAGE_SIZE, ULONG_MAX);
+	KUNIT_EXPECT_TRUE(test, rule_is_known(FAR_OFF));
+	KUNIT_EXPECT_TRUE(test, object_is_known(nr));
+	__unwind_user_unmap(current->mm, FAR_OFF + unmapped * PAGE_SIZE,
+			    FAR_OFF + (unmapped + 1) * PAGE_SIZE);
+	KUNIT_EXPECT_FALSE(test, rule_is_known(FAR_OFF));
+	KUNIT_EXPECT_FALSE(test, object_is_known(nr));
+}
+
+static void know_rule(struct kunit *test)
 {
 	struct unwind_user_rule rule = { .kind = UNWIND_RULE_FRAME };
 	struct unwind_cfi_rule full = {};
 	struct unwind_cache_state state;
-	unsigned int n;
 
-	map(test, SZ_4K, 0);
 	know_object(0, 1);
 	KUNIT_ASSERT_TRUE(test, unwind_cache_begin(&state));
 	unwind_cache_add_rule(&state, FAR_OFF, &rule, &full);
 	KUNIT_ASSERT_TRUE(test, rule_is_known(FAR_OFF));
+}
 
+/* More objects than there is room for cost no rule. */
+static void many_objects(struct kunit *test)
+{
+	unsigned int n;
+
+	map(test, SZ_4K, 0);
+	know_rule(test);
 	for (n = 1; n <= 1000; n++) {
 		know_object(n, 0);
 		KUNIT_ASSERT_TRUE(test, object_is_known(n));
@@ -358,13 +387,13 @@ static void many_objects(struct kunit *test)
 	}
 	KUNIT_EXPECT_TRUE(test, rule_is_known(FAR_OFF));
 
-	for (n = 1; n <= 1000; n++) {
-		know_object(n, 1);
-		KUNIT_ASSERT_TRUE(test, object_is_known(n));
-		/* no rule without its object */
-		KUNIT_ASSERT_EQ(test, rule_is_known(FAR_OFF), object_is_known(0));
-	}
-	KUNIT_EXPECT_FALSE(test, rule_is_known(FAR_OFF));
+	check_replaced(test, 1000, 0);
+
+	/* that is no longer watched for */
+	know_rule(test);
+	__unwind_user_unmap(current->mm, FAR_OFF + 2 * PAGE_SIZE, FAR_OFF + 3 * PAGE_SIZE);
+	KUNIT_EXPECT_TRUE(test, rule_is_known(FAR_OFF));
+	check_replaced(test, 1000, 500);
 }
 
 /* Code that is no file's may have tables, too: with the budget gone nobody knows. */
