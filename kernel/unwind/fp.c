@@ -57,16 +57,22 @@ static bool is_return_address(struct unwind_user_state *state,
 	return arch_unwind_is_call(before);
 }
 
+/* Code that has made a system call may have unmapped itself by that. */
+static bool has_made_call(struct unwind_user_state *state)
+{
+	return state->back ||
+	       (state->regs && arch_unwind_in_syscall(state->regs));
+}
+
 /*
  * Has the program called what is no code?  Where a signal came to, code may meanwhile
- * be what cannot be executed, so there nothing must be mapped.  And what has made a
- * system call was code, even if that was to unmap it.
+ * be what cannot be executed, so there nothing must be mapped.
  */
 static bool is_nowhere(struct unwind_user_state *state)
 {
 	u8 byte;
 
-	if (!state->exact || state->back)
+	if (!state->exact || has_made_call(state))
 		return false;
 	if (state->regs && state->nowhere)
 		return true;
