@@ -87,6 +87,7 @@ static void leave_trampoline(struct unwind_user_state *state, unsigned long entr
 	if (!ra || ra >= TASK_SIZE_MAX)
 		return;
 	state->ip = ra;
+	state->insn = ra;
 	state->sp = slot + state->word;
 	state->ri = ri;
 	state->regs = NULL;
