@@ -270,7 +270,9 @@ int unwind_eh_frame_rule(struct unwind_user_state *state,
 	unsigned long ip = state->ip - state->back;
 	int ret, tries;
 
-	if (!unwind_cache_find_rule(unwind_rule_key(state), rule, full))
+	/* the key of an address that is no user's may be that of one that is */
+	if (!unwind_cache_find_rule(unwind_rule_key(state), rule, full) &&
+	    likely(ip < TASK_SIZE_MAX))
 		return rule->kind == UNWIND_RULE_NONE ? -ENOENT : 0;
 
 	for (tries = 0, ret = -EAGAIN; ret == -EAGAIN && tries < 3; tries++)

@@ -319,6 +319,16 @@ static int full_base(struct unwind_user_state *state, u8 where,
 	}
 }
 
+/*
+ * A signal comes to wherever the program has jumped, to NULL or the kernel's addresses
+ * as well; that it was one shows where the kernel's own frame has the CFA.
+ */
+static bool may_be_anywhere(const struct unwind_cfi_rule *full, int ret)
+{
+	return (ret == -ENODATA || ret == -EINVAL) &&
+	       full->signal && full->cfa_deref;
+}
+
 static int full_return_address(struct unwind_user_state *state,
 			       const struct unwind_cfi_rule *full,
 			       unsigned long cfa, unsigned long *ra,
@@ -327,9 +337,13 @@ static int full_return_address(struct unwind_user_state *state,
 	unsigned long base;
 	int ret;
 
-	if (full->ra_where != UNWIND_IN_REG)
-		return full_base(state, full->ra_where, cfa, &base) ?:
-		       read_return_address(state, base + full->ra_off, ra, ri);
+	if (full->ra_where != UNWIND_IN_REG) {
+		ret = full_base(state, full->ra_where, cfa, &base) ?:
+		      read_return_address(state, base + full->ra_off, ra, ri);
+		if (unlikely(ret) && may_be_anywhere(full, ret))
+			ret = 0;
+		return ret;
+	}
 
 	ret = read_reg(state, full->ra_off, ra);
 	if (ret)
@@ -511,10 +525,12 @@ int unwind_user(struct unwind_stacktrace *trace, unsigned int max_entries)
 	state.cfi = &cfi;
 	do {
 		/* where a program has jumped to the kernel's addresses there is no frame */
-		if (likely(state.ip < TASK_SIZE_MAX))
+		if (likely(state.ip < TASK_SIZE_MAX)) {
 			trace->entries[trace->nr++] = state.ip;
-		trace->nr += quick_steps(&state, trace->entries + trace->nr,
-					 max_entries - trace->nr);
+			trace->nr += quick_steps(&state,
+						 trace->entries + trace->nr,
+						 max_entries - trace->nr);
+		}
 		if (trace->nr == max_entries)
 			break;
 		ret = unwind_user_next(&state);
