@@ -4,6 +4,7 @@
  * methods that may be used, and caches, which only profiled processes have.
  */
 #include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -226,9 +227,28 @@ static int frames_by_method(void)
 	return PD_PASS;
 }
 
+/* Code that claims to be an object whose program headers lie far away. */
+static unsigned char *map_refused(size_t page)
+{
+	Elf64_Ehdr *elf = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			       -1, 0);
+
+	if (elf == MAP_FAILED)
+		return NULL;
+	memcpy(elf->e_ident, ELFMAG, SELFMAG);
+	elf->e_ident[EI_CLASS] = ELFCLASS64;
+	elf->e_ident[EI_DATA] = ELFDATA2LSB;
+	elf->e_machine = EM_X86_64;
+	elf->e_phentsize = sizeof(Elf64_Phdr);
+	elf->e_phnum = 1;
+	elf->e_phoff = page;
+	return mprotect(elf, page, PROT_READ | PROT_EXEC) ? NULL : (unsigned char *)elf;
+}
+
 static int ends_of_walks(void)
 {
 	unsigned long page = getpagesize();
+	unsigned char *refused;
 	unsigned long *none;
 	long more[NR];
 
@@ -247,6 +267,13 @@ static int ends_of_walks(void)
 	stack[0] = (unsigned long)stack;
 	PD_TRY(count_calls(1, EH_MAX_STACK, call_on_stack, more));
 	PD_CHECK(more[BAD] == CALLS, "%ld make no sense", more[BAD]);
+
+	refused = map_refused(page);
+	PD_CHECK(refused, "no mapping: %s", strerror(errno));
+	stack[0] = (unsigned long)(stack + 8);
+	stack[1] = (unsigned long)refused + 0x100;
+	PD_TRY(count_calls(3, EH_MAX_STACK, call_on_stack, more));
+	PD_CHECK(more[STOP] == CALLS, "%ld stop", more[STOP]);
 	return PD_PASS;
 }
 

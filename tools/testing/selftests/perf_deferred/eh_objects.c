@@ -403,6 +403,70 @@ static int moved_page_of_text(void)
 	return move_and_walk(false);
 }
 
+/* Bytes of the mapping at an address that lie in transparent huge pages. */
+static unsigned long huge_bytes(const char *at)
+{
+	FILE *file = fopen("/proc/self/smaps", "r");
+	unsigned long start, end, kib, found = 0;
+	bool there = false;
+	char line[512];
+
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%lx-%lx ", &start, &end) == 2)
+			there = start <= (unsigned long)at && (unsigned long)at < end;
+		else if (there && sscanf(line, "AnonHugePages: %lu kB", &kib) == 1)
+			found = kib * 1024;
+	}
+	if (file)
+		fclose(file);
+	return found;
+}
+
+#define HUGE	(2UL * 1024 * 1024)
+
+static char *map_huge(void)
+{
+	char *at = mmap(NULL, 2 * HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (at == MAP_FAILED)
+		return NULL;
+	at = (char *)(((unsigned long)at + HUGE - 1) & ~(HUGE - 1));
+	if (madvise(at, HUGE, MADV_HUGEPAGE))
+		return NULL;
+	return at;
+}
+
+/* The whole object, headers, code and tables, in one. */
+static int in_huge_page(void)
+{
+	static struct eh_walk walk;
+	struct pd_event event;
+	char *at, *image;
+	eh_step step;
+	size_t span;
+
+	if (access("/sys/kernel/mm/transparent_hugepage/enabled", R_OK))
+		return pd_skip("no transparent huge pages");
+	PD_TRY(eh_open(&event));
+	PD_TRY(eh_read_images(&small, &large));
+	span = eh_whole_pages(large.span);
+	at = map_huge();
+	image = reserve();
+	PD_CHECK(at && image, "no memory: %s", strerror(errno));
+	PD_TRY(map_image(&large, image));
+	memcpy(at, image, span);
+	munmap(image, span);
+	PD_CHECK(!mprotect(at, HUGE, PROT_READ | PROT_EXEC), "mprotect: %s", strerror(errno));
+	if (huge_bytes(at) != HUGE)
+		return pd_skip("no huge page to be had");
+	image = at + large.step;
+	memcpy(&step, &image, sizeof(step));
+	PD_TRY(walk_through(&event, &walk, step));
+	PD_TRY(walk_through(&event, &walk, step));
+	PD_CHECK(huge_bytes(at) == HUGE, "it is in small pages by now");
+	return PD_PASS;
+}
+
 /*
  * A process that writes over the tables which it runs by, while this one runs by
  * the same, as they were.
@@ -584,6 +648,7 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(from_deleted_file),
 	PD_TEST(moved_text),
 	PD_TEST(moved_page_of_text),
+	PD_TEST(in_huge_page),
 	PD_TEST(tables_that_change),
 };
 

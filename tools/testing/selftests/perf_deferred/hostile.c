@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "pd_proc.h"
 #include "pd_ring.h"
 #include "pd_stack.h"
+#include "pd_syscall.h"
 #include "pd_test.h"
 
 #define NAME		0
@@ -384,10 +386,158 @@ static int calls_of_nothing(void)
 	return PD_PASS;
 }
 
+/* The same from the handler that finds out. */
+static void look_from_nowhere(int sig, siginfo_t *info, void *context)
+{
+	pd_syscall0(SYS_getppid);
+	return_from_nowhere(sig, info, context);
+}
+
+static bool is_followed_by_caller(const struct pd_rec *stack, unsigned long place)
+{
+	bool is_shown = (long)place >= 0;
+	unsigned int i;
+
+	for (i = 1; i < stack->nr_user; i++) {
+		if (stack->user[i] - (unsigned long)call_address < 64)
+			return !is_shown || stack->user[i - 1] == place;
+	}
+	return false;
+}
+
+static bool goes_by_tables(void)
+{
+	return pd_read_long("/proc/sys/kernel/unwind_user_methods") & 2;
+}
+
+static int calls_of_nothing_from_handler(void)
+{
+	const struct sigaction action = {
+		.sa_sigaction = look_from_nowhere, .sa_flags = SA_SIGINFO,
+	};
+	const unsigned long places[] = { 0, -1UL, -4096UL };
+	const struct pd_rec *sample, *stack;
+	struct perf_event_attr attr;
+	struct pd_log log = {};
+	struct pd_event event;
+	size_t i;
+
+	if (!goes_by_tables())
+		return pd_skip("frame pointers lead past signals");
+	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_getppid"));
+	PD_TRY(pd_must_open(&event, &attr, 0, -1));
+	sigaction(SIGSEGV, &action, NULL);
+	pd_enable(&event);
+	for (i = 0; i < ARRAY_SIZE(places); i++)
+		pd_call(NAME, 5, call_address, (void *)places[i]);
+	pd_disable(&event);
+	pd_drain(&event, &log);
+	PD_TRY(pd_log_clean(&log));
+	for (i = 0; i < ARRAY_SIZE(places); i++) {
+		sample = pd_log_nth(&log, PERF_RECORD_SAMPLE, i);
+		PD_CHECK(sample, "%zu samples", i);
+		pd_user_half(&log, sample, &stack);
+		PD_CHECK(stack, "at %#lx: no stack", places[i]);
+		PD_CHECK(is_followed_by_caller(stack, places[i]),
+			 "at %#lx: the caller is not shown, of %u frames", places[i],
+			 stack->nr_user);
+		PD_CHECK(pd_has_outermost(stack, NAME), "at %#lx: ends early", places[i]);
+	}
+	return PD_PASS;
+}
+
+/*
+ * Code that takes itself away by a system call: nobody knows any more what its frame
+ * is, and what lies on its stack is no caller.
+ */
+static const unsigned char takes_away[] = {
+	0x55,				/* push	%rbp */
+	0x48, 0x89, 0xe5,		/* mov	%rsp, %rbp */
+	0x48, 0x83, 0xec, 0x10,		/* sub	$16, %rsp */
+	0x4c, 0x89, 0x04, 0x24,		/* mov	%r8, (%rsp) */
+	0x48, 0x89, 0xf8,		/* mov	%rdi, %rax */
+	0x48, 0x89, 0xf7,		/* mov	%rsi, %rdi */
+	0x48, 0x89, 0xd6,		/* mov	%rdx, %rsi */
+	0x48, 0x89, 0xca,		/* mov	%rcx, %rdx */
+	0x0f, 0x05,			/* syscall */
+	0xc9, 0xc3,			/* leave; ret */
+};
+
+typedef long (*take_away)(long nr, void *page, long size, long prot, unsigned long decoy);
+
+/* "leave; ret" for it, where it cannot any more. */
+static void leave_for_it(int sig, siginfo_t *info, void *context)
+{
+	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs, *frame;
+
+	(void)sig;
+	(void)info;
+	frame = (greg_t *)regs[REG_RBP];
+	regs[REG_RBP] = frame[0];
+	regs[REG_RIP] = frame[1];
+	regs[REG_RSP] = (greg_t)(frame + 2);
+}
+
+static PD_ATTR(noinline) unsigned long return_address(void)
+{
+	return (unsigned long)__builtin_return_address(0);
+}
+
+static int take_itself_away(long nr, int prot, struct pd_event *event)
+{
+	unsigned long decoy = return_address();
+	void *code = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const struct pd_rec *sample, *stack;
+	struct pd_log log = {};
+	take_away call;
+
+	PD_CHECK(code != MAP_FAILED, "mmap: %s", strerror(errno));
+	memcpy(code, takes_away, sizeof(takes_away));
+	memcpy(&call, &code, sizeof(call));
+	mprotect(code, page, PROT_READ | PROT_EXEC);
+	pd_enable(event);
+	call(nr, code, page, prot, decoy);
+	pd_disable(event);
+	pd_drain(event, &log);
+	PD_TRY(pd_log_clean(&log));
+	sample = pd_log_nth(&log, PERF_RECORD_SAMPLE, 0);
+	PD_CHECK(sample, "no sample");
+	pd_user_half(&log, sample, &stack);
+	PD_CHECK(stack && stack->nr_user, "no stack");
+	PD_CHECK(stack->user[0] == (unsigned long)code + sizeof(takes_away) - 2,
+		 "the stack begins at %llx", stack->user[0]);
+	PD_CHECK(stack->nr_user < 2 || stack->user[1] != decoy,
+		 "what lies on the stack is the caller");
+	if (!(prot & PROT_READ) && goes_by_tables())
+		PD_CHECK(stack->nr_user == 1, "%u frames of what is not there", stack->nr_user);
+	return 0;
+}
+
+static int calls_that_unmap(void)
+{
+	const struct sigaction action = {
+		.sa_sigaction = leave_for_it, .sa_flags = SA_SIGINFO,
+	};
+	struct pd_event unmap, protect;
+	struct perf_event_attr attr;
+
+	page = getpagesize();
+	sigaction(SIGSEGV, &action, NULL);
+	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_munmap"));
+	PD_TRY(pd_must_open(&unmap, &attr, 0, -1));
+	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_mprotect"));
+	PD_TRY(pd_must_open(&protect, &attr, 0, -1));
+	PD_TRY(take_itself_away(SYS_munmap, 0, &unmap));
+	PD_TRY(take_itself_away(SYS_mprotect, PROT_NONE, &protect));
+	return take_itself_away(SYS_mprotect, PROT_READ, &protect);
+}
+
 const struct pd_test pd_tests[] = {
 	PD_TEST(chains),
 	PD_TEST(stack_pointers),
 	PD_TEST(calls_of_nothing),
+	PD_TEST(calls_of_nothing_from_handler),
+	PD_TEST(calls_that_unmap),
 	PD_TEST(load_from_timer),
 	PD_TEST(load_every_call),
 };

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Requests by BPF, in the scheduler's tracepoint, for the task that comes next. */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/btf.h>
+#include <linux/membarrier.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -39,10 +42,39 @@ struct switches {
 	struct result result;
 };
 
-/* Asks for the task @tid whenever it is switched to: argument @arg of the tracepoint. */
+/* Adds what a call has returned to the struct result at BPF_REG_7, and ends. */
+static const struct bpf_insn note_result[] = {
+	LOAD(BPF_DW, BPF_REG_1, BPF_REG_7, 0),
+	MOV_REG(BPF_REG_2, BPF_REG_1),
+	ADD_IMM(BPF_REG_2, 1),
+	STORE_REG(BPF_REG_7, BPF_REG_2, 0),
+	INSN(BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_1, 0, 0, MOST - 1),
+	INSN(BPF_ALU64 | BPF_LSH | BPF_K, BPF_REG_1, 0, 0, 3),
+	INSN(BPF_ALU64 | BPF_ADD | BPF_X, BPF_REG_7, BPF_REG_1, 0, 0),
+	STORE_REG(BPF_REG_7, BPF_REG_0, offsetof(struct result, cookies)),
+	MOV_IMM(BPF_REG_0, 0),
+	EXIT(),
+};
+
+/* A program that calls by @call and notes what it gets. */
+static int load_tracing(const char *tracepoint, const struct bpf_insn *call, size_t nr)
+{
+	union bpf_attr attr = {
+		.prog_type = BPF_PROG_TYPE_TRACING,
+		.expected_attach_type = BPF_TRACE_RAW_TP,
+		.attach_btf_id = pd_btf_find(BTF_KIND_TYPEDEF, tracepoint),
+	};
+	struct bpf_insn code[64];
+
+	memcpy(code, call, nr * sizeof(*call));
+	memcpy(code + nr, note_result, sizeof(note_result));
+	return load_program(&attr, code, nr + ARRAY_SIZE(note_result), tracepoint);
+}
+
+/* Asks for the task @tid whenever it is argument @arg of the tracepoint. */
 static int load(const char *tracepoint, int arg, pid_t tid, int results)
 {
-	struct bpf_insn code[] = {
+	const struct bpf_insn call[] = {
 		MOV_REG(BPF_REG_6, BPF_REG_1),
 		LOAD(BPF_DW, BPF_REG_6, BPF_REG_6, arg * 8),
 		LOAD(BPF_W, BPF_REG_1, BPF_REG_6, pd_btf_offset("task_struct", "pid")),
@@ -57,24 +89,39 @@ static int load(const char *tracepoint, int arg, pid_t tid, int results)
 		MOV_REG(BPF_REG_7, BPF_REG_0),
 		MOV_REG(BPF_REG_1, BPF_REG_6),
 		CALL_KERNEL(pd_btf_find(BTF_KIND_FUNC, "bpf_perf_defer_callchain")),
-		LOAD(BPF_DW, BPF_REG_1, BPF_REG_7, 0),
-		MOV_REG(BPF_REG_2, BPF_REG_1),
-		ADD_IMM(BPF_REG_2, 1),
-		STORE_REG(BPF_REG_7, BPF_REG_2, 0),
-		INSN(BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_1, 0, 0, MOST - 1),
-		INSN(BPF_ALU64 | BPF_LSH | BPF_K, BPF_REG_1, 0, 0, 3),
-		INSN(BPF_ALU64 | BPF_ADD | BPF_X, BPF_REG_7, BPF_REG_1, 0, 0),
-		STORE_REG(BPF_REG_7, BPF_REG_0, offsetof(struct result, cookies)),
-		MOV_IMM(BPF_REG_0, 0),
-		EXIT(),
-	};
-	union bpf_attr attr = {
-		.prog_type = BPF_PROG_TYPE_TRACING,
-		.expected_attach_type = BPF_TRACE_RAW_TP,
-		.attach_btf_id = pd_btf_find(BTF_KIND_TYPEDEF, tracepoint),
 	};
 
-	return load_program(&attr, code, ARRAY_SIZE(code), tracepoint);
+	return load_tracing(tracepoint, call, ARRAY_SIZE(call));
+}
+
+/* Whenever the task @tid is switched to, asks for the task @other, which is not. */
+static int load_for_other(pid_t tid, pid_t other, int results)
+{
+	const struct bpf_insn call[] = {
+		LOAD(BPF_DW, BPF_REG_6, BPF_REG_1, 2 * 8),
+		LOAD(BPF_W, BPF_REG_1, BPF_REG_6, pd_btf_offset("task_struct", "pid")),
+		JUMP_IF_NOT(BPF_REG_1, tid, 26),
+		STORE_IMM(BPF_REG_10, -8, 0),
+		MAP_FD(BPF_REG_1, results),
+		UPPER_HALF(),
+		MOV_REG(BPF_REG_2, BPF_REG_10),
+		ADD_IMM(BPF_REG_2, -8),
+		CALL(BPF_FUNC_map_lookup_elem),
+		INSN(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 19, 0),
+		MOV_REG(BPF_REG_7, BPF_REG_0),
+		MOV_IMM(BPF_REG_1, other),
+		CALL_KERNEL(pd_btf_find(BTF_KIND_FUNC, "bpf_task_from_pid")),
+		INSN(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 15, 0),
+		MOV_REG(BPF_REG_8, BPF_REG_0),
+		MOV_REG(BPF_REG_1, BPF_REG_8),
+		CALL_KERNEL(pd_btf_find(BTF_KIND_FUNC, "bpf_perf_defer_callchain")),
+		MOV_REG(BPF_REG_9, BPF_REG_0),
+		MOV_REG(BPF_REG_1, BPF_REG_8),
+		CALL_KERNEL(pd_btf_find(BTF_KIND_FUNC, "bpf_task_release")),
+		MOV_REG(BPF_REG_0, BPF_REG_9),
+	};
+
+	return load_tracing("btf_trace_sched_switch", call, ARRAY_SIZE(call));
 }
 
 /* An event whose callchains a BPF program asks for, and for the records. */
@@ -91,11 +138,8 @@ static int open_event(struct switches *sw)
 	return 0;
 }
 
-static int begin(struct switches *sw, bool with_event)
+static int prepare(struct switches *sw, bool with_event)
 {
-	union bpf_attr attr = {};
-	int program;
-
 	if (pd_btf_find(BTF_KIND_TYPEDEF, "btf_trace_sched_switch") < 0)
 		return pd_skip("no types for BPF");
 	PD_CHECK(pd_btf_find(BTF_KIND_FUNC, "bpf_perf_defer_callchain") > 0, "no such function");
@@ -103,12 +147,24 @@ static int begin(struct switches *sw, bool with_event)
 	PD_CHECK(sw->results >= 0, "no BPF map: %s", strerror(errno));
 	if (with_event)
 		PD_TRY(open_event(sw));
-	program = load("btf_trace_sched_switch", 2, getpid(), sw->results);
+	return 0;
+}
+
+static int run_program(struct switches *sw, int program)
+{
+	union bpf_attr attr = {};
+
 	PD_CHECK(program >= 0, "the program does not load");
 	attr.raw_tracepoint.prog_fd = program;
 	sw->link = bpf(BPF_RAW_TRACEPOINT_OPEN, &attr);
 	PD_CHECK(sw->link >= 0, "the program does not attach: %s", strerror(errno));
 	return 0;
+}
+
+static int begin(struct switches *sw, bool with_event)
+{
+	PD_TRY(prepare(sw, with_event));
+	return run_program(sw, load("btf_trace_sched_switch", 2, getpid(), sw->results));
 }
 
 static int end(struct switches *sw, bool with_event)
@@ -325,17 +381,118 @@ static int one_cookie_for_preemptions(void)
 	return pd_check_stack(pd_log_record(&sw.log, getpid(), cookie), NAME, DEPTH);
 }
 
+static int check_none(const struct switches *sw, const char *why)
+{
+	unsigned int i;
+
+	for (i = 0; i < sw->result.calls; i++)
+		PD_CHECK(!sw->result.cookies[i], "a cookie %s", why);
+	return 0;
+}
+
+/* The thread that waits for grace periods of RCU. */
+static pid_t find_rcu_thread(void)
+{
+	char path[64], comm[32] = "";
+	pid_t pid;
+	int fd;
+
+	for (pid = 2; pid < 1000; pid++) {
+		snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		memset(comm, 0, sizeof(comm));
+		if (read(fd, comm, sizeof(comm) - 1) < 0)
+			comm[0] = '\0';
+		close(fd);
+		if (!strcmp(comm, "rcu_sched\n") || !strcmp(comm, "rcu_preempt\n"))
+			return pid;
+	}
+	return -1;
+}
+
 static int none_without_events(void)
 {
 	struct switches sw = {};
-	unsigned int i;
 
 	PD_TRY(begin(&sw, false));
 	pd_call(NAME, DEPTH, sleep_often, NULL);
 	PD_TRY(end(&sw, false));
-	for (i = 0; i < sw.result.calls; i++)
-		PD_CHECK(!sw.result.cookies[i], "a cookie with nobody to tell");
+	return check_none(&sw, "with nobody to tell");
+}
+
+/* The task that the CPU leaves has a stay in the kernel, but is the current one. */
+static int none_for_the_one_before(void)
+{
+	struct switches sw = {};
+
+	PD_TRY(prepare(&sw, true));
+	PD_TRY(run_program(&sw, load("btf_trace_sched_switch", 1, getpid(), sw.results)));
+	pd_call(NAME, DEPTH, sleep_often, NULL);
+	PD_TRY(end(&sw, true));
+	PD_CHECK(sw.result.calls >= SLEEPS, "only %llu switches", sw.result.calls);
+	PD_CHECK(!pd_log_count(&sw.log, PD_RECORD_DEFERRED), "a record nobody has asked for");
+	return check_none(&sw, "for the task before");
+}
+
+/* One that runs on another CPU, and one that has slept on this one. */
+static int none_for_others(int (*other)(void *unused), int cpu)
+{
+	struct switches sw = {};
+	struct pd_child child;
+
+	PD_CHECK(!pd_child_start(&child, other, NULL), "no child");
+	pd_pin(child.pid, cpu);
+	pd_pin(0, 0);
+	pd_child_go(&child);
+	PD_TRY(prepare(&sw, true));
+	PD_TRY(run_program(&sw, load_for_other(getpid(), child.pid, sw.results)));
+	pd_call(NAME, DEPTH, sleep_often, NULL);
+	PD_TRY(end(&sw, true));
+	kill(child.pid, SIGKILL);
+	PD_CHECK(sw.result.calls >= SLEEPS, "only %llu switches", sw.result.calls);
+	return check_none(&sw, "for another task");
+}
+
+static int sleep_long(void *unused)
+{
+	(void)unused;
+	pd_sleep_ms(100000);
 	return 0;
+}
+
+static int none_for_a_running_one(void)
+{
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		return pd_skip("one CPU");
+	return none_for_others(spin, 1);
+}
+
+static int none_for_a_sleeping_one(void)
+{
+	return none_for_others(sleep_long, 0);
+}
+
+/* A kernel thread has no user stack; this one is awake when there is work for it. */
+static int none_for_kernel_threads(void)
+{
+	struct switches sw = {};
+	pid_t thread = find_rcu_thread();
+	int i;
+
+	/* it has nothing to wait for on one CPU */
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2 ||
+	    syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
+		return pd_skip("no grace periods to be had");
+	PD_CHECK(thread > 0, "no thread of RCU");
+	PD_TRY(prepare(&sw, true));
+	PD_TRY(run_program(&sw, load("btf_trace_sched_switch", 2, thread, sw.results)));
+	for (i = 0; i < SLEEPS; i++)
+		PD_CHECK(!syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0), "%s",
+			 strerror(errno));
+	PD_TRY(end(&sw, true));
+	return check_none(&sw, "for a kernel thread");
 }
 
 static int refused_elsewhere(void)
@@ -358,6 +515,10 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(when_preempted),
 	PD_TEST(one_cookie_for_preemptions),
 	PD_TEST(none_without_events),
+	PD_TEST(none_for_the_one_before),
+	PD_TEST(none_for_a_running_one),
+	PD_TEST(none_for_a_sleeping_one),
+	PD_TEST(none_for_kernel_threads),
 	PD_TEST(refused_elsewhere),
 };
 
