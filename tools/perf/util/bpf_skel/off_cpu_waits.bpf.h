@@ -19,6 +19,7 @@ struct waits {
 	__u32 tid;			/* as it was when it got the serial */
 	__u32 ended;
 	__u64 cut_off_at;		/* the end of recording that it was sent at */
+	__u64 key_before;		/* in the filter of tasks, before execve */
 	struct off_cpu_sum sum;		/* the next one: its stack, and the sum before it */
 };
 
@@ -523,6 +524,18 @@ static __always_inline bool is_last_of_group(struct task_struct *task)
 	return !BPF_CORE_READ(t, signal, live.counter);
 }
 
+/* Of a task that ends within execve: the number that it had before. */
+static __always_inline void forget_key_before(struct task_struct *task)
+{
+	struct waits *waits = find_waits(task, 0);
+	__u32 key;
+
+	if (!waits || !waits->key_before)
+		return;
+	key = waits->key_before;
+	bpf_map_delete_elem(&task_filter, &key);
+}
+
 /* Whatever on_exit() has left: it does not run while it runs already on this CPU. */
 SEC("tp_btf/sched_process_exit")
 int on_late_exit(u64 *ctx)
@@ -530,8 +543,10 @@ int on_late_exit(u64 *ctx)
 	struct task_struct *task = (struct task_struct *)ctx[0];
 
 	end_task(ctx, task, false);
-	if (has_task && (!uses_tgid || is_last_of_group(task)))
-		forget_task(task);
+	if (!has_task || (uses_tgid && !is_last_of_group(task)))
+		return 0;
+	forget_task(task);
+	forget_key_before(task);
 	return 0;
 }
 
@@ -546,11 +561,52 @@ static __always_inline void end_program(void *ctx)
 	}
 }
 
+static __always_inline void note_key(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 key = filter_key(task);
+	struct waits *waits;
+
+	if (!has_task || uses_tgid || !bpf_map_lookup_elem(&task_filter, &key))
+		return;
+	waits = find_waits(task, MAKE);
+	if (waits)
+		waits->key_before = key;
+	else
+		__sync_fetch_and_add(&not_followed, 1);
+}
+
+/*
+ * A thread that calls execve gets the number of the first one of its process, which
+ * has ended and been forgotten by then.
+ */
+static __always_inline void follow_key(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct waits *waits;
+	__u32 before, now;
+	__u8 val = 1;
+
+	if (!has_task || uses_tgid)
+		return;
+	waits = find_waits(task, 0);
+	if (!waits)
+		return;
+	before = waits->key_before;
+	now = filter_key(task);
+	waits->key_before = 0;
+	if (!before || before == now || bpf_map_delete_elem(&task_filter, &before))
+		return;
+	if (bpf_map_update_elem(&task_filter, &now, &val, BPF_ANY))
+		__sync_fetch_and_add(&not_followed, 1);
+}
+
 /* The last place where all is as the program before has left it. */
 SEC("?tp_btf/sched_prepare_exec")
 int on_exec(u64 *ctx)
 {
 	end_program(ctx);
+	note_key();
 	return 0;
 }
 
@@ -559,6 +615,7 @@ SEC("?fentry/begin_new_exec")
 int on_begin_exec(u64 *ctx)
 {
 	end_program(ctx);
+	note_key();
 	return 0;
 }
 
@@ -567,6 +624,7 @@ SEC("tp_btf/sched_process_exec")
 int on_exec_done(u64 *ctx)
 {
 	end_program(ctx);
+	follow_key();
 	return 0;
 }
 
