@@ -32,6 +32,7 @@ exec 3>&1
 # name, thread, nanoseconds.
 cat >"${work}/waits.c" <<'END'
 #define _GNU_SOURCE
+#include <linux/sched.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -221,6 +222,22 @@ static void come_and_go(int nr)
 	wait(NULL);
 }
 
+/* One that an earlier process has had. */
+static void take_number(pid_t pid)
+{
+	struct clone_args args = {
+		.exit_signal = SIGCHLD,
+		.set_tid = (unsigned long)&pid,
+		.set_tid_size = 1,
+	};
+
+	if (!syscall(SYS_clone3, &args, sizeof(args))) {
+		do_job(&jobs[0]);
+		_exit(0);
+	}
+	wait(NULL);
+}
+
 static KEPT long call(long nr, long first, long second)
 {
 	long ret = syscall(nr, first, second, 0, 0, 0);
@@ -245,6 +262,17 @@ static void call_both(int nr)
 	}
 }
 
+/* A thread that is not the first, and gets its number. */
+static void *execute_sleep(void *unused)
+{
+	printf("execer %d\n", gettid());
+	fflush(stdout);
+	while (!going)
+		in_poll(20);
+	execlp("sleep", "sleep", "1", NULL);
+	return unused;
+}
+
 static void go_on(int unused)
 {
 	going = unused;
@@ -265,6 +293,11 @@ static int mode(const char *name, int nr)
 		return 0;
 	} else if (!strcmp(name, "states")) {
 		call_both(nr);
+		return 0;
+	} else if (!strcmp(name, "execute")) {
+		start(nr, execute_sleep);
+	} else if (!strcmp(name, "number")) {
+		take_number(nr);
 		return 0;
 	} else if (!strcmp(name, "leave")) {
 		start(nr, leave);
@@ -738,6 +771,78 @@ before_exec() {
 		"${work}/said" "${work}/samples"
 }
 
+# A thread is recorded on when it executes a program, also if that changes its number.
+follows_exec() {
+	local tid tries=0
+
+	"${prog}" execute 1 >"${work}/ready" & local pid=$!
+	until { grep -q execer "${work}/ready" && grep -q ready "${work}/ready"; } ||
+		[ "$((tries += 1))" -gt 600 ]
+	do
+		sleep 0.1
+	done
+	tid=$(awk '$1 == "execer" { print $2 }' "${work}/ready")
+	start_perf -t "${tid}"
+	kill -USR1 "${pid}"
+	wait "${pid}"
+	stop_perf
+	samples "${data}" || return 1
+	echo "${tid}, then ${pid}"
+	cat "${work}/samples"
+	awk -v pid="${pid}" '$1 == "sleep" && $2 == pid && $3 > 900000000 { n++ }
+		END { exit n != 1 }' "${work}/samples"
+}
+
+# Nothing is inherited, and what is sampled has names though nothing else needs a time.
+per_thread() {
+	rm -f "${work}/go"
+	# shellcheck disable=SC2016
+	sh -c 'until [ -e "$1/go" ]; do sleep 0.1; done; sleep 0.7; exec sleep 0.8' \
+		sh "${work}" & local pid=$!
+	sleep 0.3
+	start_perf --per-thread -p "${pid}" "$@"
+	touch "${work}/go"
+	wait "${pid}"
+	stop_perf
+	samples "${data}" || return 1
+	perf evlist -v -i "${data}"
+	cat "${work}/samples"
+	awk -v pid="${pid}" '$2 != pid || $1 ~ /^:/ { bad++ }
+		$1 == "sh" && $3 > 600000000 { sh++ }
+		$1 == "sleep" && $3 > 700000000 { slept++ }
+		END { exit bad || sh < 1 || slept != 1 }' "${work}/samples"
+}
+
+# What the workload has created before events are enabled is followed, too.
+delayed() {
+	record -e dummy -D 500 -- sh -c 'sleep 2.5 & sleep 2; wait' && samples "${data}" || return 1
+	cat "${work}/samples"
+	awk '$1 == "sleep" && $3 > 1000000000 { n += !seen[$2]++ } END { exit n != 2 }' \
+		"${work}/samples"
+}
+
+# A process that has ended is not recorded again because another one has its number.
+not_again() {
+	sleep 60 & local first=$!
+	sleep 60 & local second=$!
+	sleep 0.2
+	start_perf -p "${first},${second}"
+	kill "${first}"
+	wait "${first}"
+	tell_perf disable
+	tell_perf enable
+	"${prog}" number "${first}" >"${work}/said"
+	kill "${second}"
+	wait "${second}"
+	stop_perf
+	samples "${data}" || return 1
+	cat "${work}/said" "${work}/samples"
+	grep -q "^sum sleeper ${first} " "${work}/said" &&
+	awk -v second="${second}" '$1 == "waits" || $1 ~ /^:/ { bad++ }
+		$2 == second && $3 > 500000000 { n++ }
+		END { exit bad || n < 1 }' "${work}/samples"
+}
+
 # More than are followed at a time.
 many_processes() {
 	record -e dummy "${prog}" many 4200 && samples "${data}" || return 1
@@ -786,23 +891,39 @@ stop_perf() {
 	exec 7>&- 8>&-
 }
 
-# The sample is of the CPU that the thread comes back on.
-moved() {
-	start_perf -a || return 1
-	taskset -c 0 sleep 2 & local pid=$!
+# Fall asleep on one CPU, and come back on another: sets pid.
+sleep_and_move() { # from, to
+	taskset -c "$1" sleep 2 & pid=$!
 	until [ "$(cut -d' ' -f2,3 "/proc/${pid}/stat")" = "(sleep) S" ]
 	do
 		sleep 0.1
 	done
-	awk '$1 == "Cpus_allowed_list:" { exit $2 != 0 }' "/proc/${pid}/status" || return 1
+	awk -v cpu="$1" '$1 == "Cpus_allowed_list:" { exit $2 != cpu }' \
+		"/proc/${pid}/status" || return 1
 	sleep 0.3
-	taskset -pc 1 "${pid}" >/dev/null
+	taskset -pc "$2" "${pid}" >/dev/null
 	wait "${pid}"
-	stop_perf && samples "${data}" || return 1
+}
+
+# The sample is of the CPU that the thread comes back on.
+moved() {
+	local pid
+
+	start_perf -a && sleep_and_move 0 1 && stop_perf && samples "${data}" || return 1
 	perf script -F tid,cpu,event,period -G -i "${data}" | grep "^ *${pid} " |
 		tee "${work}/moved"
 	awk '$3 >= 500000000 { n++; if ($2 != "[001]") bad++ }
 	     END { exit !(n == 1 && !bad) }' "${work}/moved"
+}
+
+# A thread of perf that has nothing but what ends on other CPUs goes on after the first.
+others_threads() {
+	local pid
+
+	start_perf -C 1 --threads --no-buffering && sleep_and_move 1 0 &&
+		sleep_and_move 1 0 && stop_perf && samples "${data}" || return 1
+	cat "${work}/samples"
+	[ "$(awk '$1 == "sleep" && $3 > 500000000' "${work}/samples" | wc -l)" = 2 ]
 }
 
 new_threads() {
@@ -899,23 +1020,53 @@ says_lost() {
 	grep -q 'LOST' "${work}/stats"
 }
 
-# A second weighs as much on the CPU as off it.
+# Time on and off the CPU in one report, each in its place.
+together() {
+	record -e cpu-clock -F 99 --call-graph defer -- sh -c "${prog}; perf test -w noploop 1" &&
+		samples "${data}" || return 1
+	perf report --no-children -g caller -s comm,sym --percent-limit 1 -i "${data}" \
+		>"${work}/report" 2>/dev/null || return 1
+	cat "${work}/report"
+	awk '/^# Samples:/ { on = /cpu-clock/; off = /offcpu-time/ }
+	     on && /[0-9]%.* perf .*noploop/ { busy++ }
+	     off && /[0-9]%.* sleeper / { name = "in_sleep"; next }
+	     off && /[0-9]%.* poller / { name = "in_poll"; next }
+	     off && /[0-9]%.* conder / { name = "in_cond"; next }
+	     off && /[0-9]%.* [a-z]/ && !/--/ { name = "" }
+	     off && name && $0 ~ name { found += !seen[name]++ }
+	     END { exit !(busy && found == 3) }' "${work}/report"
+}
+
+# A second weighs as much on the CPU as off it, and has its place.
 flame_graph() {
 	record -e cpu-clock -F 99 --call-graph defer "${prog}" && samples "${data}" || return 1
+	perf script -F event,period -G -i "${data}" >"${work}/periods" 2>/dev/null || return 1
 	perf script -i "${data}" -s "$(dirname "$0")/../../scripts/python/flamegraph.py" -- \
 		-f json -o "${work}/flames" || return 1
-	python3 - "${work}/flames" "${work}/samples" <<'END'
+	python3 - "${work}/flames" "${work}/samples" "${work}/periods" <<'END'
 import json, sys
 
 def total(node):
     return node["v"] + sum(total(child) for child in node["c"])
 
+def below(node, name):
+    if node["n"] == name:
+        return total(node)
+    return sum(below(child, name) for child in node["c"])
+
+def same(a, b):
+    return abs(a - b) <= b / 1000
+
 with open(sys.argv[1]) as file:
-    flames = total(json.load(file))
+    flames = json.load(file)
 with open(sys.argv[2]) as file:
-    off = sum(int(line.split()[2]) for line in file)
-print(flames, off)
-sys.exit(not off <= flames < off + 30e9)
+    slept = sum(int(line.split()[2]) for line in file if " in_sleep " in line)
+with open(sys.argv[3]) as file:
+    both = sum(int(line.split()[0]) for line in file)
+print(total(flames), both, below(flames, "in_sleep"), slept)
+# what is on the CPU there is little
+sys.exit(not (same(total(flames), both) and
+              slept > 1e9 and slept <= below(flames, "in_sleep") < slept + 3e9))
 END
 }
 
@@ -1005,6 +1156,7 @@ fast "asleep, small buffers" beside idle 600 all_asleep
 fast "asleep, small buffers, --threads" beside idle 600 all_asleep --threads
 if command -v taskset >/dev/null && [ "$(nproc)" -gt 1 ]
 then
+	fast "-C 1 --threads" others_threads
 	fast "asleep, -C, there" on_cpu 1 1
 	fast "asleep, -C, elsewhere" on_cpu 0 0
 	fast "the CPU of a wait" moved
@@ -1054,7 +1206,13 @@ then
 else
 	leave_out "processes created later, not allowed to use BPF" "no setpriv"
 fi
+check "execve by a thread, -t" follows_exec
+fast "--per-thread" per_thread
+fast "--per-thread --no-timestamp" per_thread --no-timestamp
+fast "-D" delayed
 fast "control" controlled
+fast "control, a number used again" not_again
+fast "with cpu-clock, in one report" together
 fast "buffers too small" says_lost
 if has_feature libpython && command -v python3 >/dev/null
 then
