@@ -37,18 +37,28 @@ static __attribute__((noinline)) unsigned int mix(unsigned int *numbers, unsigne
 	return seed + numbers[seed % NUMBERS];
 }
 
+static long read_zeros(unsigned int *numbers, unsigned long bytes)
+{
+	long ret;
+
+#ifdef __x86_64__
+	__asm__ volatile("syscall" : "=a" (ret) : "0" (0), "D" (zeros), "S" (numbers), "d" (bytes)
+			 : "rcx", "r11", "memory");
+#else
+	__asm__ volatile("int $0x80" : "=a" (ret) : "0" (3), "b" (zeros), "c" (numbers),
+			 "d" (bytes) : "memory");
+#endif
+	return ret;
+}
+
 static __attribute__((noinline)) unsigned int work_alone(unsigned int seed)
 {
 	unsigned int numbers[NUMBERS];
-	long ret;
 
 	while (!stop) {
 		for (int i = 0; i < 20; i++)
 			seed = mix(numbers, seed);
-		/* read() */
-		__asm__ volatile("syscall" : "=a" (ret) : "0" (0), "D" (zeros), "S" (numbers),
-				 "d" (sizeof(numbers)) : "rcx", "r11", "memory");
-		if (ret < 0)
+		if (read_zeros(numbers, sizeof(numbers)) < 0)
 			break;
 	}
 	return seed;

@@ -81,7 +81,12 @@ static void thread(unsigned int seed, Clock::time_point end)
 	std::vector<std::unique_ptr<Job>> jobs;
 	std::function<unsigned int(unsigned int, unsigned int)> call =
 		[&](unsigned int depth, unsigned int i) -> unsigned int {
-			return depth ? call(depth - 1, i) : jobs[i % jobs.size()]->run(seed);
+			unsigned int ret = depth ? call(depth - 1, i) :
+						   jobs[i % jobs.size()]->run(seed);
+
+			/* so it is a call, not a jump */
+			asm volatile("" : "+r" (ret));
+			return ret;
 		};
 
 	/* exceptions are an exception */
