@@ -638,10 +638,12 @@ in_cgroup() { # mount point
 	[ ! -e "${root}/cgroup.subtree_control" ] ||
 		grep -q pids "${root}/cgroup.subtree_control" ||
 		echo +pids >"${root}/cgroup.subtree_control" || return 1
-	mkdir "${root}/perf_off_cpu" || status=1
+	mkdir -p "${root}/perf_off_cpu/below/it" || status=1
 	"${prog}" turns 1 >/dev/null & pids=($!)
 	"${prog}" turns 1 >/dev/null & pids+=($!)
+	"${prog}" turns 1 >/dev/null & pids+=($!)
 	echo "${pids[0]}" >"${root}/perf_off_cpu/cgroup.procs" || status=1
+	echo "${pids[1]}" >"${root}/perf_off_cpu/below/it/cgroup.procs" || status=1
 	sleep 0.5
 	record -a -e cpu-clock -F 99 --cgroup perf_off_cpu --all-cgroups -- sleep 1 &&
 	perf script -F pid,event,period -G -i "${data}" >"${work}/pids" &&
@@ -649,13 +651,17 @@ in_cgroup() { # mount point
 		2>/dev/null || status=1
 	kill -9 "${pids[@]}"
 	wait "${pids[@]}" 2>/dev/null
-	rmdir "${root}/perf_off_cpu"
-	echo "in: ${pids[0]}, not in: ${pids[1]}"
+	rmdir "${root}/perf_off_cpu/below/it" "${root}/perf_off_cpu/below" "${root}/perf_off_cpu"
+	echo "in: ${pids[0]}, below: ${pids[1]}, not in: ${pids[2]}"
 	cat "${work}/pids" "${work}/cgroups"
-	awk -v pid="${pids[0]}" '/offcpu-time/ { n++; if ($1 != pid) bad++ }
-		END { exit !(n >= 3 && !bad) }' "${work}/pids" || status=1
-	awk '$1 ~ /^[0-9.]+%$/ { n++; if ($1 != "100.00%" || $2 != "/perf_off_cpu") bad++ }
-		END { exit !(n && !bad) }' "${work}/cgroups" || status=1
+	awk -v pid="${pids[0]}" -v below="${pids[1]}" '
+		/offcpu-time/ { n[$1]++; if ($1 != pid && $1 != below) bad++ }
+		END { exit !(n[pid] >= 3 && n[below] >= 3 && !bad) }' "${work}/pids" || status=1
+	awk '/^# Samples/ { off = /offcpu-time/ }
+		off && $1 ~ /^[0-9.]+%$/ { n[$2]++; all += $1
+			if ($2 !~ /^\/perf_off_cpu(\/below\/it)?$/) bad++ }
+		END { exit !(n["/perf_off_cpu"] && n["/perf_off_cpu/below/it"] &&
+			     all > 99.9 && !bad) }' "${work}/cgroups" || status=1
 	return "${status}"
 }
 
