@@ -22,10 +22,33 @@ void die(const char *what)
 	exit(1);
 }
 
+static int cycles = -1;
+
+/* Let now() say cycles of this thread, if the machine counts them. */
+bool count_cycles(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_HARDWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_HW_CPU_CYCLES,
+		.exclude_hv = 1,
+	};
+
+	cycles = syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
+	return cycles >= 0;
+}
+
+/* Nanoseconds, which are instructions in a VM that counts them so. */
 uint64_t now(void)
 {
 	struct timespec ts;
+	uint64_t value;
 
+	if (cycles >= 0) {
+		if (read(cycles, &value, sizeof(value)) != sizeof(value))
+			die("reading the counter of cycles");
+		return value;
+	}
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
 }

@@ -3,6 +3,7 @@
 #ifndef BENCH_EVENT_H
 #define BENCH_EVENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -33,6 +34,7 @@ struct counts {
 };
 
 void die(const char *what);
+bool count_cycles(void);
 uint64_t now(void);
 void event_open(struct event *event, const char *tracepoint, enum mode mode);
 void event_open_on_exec(struct event *event, const char *tracepoint, enum mode mode, pid_t pid);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What does a sample with a user callchain cost?  To be run in a VM whose clock advances
- * by one nanosecond an instruction: what the clock shows are instructions.
+ * by one nanosecond an instruction: what the clock shows are instructions.  Or anywhere
+ * that counts cycles.
  *
  * A tracepoint in a system call is sampled from a known depth of user frames, either once
  * in each stay in the kernel or many times in a single one.
@@ -18,7 +19,8 @@
 #include "bench-event.h"
 
 #define SAMPLES		1000
-#define ROUNDS		5
+#define ROUNDS		5	/* enough where each takes as many instructions */
+#define CYCLE_ROUNDS	200
 
 struct work {
 	const char *name;
@@ -27,6 +29,8 @@ struct work {
 };
 
 static uint64_t spent;		/* by the last payload */
+static const char *unit = "instructions";
+static int rounds = ROUNDS;
 
 /* One sample in each stay in the kernel. */
 static void many_stays(void)
@@ -109,7 +113,8 @@ static uint64_t measure(const struct work *work, int depth, enum mode mode, unsi
 {
 	uint64_t best = UINT64_MAX;
 
-	for (int i = 0; i < ROUNDS; i++) {
+	*samples = 0;
+	for (int i = 0; i < rounds; i++) {
 		uint64_t t = measure_once(work, depth, mode, samples);
 
 		if (t < best)
@@ -245,7 +250,7 @@ static double walks(void (*first)(void), void (*run)(void), bool cold)
 	uint64_t best = UINT64_MAX;
 
 	at_the_end = run;
-	for (int i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < rounds; i++) {
 		struct counts counts;
 		struct event event;
 
@@ -287,7 +292,7 @@ static void frames(void)
 {
 	if (use_methods(FP | EH_FRAME))
 		return;
-	printf("\n%-32s %13s\n", "instructions/frame, " FRAMES, "deferred");
+	printf("\n%s%-*s %13s\n", unit, (int)(32 - strlen(unit)), "/frame, " FRAMES, "deferred");
 #ifdef HAVE_FP
 	printf("%-32s %13.0f\n", "frame pointers", frame_cost(FP, false));
 #endif
@@ -301,8 +306,8 @@ static void samples(void)
 {
 	static const int depths[] = { 10, 100 };
 
-	printf("%-20s %6s %12s %12s %12s\n", "instructions/sample", "depth",
-	       "no callchain", "in place", "deferred");
+	printf("%s%-*s %6s %12s %12s %12s\n", unit, (int)(20 - strlen(unit)), "/sample",
+	       "depth", "no callchain", "in place", "deferred");
 	for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++)
 		for (size_t j = 0; j < sizeof(depths) / sizeof(depths[0]); j++)
 			row(&works[i], depths[j]);
@@ -348,7 +353,22 @@ static void stacks(void)
 	use_methods(FP | EH_FRAME);
 }
 
-/* "frames": only what a frame costs; "stacks": what the ways to a stack cost */
+/* Nothing where they are not counted: that is no failure. */
+static bool use_cycles(void)
+{
+	if (!count_cycles()) {
+		printf("cycles are not counted here: %m\n");
+		return false;
+	}
+	unit = "cycles";
+	rounds = CYCLE_ROUNDS;
+	return true;
+}
+
+/*
+ * "frames": only what a frame costs; "stacks": what the ways to a stack cost; "cycles":
+ * all, but the samples once, in cycles
+ */
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -357,7 +377,9 @@ int main(int argc, char **argv)
 		stacks();
 		return 0;
 	}
-	if (strcmp(what, "frames"))
+	if (!strcmp(what, "cycles") && !use_cycles())
+		return 0;
+	if (strcmp(what, "frames") && HAS_FP)
 		samples();
 	frames();
 	return 0;
