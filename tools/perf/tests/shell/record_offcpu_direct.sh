@@ -665,6 +665,30 @@ in_cgroup() { # mount point
 	return "${status}"
 }
 
+# What a thread waits for in one cgroup and in another is summed up apart.
+cgroups_apart() { # mount point
+	local root=$1 pid status=0
+
+	mkdir -p "${root}/perf_off_cpu" || return 1
+	"${prog}" turns 1 >/dev/null & pid=$!
+	sleep 0.5
+	start_perf -a --all-cgroups || status=1
+	sleep 1
+	echo "${pid}" >"${root}/perf_off_cpu/cgroup.procs" || status=1
+	sleep 1
+	stop_perf || status=1
+	kill -9 "${pid}"
+	wait "${pid}" 2>/dev/null
+	rmdir "${root}/perf_off_cpu"
+	perf script -F pid,tid,event,period,cgroup -G -i "${data}" >"${work}/sums" || status=1
+	grep "${pid}/" "${work}/sums"
+	awk -v pid="${pid}" '{ split($1, id, "/") }
+		# the wait that it was in has no stack yet
+		id[1] == pid && id[2] != pid && $2 > 100000000 { n[$NF]++ }
+		END { exit !(n["/"] == 2 && n["/perf_off_cpu"] == 2) }' "${work}/sums" || status=1
+	return "${status}"
+}
+
 mount_v1() {
 	mkdir -p "${work}/v1" &&
 	mount -t cgroup -o perf_event none "${work}/v1" 2>/dev/null
@@ -1178,6 +1202,7 @@ cgroups=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 if [ -n "${cgroups}" ]
 then
 	fast "--cgroup" in_cgroup "${cgroups}"
+	fast "one sum for each cgroup" cgroups_apart "${cgroups}"
 else
 	leave_out "--cgroup" "no cgroup2"
 fi
