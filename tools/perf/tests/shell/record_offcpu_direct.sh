@@ -460,7 +460,8 @@ falls_back() {
 	cat "${work}/err"
 	[ "$(grep -c WARNING "${work}/err")" = 1 ] && grep -q 'taken in place' "${work}/err" &&
 	samples "${data}" && waits_match && sums_match &&
-	grep -q '^sleeper .*nanosleep.* entry_SYSCALL_64_after_hwframe .*nanosleep' "${work}/samples"
+	grep -q '^sleeper .*nanosleep.* entry_SYSCALL_64_after_hwframe .*nanosleep' \
+		"${work}/samples"
 }
 
 piped() { # options
@@ -686,7 +687,7 @@ cgroups_apart() { # mount point
 	rmdir "${root}/perf_off_cpu"
 	perf script -F pid,tid,event,period,cgroup -G -i "${data}" >"${work}/sums" || status=1
 	grep "${pid}/" "${work}/sums"
-	# the wait that it was in has no stack yet, and one may be long where the machine stands still
+	# the wait that it was in has no stack yet, and one may be long
 	awk -v pid="${pid}" -v from="${from}" '{ split($1, id, "/") }
 		id[1] == pid && id[2] != pid && $2 > 100000000 { n[$NF]++ }
 		END { exit !(n[from] >= 2 && n["/perf_off_cpu"] >= 2) }' "${work}/sums" || status=1
@@ -855,7 +856,8 @@ per_thread() {
 
 # What the workload has created before events are enabled is followed, too.
 delayed() { # options
-	record -e dummy -D 500 "$@" -- sh -c 'sleep 2.5 & sleep 2; wait' && samples "${data}" || return 1
+	record -e dummy -D 500 "$@" -- sh -c 'sleep 2.5 & sleep 2; wait' &&
+		samples "${data}" || return 1
 	cat "${work}/samples"
 	awk '$1 == "sleep" && $3 > 1000000000 { n += !seen[$2]++ } END { exit n != 2 }' \
 		"${work}/samples"

@@ -12,6 +12,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -579,17 +580,30 @@ static int git(void)
 		"grep", "--no-index", "-n", "int", "--", "/usr/include", NULL });
 }
 
+/* The first file of that name, or NULL. */
+static char *find(const char *pattern)
+{
+	glob_t found;
+
+	return glob(pattern, 0, NULL, &found) ? NULL : found.gl_pathv[0];
+}
+
 static int sort(void)
 {
-	return step_program((char *[]) { "/bin/sh", "-c",
-		"exec sort -n /usr/share/perl/*/unicore/*.pl", NULL });
+	char *file = find("/usr/share/perl/*/unicore/Name.pl");
+
+	return step_program((char *[]) { "/usr/bin/sort", "-n", file ? file : "/etc/services",
+		NULL });
 }
 
 static int compiler(void)
 {
-	return step_program((char *[]) { "/bin/sh", "-c",
-		"set -- /usr/lib/gcc/*/*/cc1;"
-		"exec $1 -quiet -O2 -include math.h -o /dev/null /usr/include/pthread.h", NULL });
+	char *cc1 = find("/usr/lib/gcc/*/*/cc1");
+
+	if (!cc1)
+		return pd_skip("no compiler");
+	return step_program((char *[]) { cc1, "-quiet", "-O2", "-include", "math.h",
+		"-o", "/dev/null", "/usr/include/pthread.h", NULL });
 }
 
 const struct pd_test pd_tests[] = {
