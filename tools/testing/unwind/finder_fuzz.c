@@ -186,6 +186,9 @@ void unwind_cache_add_object(const struct unwind_cache_state *state,
 	CHECK(!object->transient);
 	process.object = *object;
 	process.kept = true;
+	/* from here on: the table, then the entry */
+	process.unread = false;
+	process.untold = false;
 }
 
 struct row {
