@@ -42,23 +42,43 @@ struct switches {
 	struct result result;
 };
 
-/* Adds what a call has returned to the struct result at BPF_REG_7, and ends. */
-static const struct bpf_insn note_result[] = {
-	LOAD(BPF_DW, BPF_REG_1, BPF_REG_7, 0),
-	MOV_REG(BPF_REG_2, BPF_REG_1),
-	ADD_IMM(BPF_REG_2, 1),
-	STORE_REG(BPF_REG_7, BPF_REG_2, 0),
-	INSN(BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_1, 0, 0, MOST - 1),
-	INSN(BPF_ALU64 | BPF_LSH | BPF_K, BPF_REG_1, 0, 0, 3),
-	INSN(BPF_ALU64 | BPF_ADD | BPF_X, BPF_REG_7, BPF_REG_1, 0, 0),
-	STORE_REG(BPF_REG_7, BPF_REG_0, offsetof(struct result, cookies)),
-	MOV_IMM(BPF_REG_0, 0),
-	EXIT(),
-};
+/* Instructions around those that ask: behind the first ones, up to the last two. */
+#define BEFORE	12
+#define AFTER	8
 
-/* A program that calls by @call and notes what it gets. */
-static int load_tracing(const char *tracepoint, const struct bpf_insn *call, size_t nr)
+/*
+ * Whenever argument @arg of the tracepoint is the task @tid, does @ask with that task in
+ * BPF_REG_6, and adds what is in BPF_REG_0 then to the map's struct result.
+ */
+static int load_asking(const char *tracepoint, int arg, pid_t tid, int results,
+		       const struct bpf_insn *ask, size_t nr)
 {
+	const struct bpf_insn before[BEFORE] = {
+		MOV_REG(BPF_REG_6, BPF_REG_1),
+		LOAD(BPF_DW, BPF_REG_6, BPF_REG_6, arg * 8),
+		LOAD(BPF_W, BPF_REG_1, BPF_REG_6, pd_btf_offset("task_struct", "pid")),
+		JUMP_IF_NOT(BPF_REG_1, tid, BEFORE - 4 + nr + AFTER),
+		STORE_IMM(BPF_REG_10, -8, 0),
+		MAP_FD(BPF_REG_1, results),
+		UPPER_HALF(),
+		MOV_REG(BPF_REG_2, BPF_REG_10),
+		ADD_IMM(BPF_REG_2, -8),
+		CALL(BPF_FUNC_map_lookup_elem),
+		INSN(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, BEFORE - 11 + nr + AFTER, 0),
+		MOV_REG(BPF_REG_7, BPF_REG_0),
+	};
+	const struct bpf_insn after[AFTER + 2] = {
+		LOAD(BPF_DW, BPF_REG_1, BPF_REG_7, 0),
+		MOV_REG(BPF_REG_2, BPF_REG_1),
+		ADD_IMM(BPF_REG_2, 1),
+		STORE_REG(BPF_REG_7, BPF_REG_2, 0),
+		INSN(BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_1, 0, 0, MOST - 1),
+		INSN(BPF_ALU64 | BPF_LSH | BPF_K, BPF_REG_1, 0, 0, 3),
+		INSN(BPF_ALU64 | BPF_ADD | BPF_X, BPF_REG_7, BPF_REG_1, 0, 0),
+		STORE_REG(BPF_REG_7, BPF_REG_0, offsetof(struct result, cookies)),
+		MOV_IMM(BPF_REG_0, 0),
+		EXIT(),
+	};
 	union bpf_attr attr = {
 		.prog_type = BPF_PROG_TYPE_TRACING,
 		.expected_attach_type = BPF_TRACE_RAW_TP,
@@ -66,52 +86,30 @@ static int load_tracing(const char *tracepoint, const struct bpf_insn *call, siz
 	};
 	struct bpf_insn code[64];
 
-	memcpy(code, call, nr * sizeof(*call));
-	memcpy(code + nr, note_result, sizeof(note_result));
-	return load_program(&attr, code, nr + ARRAY_SIZE(note_result), tracepoint);
+	memcpy(code, before, sizeof(before));
+	memcpy(code + BEFORE, ask, nr * sizeof(*ask));
+	memcpy(code + BEFORE + nr, after, sizeof(after));
+	return load_program(&attr, code, BEFORE + nr + ARRAY_SIZE(after), tracepoint);
 }
 
-/* Asks for the task @tid whenever it is argument @arg of the tracepoint. */
+/* Asks for that very task. */
 static int load(const char *tracepoint, int arg, pid_t tid, int results)
 {
-	const struct bpf_insn call[] = {
-		MOV_REG(BPF_REG_6, BPF_REG_1),
-		LOAD(BPF_DW, BPF_REG_6, BPF_REG_6, arg * 8),
-		LOAD(BPF_W, BPF_REG_1, BPF_REG_6, pd_btf_offset("task_struct", "pid")),
-		JUMP_IF_NOT(BPF_REG_1, tid, 18),
-		STORE_IMM(BPF_REG_10, -8, 0),
-		MAP_FD(BPF_REG_1, results),
-		UPPER_HALF(),
-		MOV_REG(BPF_REG_2, BPF_REG_10),
-		ADD_IMM(BPF_REG_2, -8),
-		CALL(BPF_FUNC_map_lookup_elem),
-		INSN(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 11, 0),
-		MOV_REG(BPF_REG_7, BPF_REG_0),
+	const struct bpf_insn ask[] = {
 		MOV_REG(BPF_REG_1, BPF_REG_6),
 		CALL_KERNEL(pd_btf_find(BTF_KIND_FUNC, "bpf_perf_defer_callchain")),
 	};
 
-	return load_tracing(tracepoint, call, ARRAY_SIZE(call));
+	return load_asking(tracepoint, arg, tid, results, ask, ARRAY_SIZE(ask));
 }
 
 /* Whenever the task @tid is switched to, asks for the task @other, which is not. */
 static int load_for_other(pid_t tid, pid_t other, int results)
 {
-	const struct bpf_insn call[] = {
-		LOAD(BPF_DW, BPF_REG_6, BPF_REG_1, 2 * 8),
-		LOAD(BPF_W, BPF_REG_1, BPF_REG_6, pd_btf_offset("task_struct", "pid")),
-		JUMP_IF_NOT(BPF_REG_1, tid, 26),
-		STORE_IMM(BPF_REG_10, -8, 0),
-		MAP_FD(BPF_REG_1, results),
-		UPPER_HALF(),
-		MOV_REG(BPF_REG_2, BPF_REG_10),
-		ADD_IMM(BPF_REG_2, -8),
-		CALL(BPF_FUNC_map_lookup_elem),
-		INSN(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 19, 0),
-		MOV_REG(BPF_REG_7, BPF_REG_0),
+	const struct bpf_insn ask[] = {
 		MOV_IMM(BPF_REG_1, other),
 		CALL_KERNEL(pd_btf_find(BTF_KIND_FUNC, "bpf_task_from_pid")),
-		INSN(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 15, 0),
+		INSN(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 7 + AFTER, 0),
 		MOV_REG(BPF_REG_8, BPF_REG_0),
 		MOV_REG(BPF_REG_1, BPF_REG_8),
 		CALL_KERNEL(pd_btf_find(BTF_KIND_FUNC, "bpf_perf_defer_callchain")),
@@ -121,7 +119,7 @@ static int load_for_other(pid_t tid, pid_t other, int results)
 		MOV_REG(BPF_REG_0, BPF_REG_9),
 	};
 
-	return load_tracing("btf_trace_sched_switch", call, ARRAY_SIZE(call));
+	return load_asking("btf_trace_sched_switch", 2, tid, results, ask, ARRAY_SIZE(ask));
 }
 
 /* An event whose callchains a BPF program asks for, and for the records. */
