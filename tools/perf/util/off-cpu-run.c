@@ -3,6 +3,7 @@
  * The off-CPU BPF program: what to tell it, when it begins and when it ends.
  */
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 #include <sys/stat.h>
@@ -13,8 +14,10 @@
 #include <bpf/libbpf.h>
 
 #include "callchain.h"
+#include "cgroup.h"
 #include "debug.h"
 #include "evlist.h"
+#include "evsel.h"
 #include "mmap.h"
 #include "off-cpu-direct.h"
 #include "off_cpu.h"
@@ -169,6 +172,40 @@ void off_cpu_run__configure(struct off_cpu_bpf *skel)
 		skel->rodata->in_pid_ns = true;
 		bpf_program__set_autoload(skel->progs.note_pid_ns, true);
 	}
+}
+
+/* How many cgroups are above one of this name; there may be more than it says. */
+static int level_of(const char *name)
+{
+	int level = 0;
+	size_t size;
+
+	for (; *name; name += size) {
+		name += strspn(name, "/");
+		size = strcspn(name, "/");
+		if (size == 2 && !strncmp(name, "..", 2))
+			return 0;
+		level += size > 1 || (size && *name != '.');
+	}
+	return level;
+}
+
+/**
+ * off_cpu_run__cgroup_level - where to look for cgroups that are recorded
+ * @evlist: has events of cgroups
+ *
+ * Return: how far from the root the nearest of them is at least
+ */
+int off_cpu_run__cgroup_level(struct evlist *evlist)
+{
+	int least = INT_MAX;
+	struct evsel *evsel;
+
+	evlist__for_each_entry(evlist, evsel) {
+		if (evsel->cgrp)
+			least = min(least, level_of(evsel->cgrp->name));
+	}
+	return least;
 }
 
 /**
@@ -379,7 +416,7 @@ void off_cpu_run__report(struct off_cpu_bpf *skel)
 		pr_warning("WARNING: LOST the user stacks of %llu waits.\n",
 			   (unsigned long long)skel->bss->lost_stacks);
 	if (skel->bss->not_followed)
-		pr_warning("WARNING: %llu new tasks were not followed, there were too many.\n",
+		pr_warning("WARNING: %llu new tasks were not followed, there was no room for them.\n",
 			   (unsigned long long)skel->bss->not_followed);
 	if (left)
 		pr_warning("WARNING: LOST summed waits of %llu ms, there was no room for them.\n",

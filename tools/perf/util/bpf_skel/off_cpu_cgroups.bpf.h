@@ -2,30 +2,62 @@
 /*
  * Is a task in a cgroup that is recorded, or in one below?  So it is for events that
  * are bound to one.
+ *
+ * A switch asks this of every task, so what the kernel's types lead to is read as it
+ * lies there; of version 1 they do not lead to the right hierarchy, and it is copied.
  */
 #define MAX_CGROUP_DEPTH	64
 
 struct cgroup_subsys_state___up {
 	struct cgroup_subsys_state___up *parent;
-	struct cgroup *cgroup;
+	struct cgroup___up *cgroup;
+} __attribute__((preserve_access_index));
+
+struct kernfs_node___id {
+	__u64 id;
 } __attribute__((preserve_access_index));
 
 struct cgroup___up {
 	struct cgroup_subsys_state___up self;
+	struct kernfs_node___id *kn;
+	int level;
 } __attribute__((preserve_access_index));
+
+/* Those that are recorded have this level, the root's being 0, or a greater one. */
+const volatile int cgroup_level;
+
+static __always_inline struct cgroup___up *first_cgroup(struct task_struct *task)
+{
+	return (void *)(uses_cgroup_v1 ? get_cgroup(task) : task->cgroups->dfl_cgrp);
+}
+
+static __always_inline struct cgroup___up *cgroup_above(struct cgroup___up *cgroup)
+{
+	return uses_cgroup_v1 ? BPF_CORE_READ(cgroup, self.parent, cgroup) :
+				cgroup->self.parent->cgroup;
+}
+
+static __always_inline __u64 id_of_cgroup(struct cgroup___up *cgroup)
+{
+	return uses_cgroup_v1 ? BPF_CORE_READ(cgroup, kn, id) : cgroup->kn->id;
+}
+
+static __always_inline int level_of_cgroup(struct cgroup___up *cgroup)
+{
+	return uses_cgroup_v1 ? BPF_CORE_READ(cgroup, level) : cgroup->level;
+}
 
 static __noinline int is_in_cgroup(struct task_struct *task)
 {
-	struct cgroup *cgroup = get_cgroup(task);
-	int i;
+	struct cgroup___up *cgroup = first_cgroup(task);
+	int i, above = level_of_cgroup(cgroup) - cgroup_level;
 
-	for (i = 0; cgroup && i < MAX_CGROUP_DEPTH; i++) {
-		struct cgroup___up *up = (void *)cgroup;
-		__u64 id = BPF_CORE_READ(cgroup, kn, id);
+	for (i = 0; i < MAX_CGROUP_DEPTH && i <= above; i++) {
+		__u64 id = id_of_cgroup(cgroup);
 
 		if (bpf_map_lookup_elem(&cgroup_filter, &id))
 			return 1;
-		cgroup = BPF_CORE_READ(up, self.parent, cgroup);
+		cgroup = cgroup_above(cgroup);
 	}
 	return 0;
 }

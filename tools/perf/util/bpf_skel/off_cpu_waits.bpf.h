@@ -630,12 +630,12 @@ int on_exec_done(u64 *ctx)
 
 /*
  * No switch is to allocate, so the storage of a task is made with the task; by the
- * iterator, before recording begins, for those that are there.  It is left to a switch
- * where that did not work out, or the task was moved into a cgroup.
+ * iterator, before recording begins, for those that are there, whatever cgroup they
+ * are in as yet.  It is left to a switch where that did not work out.
  */
 static __always_inline int prepare_task(struct task_struct *task)
 {
-	if (is_recorded(task))
+	if (is_followed(task))
 		find_waits(task, MAKE);
 	return 0;
 }
@@ -651,7 +651,7 @@ static __always_inline int note_sleeper(struct task_struct *task, bool at_rest)
 	__u64 now, switches;
 	int state;
 
-	if (!task || !is_recorded(task))
+	if (!task || !is_followed(task))
 		return 0;
 	switches = switches_of(task);
 	state = get_task_state(task) & 0xff;
