@@ -58,6 +58,8 @@ u64 off_cpu_clock(void);
 bool off_cpu_run__is_possible(void);
 void off_cpu_run__configure(struct off_cpu_bpf *skel);
 int off_cpu_run__cgroup_level(struct evlist *evlist);
+bool off_cpu_run__load(struct off_cpu_bpf *skel);
+bool off_cpu_run__attach(struct off_cpu_bpf *skel);
 bool off_cpu_run__knows_pids(struct off_cpu_bpf *skel);
 bool off_cpu_run__can_defer(void);
 void off_cpu_run__begin(struct off_cpu_bpf *skel, bool new_tasks);

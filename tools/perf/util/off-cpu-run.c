@@ -39,10 +39,19 @@ static const struct bpf_insn return_0[] = {
 	{ .code = BPF_JMP | BPF_EXIT },
 };
 
-/* What is missing is said in words of our own. */
-static struct btf *load_types(void)
+/* What is missing is said in words of our own; more is for those who ask for it. */
+static libbpf_print_fn_t begin_quietly(void)
 {
 	libbpf_print_fn_t print = libbpf_set_print(NULL);
+
+	if (verbose > 0)
+		libbpf_set_print(print);
+	return print;
+}
+
+static struct btf *load_types(void)
+{
+	libbpf_print_fn_t print = begin_quietly();
 	struct btf *btf = btf__load_vmlinux_btf();
 
 	libbpf_set_print(print);
@@ -206,6 +215,44 @@ int off_cpu_run__cgroup_level(struct evlist *evlist)
 			least = min(least, level_of(evsel->cgrp->name));
 	}
 	return least;
+}
+
+static bool is_done(int err, const char *what)
+{
+	if (err)
+		pr_err("Cannot measure time off the CPU: the BPF program cannot be %s: %s.\n",
+		       what, strerror(-err));
+	return !err;
+}
+
+/**
+ * off_cpu_run__load - have the kernel accept the program
+ * @skel: configured
+ *
+ * Return: false, with a message, if it does not.
+ */
+bool off_cpu_run__load(struct off_cpu_bpf *skel)
+{
+	libbpf_print_fn_t print = begin_quietly();
+	int err = off_cpu_bpf__load(skel);
+
+	libbpf_set_print(print);
+	return is_done(err, "loaded");
+}
+
+/**
+ * off_cpu_run__attach - have the kernel call the program
+ * @skel: loaded
+ *
+ * Return: false, with a message, if it does not.
+ */
+bool off_cpu_run__attach(struct off_cpu_bpf *skel)
+{
+	libbpf_print_fn_t print = begin_quietly();
+	int err = off_cpu_bpf__attach(skel);
+
+	libbpf_set_print(print);
+	return is_done(err, "attached");
 }
 
 /**
