@@ -39,8 +39,11 @@ struct bytes {
 /* Records one behind the other, and what is to become of them. */
 struct stream {
 	struct bytes	in;
-	unsigned int	good, bad;
+	unsigned int	good, bad, forgotten;
 };
+
+/* How the stream ends. */
+enum tail { WHOLE, CUT, TOO_SMALL, NR_TAILS };
 
 static void put_plain(struct stream *st, u32 type, u64 id, size_t words)
 {
@@ -104,7 +107,34 @@ static struct off_cpu_record *put_bad(struct stream *st)
 	return record;
 }
 
-static void fill(struct stream *st)
+/* A list of sums that the map does not have. */
+static void put_sums(struct stream *st)
+{
+	struct off_cpu_record *record = put_wait(st, 0, 0, 0);
+	u32 sums = OFF_CPU_SUMS;
+	u64 hash = 77;
+
+	st->good--;
+	st->forgotten++;
+	memcpy(record->raw + offsetof(struct off_cpu_payload, kind), &sums, sizeof(sums));
+	memcpy(record->raw + offsetof(struct off_cpu_payload, key.hash), &hash, sizeof(hash));
+}
+
+/* The last record is not all there, or less than a header. */
+static void put_tail(struct stream *st, enum tail tail)
+{
+	union perf_event *event = (void *)st->in.buf + st->in.size;
+
+	if (tail == WHOLE)
+		return;
+	put_plain(st, PERF_RECORD_SAMPLE, ID, 5);
+	if (tail == CUT)
+		event->header.size += sizeof(u64);
+	else
+		event->header.size = sizeof(event->header) - 1;
+}
+
+static void fill(struct stream *st, enum tail tail)
 {
 	struct off_cpu_record *record;
 	u16 kernel = OFF_CPU_KERNEL_ROOM, user = OFF_CPU_MAX_STACKS + 1;
@@ -152,8 +182,10 @@ static void fill(struct stream *st)
 	put_plain(st, PERF_RECORD_SAMPLE, ID, 5);
 	st->bad++;
 	put_plain(st, PERF_RECORD_SAMPLE, 7, 0);
+	put_sums(st);
 	put_wait(st, 0, 2, 44);
 	put_plain(st, PERF_RECORD_EXIT, ID, 4);
+	put_tail(st, tail);
 }
 
 /* A ring buffer with these bytes from @start on. */
@@ -225,6 +257,25 @@ static bool is_right(struct evsel *evsel, union perf_event *event, unsigned int 
 				chain->ips[nr - 1] == cookie[nth]);
 }
 
+static bool is_ours(const union perf_event *event)
+{
+	return event->header.type == PERF_RECORD_SAMPLE &&
+	       event->header.size > sizeof(event->header) && event->sample.array[0] == ID;
+}
+
+/* Is it a record, all of it? */
+static bool is_whole(const union perf_event *event, size_t left)
+{
+	return event->header.size >= sizeof(event->header) && event->header.size <= left;
+}
+
+static bool is_wait(const union perf_event *event)
+{
+	struct off_cpu_payload_room room;
+
+	return off_cpu_record__payload(event, &room) && room.head.kind == OFF_CPU_WAIT;
+}
+
 /* Everything else passes byte by byte, in order, and ours are right. */
 static bool check(struct evsel *evsel, const struct stream *st, struct bytes *out)
 {
@@ -234,12 +285,14 @@ static bool check(struct evsel *evsel, const struct stream *st, struct bytes *ou
 	while (in < st->in.size) {
 		union perf_event *was = (void *)st->in.buf + in;
 		union perf_event *is = (void *)out->buf + at;
-		bool ours = was->header.type == PERF_RECORD_SAMPLE &&
-			    was->header.size > sizeof(was->header) && was->sample.array[0] == ID;
-		struct off_cpu_payload_room room;
+		size_t left = st->in.size - in;
+		bool ours;
 
+		if (!is_whole(was, left))
+			return out->size - at == left && !memcmp(was, is, left) && good == st->good;
+		ours = is_ours(was);
 		in += was->header.size;
-		if (ours && !off_cpu_record__payload(was, &room))
+		if (ours && !is_wait(was))
 			continue;
 		if (at + sizeof(is->header) > out->size)
 			return false;
@@ -256,6 +309,7 @@ static bool check(struct evsel *evsel, const struct stream *st, struct bytes *ou
 static int run(struct evsel *evsel, const struct stream *st, size_t start)
 {
 	struct bytes *out = zalloc(sizeof(*out));
+	unsigned long forgotten = off_cpu_unpack__forgotten();
 	unsigned long bad = off_cpu_unpack__malformed();
 	struct mmap map;
 	int ret = TEST_FAIL;
@@ -267,6 +321,9 @@ static int run(struct evsel *evsel, const struct stream *st, size_t start)
 	else if (off_cpu_unpack__malformed() - bad != st->bad)
 		pr_debug("start %zu: %lu malformed instead of %u\n", start,
 			 off_cpu_unpack__malformed() - bad, st->bad);
+	else if (off_cpu_unpack__forgotten() - forgotten != st->forgotten)
+		pr_debug("start %zu: %lu threads forgotten instead of %u\n", start,
+			 off_cpu_unpack__forgotten() - forgotten, st->forgotten);
 	else if (!check(evsel, st, out))
 		pr_debug("start %zu: wrong records\n", start);
 	else
@@ -295,25 +352,43 @@ static struct evsel *make_event(void)
 	return evsel;
 }
 
-static int test__off_cpu_unpack(struct test_suite *test __maybe_unused,
-				int subtest __maybe_unused)
+/* wherever the buffer wraps around */
+static int run_all(struct evsel *evsel, enum tail tail)
 {
 	struct stream *st = zalloc(sizeof(*st));
-	struct evsel *evsel = make_event();
 	int ret = TEST_FAIL;
 	size_t start;
 
-	if (!st || !evsel || off_cpu_unpack__start(evsel, -1))
-		goto out;
-	fill(st);
+	if (!st)
+		return ret;
+	fill(st, tail);
 	for (start = 0; start < MOST; start += sizeof(u64)) {
 		ret = run(evsel, st, start);
+		if (ret) {
+			pr_debug("... with tail %d\n", tail);
+			break;
+		}
+	}
+	free(st);
+	return ret;
+}
+
+static int test__off_cpu_unpack(struct test_suite *test __maybe_unused,
+				int subtest __maybe_unused)
+{
+	struct evsel *evsel = make_event();
+	int ret = TEST_FAIL;
+	enum tail tail;
+
+	if (!evsel || off_cpu_unpack__start(evsel, -1))
+		goto out;
+	for (tail = WHOLE; tail < NR_TAILS; tail++) {
+		ret = run_all(evsel, tail);
 		if (ret)
 			break;
 	}
 	off_cpu_unpack__stop();
 out:
-	free(st);
 	if (evsel)
 		evsel__delete(evsel);
 	return ret;

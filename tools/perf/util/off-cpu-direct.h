@@ -43,6 +43,7 @@ size_t off_cpu__synthesize(union perf_event *to, const struct perf_event_attr *a
 /* off-cpu-unpack.c: on the way from the ring buffer to the file */
 int off_cpu_unpack__start(struct evsel *evsel, int sums_fd);
 unsigned long off_cpu_unpack__malformed(void);
+unsigned long off_cpu_unpack__forgotten(void);
 void off_cpu_unpack__stop(void);
 
 /* off-cpu-event.c: the event, as the kernel and as readers see it */

@@ -91,6 +91,14 @@ unsigned long off_cpu_unpack__malformed(void)
 }
 
 /**
+ * off_cpu_unpack__forgotten - of how many threads sums were sent that are not there
+ */
+unsigned long off_cpu_unpack__forgotten(void)
+{
+	return off_cpu.forgotten;
+}
+
+/**
  * off_cpu_unpack__stop - end of unpacking; say what went wrong
  */
 void off_cpu_unpack__stop(void)
@@ -248,7 +256,12 @@ static int push_piece(struct mmap *map __maybe_unused, void *to, void *buf, size
 
 	if (un->have) {
 		at = ((union perf_event *)un->part)->header.size - un->have;
-		if (at > size || finish_part(un, buf, at))
+		if (at > size) {
+			memcpy(un->part + un->have, buf, size);
+			un->have += size;
+			return 0;
+		}
+		if (finish_part(un, buf, at))
 			return -1;
 		passed = at;
 	}
