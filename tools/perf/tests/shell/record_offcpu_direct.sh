@@ -377,17 +377,21 @@ sums_match() {
 	END { for (name in said) {
 		print name, said[name], sum[name]
 		if (off(said[name], sum[name]) > 100000000) bad++
-		if (off(said[name], sum[name]) > said[name] / 100 + 1000000) late++ }
+		if (off(said[name], sum[name]) > said[name] / 100) late++ }
 	      exit (n != 4 || bad) ? 1 : (late ? differs : 0) }' "${work}/said" "${work}/samples"
 }
 
-# The waits of the three are deferred: the place, and all the way to the thread's start.
+# All waits of their own are deferred: the place, and all the way to where the thread starts, or main does.
 stacks_are_whole() {
-	awk '$3 >= 500000000 && ($1 == "sleeper" || $1 == "poller" || $1 == "conder") {
-		place = $1 == "sleeper" ? "in_sleep" : $1 == "poller" ? "in_poll" : "in_cond"
+	awk 'BEGIN { place["sleeper"] = "in_sleep do_job work start_thread [^ ]*clone3?"
+		place["poller"] = "in_poll do_job work start_thread [^ ]*clone3?"
+		place["conder"] = "in_cond do_job work start_thread [^ ]*clone3?"
+		place["waits"] = "main (__libc_start_call_main )?__libc_start_main[^ ]* _start" }
+	/^:/ { print; bad++ }
+	$1 in place && / entry_SYSCALL_64_after_hwframe / {
 		n++
-		if ($0 !~ (" " place " do_job work start_thread [^ ]*clone3?$")) { print; bad++ } }
-	END { exit !(n >= 5 && !bad) }' "${work}/samples"
+		if ($0 !~ (" " place[$1] "$")) { print; bad++ } }
+	END { exit !(n >= 6 && !bad) }' "${work}/samples"
 }
 
 # What perf says, but for how much it has written.
@@ -434,10 +438,13 @@ deferred() { # arguments of perf record
 
 # Of a process, whose threads begin later, or of a thread that is asleep.
 attached_once() { # option
-	"${prog}" 3000 >"${work}/says" & local pid=$!
-	record -e dummy --call-graph defer "$1" "${pid}" || return 1
+	"${prog}" 100000 >"${work}/said" & local pid=$!
+	sleep 0.3
+	start_perf --call-graph defer "$1" "${pid}"
+	sleep 0.7
+	kill -USR1 "${pid}"
 	wait "${pid}"
-	mv "${work}/says" "${work}/said"
+	stop_perf || return 1
 	samples "${data}" || return 1
 	cat "${work}/samples"
 	grep -q '^waits .* in_sleep main .*_start$' "${work}/samples" || return 1
@@ -508,9 +515,35 @@ no_switch_allocates() { # arguments of perf record
 	grep -q '^off-cpu: 0 tasks were not prepared for' "${work}/err"
 }
 
+# ... and if that is moved into a cgroup meanwhile, it has been, too.
+no_switch_allocates_moved() { # mount point
+	local cgroup=$1/perf_off_cpu pid status=0
+
+	control_events "$1" && mkdir -p "${cgroup}" || return 1
+	"${prog}" turns 1 >/dev/null & pid=$!
+	sleep 0.5
+	# shellcheck disable=SC2016
+	perf record -v --off-cpu --off-cpu-thresh 0 -a -e dummy --cgroup perf_off_cpu \
+		-o "${data}" -- sh -c 'sleep 0.3; echo "$1" >"$2/cgroup.procs"; sleep 0.7' \
+		sh "${pid}" "${cgroup}" >"${work}/err" 2>&1 || status=1
+	kill -9 "${pid}"
+	wait "${pid}" 2>/dev/null
+	rmdir "${cgroup}"
+	grep 'not prepared for\|LOST' "${work}/err"
+	grep -q '^off-cpu: 0 tasks were not prepared for' "${work}/err" || status=1
+	perf script -F pid,event,period -G -i "${data}" >"${work}/pids" || status=1
+	[ "$(grep -c "^ *${pid} .*offcpu-time" "${work}/pids")" -ge 5 ] || status=1
+	return "${status}"
+}
+
 everything() { # threshold 0: no sums
 	record -e dummy --off-cpu-thresh 0 "${prog}" && samples "${data}" && waits_match &&
 	sums_match && ! perf report -D -i "${data}" 2>/dev/null | grep -q 'SAMPLE(IP, 0x2)'
+}
+
+all_summed_up() {
+	record -e dummy --off-cpu-thresh 86400000 "${prog}" && samples "${data}" && sums_match &&
+	! perf report -D -i "${data}" 2>/dev/null | grep -q 'SAMPLE(IP, 0x1)'
 }
 
 # Sums are the user's, waits of their own the kernel's.  Where the machine stands still a
@@ -592,6 +625,10 @@ in_namespace() {
 	local within=(unshare -pf --mount-proc)
 
 	measures -e dummy && measures -a -e dummy && ! grep '^:' "${work}/samples" || return 1
+	if [ -n "${can_defer}" ]
+	then
+		deferred && deferred -a || return 1
+	fi
 	# shellcheck disable=SC2016
 	unshare -pf --mount-proc sh -c 'sleep 30 & exec "$@" -p $! -- sleep 1' sh \
 		perf record --off-cpu -e dummy -o "${data}" 2>"${work}/all_err"
@@ -634,14 +671,18 @@ sums_are_whole() {
 		   exit !(n == 5 && !bad) }' "${work}/places"
 }
 
+# The controller of events is there after the first change of any, or has its own tree.
+control_events() { # mount point
+	[ ! -e "$1/cgroup.subtree_control" ] ||
+		grep -q pids "$1/cgroup.subtree_control" ||
+		echo +pids >"$1/cgroup.subtree_control"
+}
+
 # A cgroup with one of two processes in it: a thread that sleeps and one that takes turns.
 in_cgroup() { # mount point
 	local root=$1 pids=() status=0
 
-	# the controller of events is there after the first change of any, or has its own tree
-	[ ! -e "${root}/cgroup.subtree_control" ] ||
-		grep -q pids "${root}/cgroup.subtree_control" ||
-		echo +pids >"${root}/cgroup.subtree_control" || return 1
+	control_events "${root}" || return 1
 	mkdir -p "${root}/perf_off_cpu/below/it" || status=1
 	"${prog}" turns 1 >/dev/null & pids=($!)
 	"${prog}" turns 1 >/dev/null & pids+=($!)
@@ -738,6 +779,105 @@ snapshots() { # options
 	     END { exit !(a == 1 && b == 1 && c == 1 && !other) }' "${work}/dumped"
 }
 
+# What writes to the event of a perf record that runs: as many records of 16 bytes, of each
+# CPU in turn, none of which is anything that its own program would send.
+junk=${work}/junk
+make_junk() {
+	cat >"${junk}.c" <<'END'
+#include <linux/bpf.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int bpf(int cmd, union bpf_attr *attr)
+{
+	return syscall(SYS_bpf, cmd, attr, sizeof(*attr));
+}
+
+static int find_output(void)
+{
+	union bpf_attr next = {};
+
+	while (!bpf(BPF_MAP_GET_NEXT_ID, &next)) {
+		struct bpf_map_info info = {};
+		union bpf_attr attr = { .map_id = next.next_id };
+		int fd = bpf(BPF_MAP_GET_FD_BY_ID, &attr);
+
+		next.start_id = next.next_id;
+		memset(&attr, 0, sizeof(attr));
+		attr.info.bpf_fd = fd;
+		attr.info.info_len = sizeof(info);
+		attr.info.info = (uintptr_t)&info;
+		if (fd >= 0 && !bpf(BPF_OBJ_GET_INFO_BY_FD, &attr) &&
+		    info.type == BPF_MAP_TYPE_PERF_EVENT_ARRAY && !strcmp(info.name, "output"))
+			return fd;
+		close(fd);
+	}
+	return -1;
+}
+
+static int load(int map)
+{
+	struct bpf_insn insns[] = {
+		{ BPF_ST | BPF_MEM | BPF_DW, 10, 0, -8, 0x55555555 },
+		{ BPF_ST | BPF_MEM | BPF_DW, 10, 0, -16, 0x6f637774 },
+		{ BPF_LD | BPF_IMM | BPF_DW, 2, BPF_PSEUDO_MAP_FD, 0, map },
+		{},
+		{ BPF_ALU | BPF_MOV | BPF_K, 3, 0, 0, -1 },
+		{ BPF_ALU64 | BPF_MOV | BPF_X, 4, 10, 0, 0 },
+		{ BPF_ALU64 | BPF_ADD | BPF_K, 4, 0, 0, -16 },
+		{ BPF_ALU64 | BPF_MOV | BPF_K, 5, 0, 0, 16 },
+		{ BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_perf_event_output },
+		{ BPF_JMP | BPF_EXIT },
+	};
+	union bpf_attr attr = {
+		.prog_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
+		.insns = (uintptr_t)insns,
+		.insn_cnt = sizeof(insns) / sizeof(*insns),
+		.license = (uintptr_t)"GPL",
+	};
+
+	return bpf(BPF_PROG_LOAD, &attr);
+}
+
+int main(int argc, char **argv)
+{
+	int i, nr = argc > 1 ? atoi(argv[1]) : 0, prog = load(find_output());
+
+	for (i = 0; i < nr; i++) {
+		union bpf_attr attr = {
+			.test.prog_fd = prog,
+			.test.flags = BPF_F_TEST_RUN_ON_CPU,
+			.test.cpu = i % sysconf(_SC_NPROCESSORS_ONLN),
+		};
+
+		if (bpf(BPF_PROG_TEST_RUN, &attr) || attr.test.retval) {
+			perror("junk");
+			return 1;
+		}
+	}
+	return 0;
+}
+END
+	[ -x "${junk}" ] || cc -O2 -o "${junk}" "${junk}.c"
+}
+
+# It is counted and skipped, and what is around it is there.
+malformed() { # what perf record is to write to, options...
+	make_junk || return 1
+	perf record --off-cpu -e dummy "${@:2}" -o "$1" \
+		sh -c "${junk} 50 >&2 && exec ${prog} >${work}/said" >"${work}/pipe" \
+		2>"${work}/err"
+	cat "${work}/err"
+	[ "$1" != - ] || set -- "${work}/pipe"
+	[ "$(grep -c 'WARNING' "${work}/err")" = 1 ] &&
+	grep -q 'WARNING: 50 off-CPU records made no sense and were skipped' "${work}/err" &&
+	samples "$1" && waits_match && sums_match
+}
+
 # Without what it takes, perf says why, once, and records what else there is.
 does_without() { # why, event, command before perf
 	"${@:3}" perf record --off-cpu -e "$2" -o - perf test -w noploop 1 \
@@ -773,6 +913,50 @@ without_rights() {
 		setpriv --reuid nobody --bounding-set -all --inh-caps -all || status=1
 	echo "${paranoid}" >/proc/sys/kernel/perf_event_paranoid
 	return "${status}"
+}
+
+# A kernel that does not take the program: any, for a perf with another syscall().
+refused_program() { # what it refuses: load or attach
+	cat >"${work}/refuse.c" <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+/* What perf tries out first is of other kinds, or may fail. */
+static int is_refused(int cmd, const union bpf_attr *attr)
+{
+	if (!strcmp(getenv("REFUSE"), "attach"))
+		return cmd == BPF_LINK_CREATE || cmd == BPF_RAW_TRACEPOINT_OPEN;
+	return cmd == BPF_PROG_LOAD && attr->prog_type == BPF_PROG_TYPE_TRACING &&
+	       attr->expected_attach_type == BPF_TRACE_RAW_TP;
+}
+
+long syscall(long nr, ...)
+{
+	long (*real)(long, ...) = dlsym(RTLD_NEXT, "syscall");
+	va_list list;
+	long arg[6];
+	int i;
+
+	va_start(list, nr);
+	for (i = 0; i < 6; i++)
+		arg[i] = va_arg(list, long);
+	va_end(list);
+	if (nr == SYS_bpf && is_refused(arg[0], (void *)arg[1])) {
+		errno = EINVAL;
+		return -1;
+	}
+	return real(nr, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
+}
+END
+	cc -shared -fPIC -O2 -o "${work}/refuse.so" "${work}/refuse.c" -ldl &&
+	does_without "the BPF program cannot be $1ed: Invalid argument" cpu-clock \
+		env REFUSE="$1" LD_PRELOAD="${work}/refuse.so"
 }
 
 # What a wait's kernel stack is of its user stack is of, too.
@@ -859,6 +1043,7 @@ delayed() { # options
 	record -e dummy -D 500 "$@" -- sh -c 'sleep 2.5 & sleep 2; wait' &&
 		samples "${data}" || return 1
 	cat "${work}/samples"
+	[[ $* != *defer* ]] || [ "$(whole_sleeps 1000000000 | tail -n 1)" = 2 ] || return 1
 	awk '$1 == "sleep" && $3 > 1000000000 { n += !seen[$2]++ } END { exit n != 2 }' \
 		"${work}/samples"
 }
@@ -1020,6 +1205,7 @@ new_processes() { # number, options...
 	stop_perf
 	samples "${data}" || return 1
 	cat "${work}/err" "${work}/samples"
+	[[ $* != *defer* ]] || [ "$(whole_sleeps 690000000 | tail -n 1)" = "$1" ] || return 1
 	slept=$(grep -c '^sleep .*hrtimer_nanosleep' "${work}/samples")
 	# 0.1 s can be long where the machine stands still
 	[ "$1" = 0 ] || [ "${slept}" -le "$1" ] || return "${differs}"
@@ -1094,14 +1280,31 @@ together() {
 	perf report --no-children -g caller -s comm,sym --percent-limit 1 -i "${data}" \
 		>"${work}/report" 2>/dev/null || return 1
 	cat "${work}/report"
-	awk '/^# Samples:/ { on = /cpu-clock/; off = /offcpu-time/ }
+	awk -v can_defer="${can_defer}" '
+	     BEGIN { place["sleeper"] = can_defer ? "in_sleep" : "hrtimer_nanosleep"
+		     place["poller"] = can_defer ? "in_poll" : "do_sys_poll"
+		     place["conder"] = can_defer ? "in_cond" : "do_futex" }
+	     /^# Samples:/ { on = /cpu-clock/; off = /offcpu-time/ }
 	     on && /[0-9]%.* perf .*noploop/ { busy++ }
-	     off && /[0-9]%.* sleeper / { name = "in_sleep"; next }
-	     off && /[0-9]%.* poller / { name = "in_poll"; next }
-	     off && /[0-9]%.* conder / { name = "in_cond"; next }
-	     off && /[0-9]%.* [a-z]/ && !/--/ { name = "" }
+	     off && /[0-9]%.* [a-z]/ && !/--/ { name = place[$2]; next }
 	     off && name && $0 ~ name { found += !seen[name]++ }
 	     END { exit !(busy && found == 3) }' "${work}/report"
+}
+
+# Who has waited until when and for how long, in order: as the man page has it.
+in_order() {
+	record -e cpu-clock -F 99 --call-graph defer --off-cpu-thresh 100 "${prog}" || return 1
+	perf script --ns -G -F comm,tid,time,event,period -i "${data}" >"${work}/list" || return 1
+	cat "${work}/list"
+	tr -d : <"${work}/list" | awk '
+	FNR == NR { if ($1 == "wait") { n++; name[n] = $2; tid[n] = $3; ns[n] = $4 }; next }
+	NF != 5 || $3 + 0 < before { bad++ }
+	{ before = $3 + 0 }
+	$5 == "offcpu-time" {
+		for (i = 1; i <= n; i++)
+			if (!seen[i] && $1 == name[i] && $2 == tid[i] &&
+			    $4 > ns[i] * 0.9 && $4 < ns[i] * 1.1) { seen[i] = 1; found++; break } }
+	END { exit bad || n < 5 || found != n }' "${work}/said" -
 }
 
 # A second weighs as much on the CPU as off it, and has its place.
@@ -1110,7 +1313,8 @@ flame_graph() {
 	perf script -F event,period -G -i "${data}" >"${work}/periods" 2>/dev/null || return 1
 	perf script -i "${data}" -s "$(dirname "$0")/../../scripts/python/flamegraph.py" -- \
 		-f json -o "${work}/flames" || return 1
-	python3 - "${work}/flames" "${work}/samples" "${work}/periods" <<'END'
+	python3 - "${work}/flames" "${work}/samples" "${work}/periods" \
+		"$([ -n "${can_defer}" ] && echo in_sleep || echo hrtimer_nanosleep)" <<'END'
 import json, sys
 
 def total(node):
@@ -1127,13 +1331,13 @@ def same(a, b):
 with open(sys.argv[1]) as file:
     flames = json.load(file)
 with open(sys.argv[2]) as file:
-    slept = sum(int(line.split()[2]) for line in file if " in_sleep " in line)
+    slept = sum(int(line.split()[2]) for line in file if " %s " % sys.argv[4] in line)
 with open(sys.argv[3]) as file:
     both = sum(int(line.split()[0]) for line in file)
-print(total(flames), both, below(flames, "in_sleep"), slept)
+there = below(flames, sys.argv[4])
+print(total(flames), both, there, slept)
 # what is on the CPU there is little
-sys.exit(not (same(total(flames), both) and
-              slept > 1e9 and slept <= below(flames, "in_sleep") < slept + 3e9))
+sys.exit(not (same(total(flames), both) and slept > 1e9 and slept <= there < slept + 3e9))
 END
 }
 
@@ -1191,17 +1395,20 @@ fast() { # as check(), where there is time for it
 	fi
 }
 
-for thresh in '' x 1x -1 1.5 99999999999 999999999999999999999
+for thresh in '' x 1x -1 1.5 86400001 99999999999 999999999999999999999
 do
 	fast "--off-cpu-thresh '${thresh}' is refused" refused "${thresh}"
 done
+fast "--off-cpu-thresh 86400000, all is summed up" all_summed_up
 if perf record --off-cpu -e dummy --call-graph defer -o "${data}" true 2>&1 |
 	grep -q 'taken in place'
 then
+	can_defer=
 	check "fallback to stacks in place" again falls_back
 	check "fallback, -a" again measures -a -e dummy --call-graph defer
 	check "fallback, pipe -z" again piped -z --call-graph defer
 else
+	can_defer=1
 	check "deferred stacks" deferred
 	fast "deferred stack of main" main_is_whole
 	fast "with cpu-clock" with_other_event
@@ -1257,6 +1464,7 @@ if [ -n "${cgroups}" ]
 then
 	fast "--cgroup" in_cgroup "${cgroups}"
 	fast "one sum for each cgroup" cgroups_apart "${cgroups}"
+	check "no switch allocates, --cgroup" no_switch_allocates_moved "${cgroups}"
 else
 	leave_out "--cgroup" "no cgroup2"
 fi
@@ -1268,8 +1476,14 @@ else
 	leave_out "--cgroup, version 1" "others lose their events"
 fi
 fast "--overwrite --switch-output=signal" snapshots
+fast "malformed records" again malformed "${data}"
+fast "malformed records, -z --threads" again malformed "${data}" -z --threads
+fast "malformed records, --overwrite" again malformed "${data}" --overwrite
+check "malformed records, pipe -z" again malformed - -z
 fast "a full disk" beside idle 300 full_disk
 fast "without BTF" without_types
+check "a program that cannot be loaded" refused_program load
+fast "a program that cannot be attached" refused_program attach
 if can_do_without_jit
 then
 	trap 'restore_jit; rm -rf "${work}"' EXIT
@@ -1287,6 +1501,9 @@ then
 	fast "processes created later, -p" again new_processes 2 -p
 	fast "processes created later, -p -i" new_processes 0 -p -i
 	fast "processes created later, -u" again new_processes 2 -u nobody
+	[ -z "${can_defer}" ] ||
+		fast "processes created later, -u, deferred" \
+			again new_processes 2 -u nobody --call-graph defer
 	fast "not allowed to use BPF" without_rights
 else
 	leave_out "processes created later, not allowed to use BPF" "no setpriv"
@@ -1295,9 +1512,11 @@ check "execve by a thread, -t" follows_exec
 fast "--per-thread" per_thread
 fast "--per-thread --no-timestamp" per_thread --no-timestamp
 fast "-D" delayed
+[ -z "${can_defer}" ] || fast "-D, deferred" delayed --call-graph defer
 fast "control" controlled
 fast "control, a number used again" not_again
 fast "with cpu-clock, in one report" together
+fast "with cpu-clock, in order" in_order
 fast "buffers too small" says_lost
 if has_feature libpython && command -v python3 >/dev/null
 then
