@@ -55,10 +55,12 @@ u64 off_cpu_threshold(void);
 /* off-cpu-clock.c: its clock */
 u64 off_cpu_clock(void);
 
+/* off-cpu-cgroup.c: cgroups that are recorded */
+int off_cpu_cgroup__level(struct evlist *evlist);
+
 /* off-cpu-run.c: the BPF program */
 bool off_cpu_run__is_possible(void);
 void off_cpu_run__configure(struct off_cpu_bpf *skel);
-int off_cpu_run__cgroup_level(struct evlist *evlist);
 bool off_cpu_run__load(struct off_cpu_bpf *skel);
 bool off_cpu_run__attach(struct off_cpu_bpf *skel);
 bool off_cpu_run__knows_pids(struct off_cpu_bpf *skel);

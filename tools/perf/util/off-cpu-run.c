@@ -3,7 +3,6 @@
  * The off-CPU BPF program: what to tell it, when it begins and when it ends.
  */
 #include <errno.h>
-#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 #include <sys/stat.h>
@@ -14,10 +13,8 @@
 #include <bpf/libbpf.h>
 
 #include "callchain.h"
-#include "cgroup.h"
 #include "debug.h"
 #include "evlist.h"
-#include "evsel.h"
 #include "mmap.h"
 #include "off-cpu-direct.h"
 #include "off_cpu.h"
@@ -183,46 +180,16 @@ void off_cpu_run__configure(struct off_cpu_bpf *skel)
 	}
 }
 
-/* How many cgroups are above one of this name; there may be more than it says. */
-static int level_of(const char *name)
-{
-	int level = 0;
-	size_t size;
-
-	for (; *name; name += size) {
-		name += strspn(name, "/");
-		size = strcspn(name, "/");
-		if (size == 2 && !strncmp(name, "..", 2))
-			return 0;
-		level += size > 1 || (size && *name != '.');
-	}
-	return level;
-}
-
-/**
- * off_cpu_run__cgroup_level - where to look for cgroups that are recorded
- * @evlist: has events of cgroups
- *
- * Return: how far from the root the nearest of them is at least
- */
-int off_cpu_run__cgroup_level(struct evlist *evlist)
-{
-	int least = INT_MAX;
-	struct evsel *evsel;
-
-	evlist__for_each_entry(evlist, evsel) {
-		if (evsel->cgrp)
-			least = min(least, level_of(evsel->cgrp->name));
-	}
-	return least;
-}
-
 static bool is_done(int err, const char *what)
 {
-	if (err)
-		pr_err("Cannot measure time off the CPU: the BPF program cannot be %s: %s.\n",
-		       what, strerror(-err));
-	return !err;
+	char why[128];
+
+	if (!err)
+		return true;
+	libbpf_strerror(err, why, sizeof(why));
+	pr_err("Cannot measure time off the CPU: the BPF program cannot be %s: %s (-v says more).\n",
+	       what, why);
+	return false;
 }
 
 /**
@@ -457,6 +424,9 @@ void off_cpu_run__report(struct off_cpu_bpf *skel)
 	if (skel->bss->missed_waits)
 		pr_warning("WARNING: LOST %llu waits that could not be measured.\n",
 			   (unsigned long long)skel->bss->missed_waits);
+	if (skel->bss->no_room)
+		pr_warning("WARNING: %llu waits have no sample of their own but are summed up, as the buffers were full: try a larger -m.\n",
+			   (unsigned long long)skel->bss->no_room);
 	pr_debug("off-cpu: %llu tasks were not prepared for\n",
 		 (unsigned long long)skel->bss->made_late);
 	if (skel->bss->lost_stacks)

@@ -120,6 +120,8 @@ __u64 lost_waits;
 __u64 lost_time;
 /* waits of which the beginning or the end could not be noted */
 __u64 missed_waits;
+/* waits that are in a sum, as there was no room for a sample of their own */
+__u64 no_room;
 /* tasks that a switch had to make the storage for */
 __u64 made_late;
 /* waits without a user stack that should have one */
@@ -364,8 +366,12 @@ static __always_inline void end_wait(void *ctx, struct task_struct *task, struct
 		__sync_fetch_and_add(&missed_waits, 1);
 		return;
 	}
-	if (period < threshold || send_wait(ctx, task, waits, period, can_defer))
-		add_to_sum(task, waits, period, now);
+	if (period >= threshold) {
+		if (!send_wait(ctx, task, waits, period, can_defer))
+			return;
+		__sync_fetch_and_add(&no_room, 1);
+	}
+	add_to_sum(task, waits, period, now);
 }
 
 static __always_inline int off_cpu_stat(void *ctx, struct task_struct *prev,
@@ -467,10 +473,13 @@ static __always_inline void cut_off(void *ctx, struct task_struct *task, struct 
 	since = waits->since;
 	if (since && since < end) {
 		period = end - since;
-		if (period < threshold ||
-		    (is_own ? send_own(ctx, task, waits, period) :
-			      send_lasting(ctx, task, waits, period)))
+		if (period < threshold) {
 			add_to_sum(task, waits, period, end);
+		} else if (is_own ? send_own(ctx, task, waits, period) :
+				    send_lasting(ctx, task, waits, period)) {
+			__sync_fetch_and_add(&no_room, 1);
+			add_to_sum(task, waits, period, end);
+		}
 	}
 	waits->since = 0;
 	send_sums(ctx, task, waits);
