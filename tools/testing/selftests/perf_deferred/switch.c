@@ -376,6 +376,9 @@ static int one_cookie_for_preemptions(void)
 		most = run > most ? run : most;
 	}
 	PD_CHECK(most >= 3, "preempted in the system call only %u times", most);
+	/* around it there may be some, too */
+	PD_CHECK(sw.result.calls <= most + 4, "%u of %llu had another cookie",
+		 (unsigned int)sw.result.calls - most, sw.result.calls);
 	return pd_check_stack(pd_log_record(&sw.log, getpid(), cookie), NAME, DEPTH);
 }
 
