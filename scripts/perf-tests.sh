@@ -110,11 +110,17 @@ perf_tests_here() {
 # with perf_tests_all=all none of their checks may be left out for want of time or tools,
 # with few the less important ones are
 perf_tests() {
+	perf_tests_run "$@"
+	perf_tests_report "$1"
+}
+
+# perf_tests_run LABEL PERF NUMBER...: the first half, which may go on in the background
+perf_tests_run() {
 	local label=$1 perf=$2 status=0 dir asan ubsan
 
 	shift 2
-	perf_label=$label
 	perf_dir "perf-tests${label:+-${label%: }}"
+	[ $# -gt 0 ] || echo 'no test is named so' >"$dir/none"
 	# shellcheck disable=SC2016
 	(cd "$dir" && "$top/scripts/vm" ${perf_tests_kernel:+--kernel "$perf_tests_kernel"} \
 		--check-log --timeout 2400 --mem 3G --log console.log -- bash -c '
@@ -124,9 +130,18 @@ perf_tests() {
 		cd "$tree/tools/perf" && perf test -v "$@" >"$work/log" 2>&1
 		exit 0' perf-tests "$perf" "$tree" "$asan" "$ubsan" "${perf_tests_all:-}" "$@") \
 		>"$dir/vm.log" 2>&1 || status=$?
-	[ $# -gt 0 ] || tap_not_ok "${label}there are tests" <<<'no test is named so'
+	echo "$status" >"$dir/status"
+}
+
+# perf_tests_report LABEL: what they said
+perf_tests_report() {
+	local label=$1 dir
+
+	dir=$check/perf-tests${label:+-${label%: }}
+	perf_label=$label
+	[ ! -e "$dir/none" ] || tap_not_ok "${label}there are tests" <"$dir/none"
 	perf_tap "$dir/log"
-	if [ "$status" = 0 ]; then
+	if [ "$(cat "$dir/status")" = 0 ]; then
 		tap_ok "${label}the VM ends well"
 	else
 		tap_not_ok "${label}the VM ends well" <"$dir/vm.log"

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Two processes that wake up each other and wait, at some depth of the stack: what
+ * perf bench sched pipe does at the depth of its own.
+ *
+ *	bench-switch DEPTH LOOPS	prints the seconds that it takes
+ *
+ * To be built with frame pointers.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+static int to[2], from[2], loops;
+
+static void fail(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static void take_turns(int in, int out)
+{
+	char c = 0;
+	int i;
+
+	for (i = 0; i < loops; i++)
+		if (write(out, &c, 1) != 1 || read(in, &c, 1) != 1)
+			fail("pipe");
+}
+
+static __attribute__((noinline, noclone)) int at_depth(int depth, int in, int out)
+{
+	if (depth <= 1)
+		take_turns(in, out);
+	else
+		at_depth(depth - 1, in, out);
+	/* a frame of its own for each */
+	__asm__ volatile("" ::: "memory");
+	return depth;
+}
+
+int main(int argc, char **argv)
+{
+	struct timespec t[2];
+
+	if (argc != 3 || pipe(to) || pipe(from))
+		fail("bench-switch DEPTH LOOPS");
+	loops = atoi(argv[2]);
+	clock_gettime(CLOCK_MONOTONIC, &t[0]);
+	if (!fork()) {
+		at_depth(atoi(argv[1]), to[0], from[1]);
+		_exit(0);
+	}
+	at_depth(atoi(argv[1]), from[0], to[1]);
+	clock_gettime(CLOCK_MONOTONIC, &t[1]);
+	printf("%.9f\n", t[1].tv_sec - t[0].tv_sec + (t[1].tv_nsec - t[0].tv_nsec) / 1e9);
+	return 0;
+}
