@@ -425,7 +425,7 @@ void off_cpu_run__report(struct off_cpu_bpf *skel)
 		pr_warning("WARNING: LOST %llu waits that could not be measured.\n",
 			   (unsigned long long)skel->bss->missed_waits);
 	if (skel->bss->no_room)
-		pr_warning("WARNING: %llu waits have no sample of their own but are summed up, as the buffers were full: try a larger -m.\n",
+		pr_warning("WARNING: %llu waits are summed up, as no buffer had room for samples of their own (a larger -m may help).\n",
 			   (unsigned long long)skel->bss->no_room);
 	pr_debug("off-cpu: %llu tasks were not prepared for\n",
 		 (unsigned long long)skel->bss->made_late);

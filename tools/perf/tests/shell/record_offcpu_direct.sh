@@ -714,7 +714,7 @@ in_cgroup() { # mount point
 			     all > 99.9 && !bad) }' "${work}/cgroups" || status=1
 	# ... with whole stacks, but for what lasts when recording ends
 	[[ ${*:2} != *defer* ]] || awk '
-		$1 == "waits" && / entry_SYSCALL_64_after_hwframe / {
+		$1 == "waits" && / entry_SYSCALL_64_after_hwframe( |$)/ {
 			n[/ in_(sleep|poll) take_turns start_thread [^ ]*clone3?$/]++ }
 		END { print n[1], "whole,", n[0] + 0, "not"; exit n[1] < 20 || n[0] > 4 }' \
 		"${work}/samples" || status=1
@@ -1296,7 +1296,7 @@ says_lost() {
 	record -e dummy -m 1 --off-cpu-thresh 0 perf bench sched messaging -g 2 -l 20 || return 1
 	perf report --stats -i "${data}" 2>/dev/null >"${work}/stats"
 	cat "${work}/err" "${work}/stats"
-	[ "$(grep -c 'WARNING: .* summed up, as the buffers were full' "${work}/err")" = 1 ] &&
+	[ "$(grep -c 'WARNING: .* summed up, as no buffer had room' "${work}/err")" = 1 ] &&
 	grep -q 'LOST' "${work}/stats"
 }
 

@@ -300,7 +300,7 @@ static __always_inline void send_sums(void *ctx, struct task_struct *task, struc
 	waits->serial = 0;
 }
 
-static __always_inline void add_to_sum(struct task_struct *task, struct waits *waits,
+static __always_inline bool add_to_sum(struct task_struct *task, struct waits *waits,
 				       __u64 period, __u64 now)
 {
 	struct off_cpu_sum_key key;
@@ -319,15 +319,24 @@ static __always_inline void add_to_sum(struct task_struct *task, struct waits *w
 	sum = bpf_map_lookup_elem(&sums, &key);
 	if (sum) {
 		sum->period += period;
-		return;
+		return true;
 	}
 	waits->sum.period = period;
 	if (bpf_map_update_elem(&sums, &key, &waits->sum, BPF_NOEXIST)) {
 		__sync_fetch_and_add(&lost_waits, 1);
 		__sync_fetch_and_add(&lost_time, period);
-		return;
+		return false;
 	}
 	waits->sum.next = key.hash;
+	return true;
+}
+
+/* Its time at least is not lost. */
+static __always_inline void sum_up_instead(struct task_struct *task, struct waits *waits,
+					   __u64 period, __u64 now)
+{
+	if (add_to_sum(task, waits, period, now))
+		__sync_fetch_and_add(&no_room, 1);
 }
 
 static __always_inline void begin_wait(void *ctx, struct task_struct *task, int state, __u64 now)
@@ -351,7 +360,6 @@ static __always_inline void begin_wait(void *ctx, struct task_struct *task, int 
 	waits->since = now;
 }
 
-/* A wait that could not be sent is summed up, so its time at least is not lost. */
 static __always_inline void end_wait(void *ctx, struct task_struct *task, struct waits *waits,
 				     __u64 now, bool can_defer)
 {
@@ -366,12 +374,10 @@ static __always_inline void end_wait(void *ctx, struct task_struct *task, struct
 		__sync_fetch_and_add(&missed_waits, 1);
 		return;
 	}
-	if (period >= threshold) {
-		if (!send_wait(ctx, task, waits, period, can_defer))
-			return;
-		__sync_fetch_and_add(&no_room, 1);
-	}
-	add_to_sum(task, waits, period, now);
+	if (period < threshold)
+		add_to_sum(task, waits, period, now);
+	else if (send_wait(ctx, task, waits, period, can_defer))
+		sum_up_instead(task, waits, period, now);
 }
 
 static __always_inline int off_cpu_stat(void *ctx, struct task_struct *prev,
@@ -473,13 +479,11 @@ static __always_inline void cut_off(void *ctx, struct task_struct *task, struct 
 	since = waits->since;
 	if (since && since < end) {
 		period = end - since;
-		if (period < threshold) {
+		if (period < threshold)
 			add_to_sum(task, waits, period, end);
-		} else if (is_own ? send_own(ctx, task, waits, period) :
-				    send_lasting(ctx, task, waits, period)) {
-			__sync_fetch_and_add(&no_room, 1);
-			add_to_sum(task, waits, period, end);
-		}
+		else if (is_own ? send_own(ctx, task, waits, period) :
+				  send_lasting(ctx, task, waits, period))
+			sum_up_instead(task, waits, period, end);
 	}
 	waits->since = 0;
 	send_sums(ctx, task, waits);
