@@ -20,22 +20,27 @@ static void fail(const char *what)
 	exit(1);
 }
 
-static void take_turns(int in, int out)
+static void take_turns(int first)
 {
 	char c = 0;
 	int i;
 
-	for (i = 0; i < loops; i++)
-		if (write(out, &c, 1) != 1 || read(in, &c, 1) != 1)
-			fail("pipe");
+	for (i = 0; i < loops; i++) {
+		if (first && write(to[1], &c, 1) != 1)
+			fail("write");
+		if (read(first ? from[0] : to[0], &c, 1) != 1)
+			fail("read");
+		if (!first && write(from[1], &c, 1) != 1)
+			fail("write");
+	}
 }
 
-static __attribute__((noinline, noclone)) int at_depth(int depth, int in, int out)
+static __attribute__((noinline, noclone)) int at_depth(int depth, int first)
 {
 	if (depth <= 1)
-		take_turns(in, out);
+		take_turns(first);
 	else
-		at_depth(depth - 1, in, out);
+		at_depth(depth - 1, first);
 	/* a frame of its own for each */
 	__asm__ volatile("" ::: "memory");
 	return depth;
@@ -50,10 +55,10 @@ int main(int argc, char **argv)
 	loops = atoi(argv[2]);
 	clock_gettime(CLOCK_MONOTONIC, &t[0]);
 	if (!fork()) {
-		at_depth(atoi(argv[1]), to[0], from[1]);
+		at_depth(atoi(argv[1]), 0);
 		_exit(0);
 	}
-	at_depth(atoi(argv[1]), from[0], to[1]);
+	at_depth(atoi(argv[1]), 1);
 	clock_gettime(CLOCK_MONOTONIC, &t[1]);
 	printf("%.9f\n", t[1].tv_sec - t[0].tv_sec + (t[1].tv_nsec - t[0].tv_nsec) / 1e9);
 	return 0;

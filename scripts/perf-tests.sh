@@ -120,7 +120,7 @@ perf_tests_run() {
 
 	shift 2
 	perf_dir "perf-tests${label:+-${label%: }}"
-	[ $# -gt 0 ] || echo 'no test is named so' >"$dir/none"
+	echo "$@" >"$dir/numbers"
 	# shellcheck disable=SC2016
 	(cd "$dir" && "$top/scripts/vm" ${perf_tests_kernel:+--kernel "$perf_tests_kernel"} \
 		--check-log --timeout 2400 --mem 3G --log console.log -- bash -c '
@@ -135,12 +135,17 @@ perf_tests_run() {
 
 # perf_tests_report LABEL: what they said
 perf_tests_report() {
-	local label=$1 dir
+	local label=$1 dir number
 
 	dir=$check/perf-tests${label:+-${label%: }}
 	perf_label=$label
-	[ ! -e "$dir/none" ] || tap_not_ok "${label}there are tests" <"$dir/none"
 	perf_tap "$dir/log"
+	[ -n "$(cat "$dir/numbers")" ] ||
+		tap_not_ok "${label}there are tests" <<<'no test is named so'
+	for number in $(cat "$dir/numbers"); do
+		grep -qsE "^ *$number[.:].*: (Ok|Skip|FAILED!)" "$dir/log" ||
+			tap_not_ok "${label}test $number ends" <"$dir/vm.log"
+	done
 	if [ "$(cat "$dir/status")" = 0 ]; then
 		tap_ok "${label}the VM ends well"
 	else
