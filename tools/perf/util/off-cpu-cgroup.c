@@ -2,7 +2,6 @@
 /*
  * How far up the off-CPU BPF program has to look for cgroups that are recorded.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
