@@ -16,6 +16,8 @@ patches=$top/patches/$BASE
 cache=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/perf-deferred
 jobs=${JOBS:-$(nproc)}
 ident='perf-deferred <perf-deferred@localhost>'
+# what one clone has compiled serves clones at other paths
+export CCACHE_BASEDIR=$top CCACHE_NOHASHDIR=1
 
 die() {
 	echo "${0##*/}: $*" >&2
