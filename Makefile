@@ -20,7 +20,8 @@ help:
 	@echo 'make sparse        check the kernel files of the overlay with sparse'
 	@echo 'make bench         measure; prints tables'
 	@echo 'make demo          scripts/demo: from nothing to a call graph'
-	@echo 'make check         scripts/check: every test'
+	@echo 'make check         scripts/check: the tests for every change'
+	@echo '                   (scripts/check --full: every test)'
 	@echo "make debug-check   those on kernels with KASAN, lockdep and the like, and PREEMPT_RT"
 	@echo 'make clean         remove build/'
 
@@ -55,8 +56,7 @@ check:
 	@scripts/check
 
 debug-check:
-	@PERF_TEST_ALL=all scripts/check debug
-	@scripts/kinds-check
+	@PERF_TEST_ALL=all scripts/check --full debug kinds
 
 clean:
 	rm -rf build

@@ -104,6 +104,29 @@ as_root() {
 	fi
 }
 
+# apt_get ARGS: apt-get, which waits while another process holds one of apt's locks. apt has
+# a time-out of its own for one of them only.
+apt_get() {
+	local out status end=$((SECONDS + ${APT_WAIT:-300})) said=
+
+	while :; do
+		status=0
+		out=$(as_root env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -qq -y \
+			-o Dpkg::Use-Pty=0 "$@" 2>&1) || status=$?
+		case $status,$out in
+		0,*) break ;;
+		*'Could not get lock'* | *'Unable to lock'*) ;;
+		*) break ;;
+		esac
+		[ "$SECONDS" -lt "$end" ] || break
+		[ -n "$said" ] || say "waiting for the process that holds apt's lock" >&2
+		said=1
+		sleep 2
+	done
+	[ -z "$out" ] || printf '%s\n' "$out"
+	return "$status"
+}
+
 # took SECONDS_AT_START: how long ago that was
 took() {
 	echo "$((SECONDS - $1)) s"

@@ -24,11 +24,6 @@ may_skip() {
 	esac
 }
 
-# perf_quiet: perf builds, and nothing is said
-perf_quiet() {
-	"$top/scripts/tree" make && quiet "$top/scripts/perf-build"
-}
-
 # headers_like_base: no header that the series touches differs from its copy
 headers_like_base() {
 	local f bad=0
