@@ -7,7 +7,9 @@
 #include <linux/compiler.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
+#include <internal/lib.h>
 
+#include "data.h"
 #include "debug.h"
 #include "deferred-callchain-file.h"
 #include "deferred-callchain-reader.h"
@@ -16,6 +18,7 @@
 #include "event-layout.h"
 #include "header.h"
 #include "sample.h"
+#include "session.h"
 #include "tests.h"
 #include "tool.h"
 
@@ -191,6 +194,22 @@ static void build_no_id(struct synth *s)
 	build_good(s);
 }
 
+/* What an old perf wrote into a pipe; tracing data follow that are no event. */
+static void build_old_tracing_data(struct synth *s)
+{
+	s->piped = true;
+	synth__tracing_data(s, sizeof(u32));
+	build_good(s);
+}
+
+/* With the padding of a new perf. */
+static void build_tracing_data(struct synth *s)
+{
+	s->piped = true;
+	synth__tracing_data(s, sizeof(u64));
+	build_good(s);
+}
+
 /* Nothing says of which event it is. */
 static void build_no_attrs(struct synth *s)
 {
@@ -296,6 +315,8 @@ static const struct broken_case broken_cases[] = {
 	{ "counts", build_counts, .expect = expect_good },
 	{ "no id", build_no_id, .expect = "", .ret = -EINVAL, .native = true },
 	{ "long attr", build_long_attr, .expect = expect_good },
+	{ "old tracing data", build_old_tracing_data, .expect = expect_good, .native = true },
+	{ "tracing data", build_tracing_data, .expect = expect_good, .native = true },
 	{ "no attrs", build_no_attrs, .expect = "", .ret = -EINVAL, .native = true, .comms = true },
 	{ "update of none", build_update_of_none, .expect = "update: -22\n", .ret = -EINVAL,
 	  .native = true },
@@ -335,6 +356,17 @@ static int note_comm(const struct perf_tool *tool, union perf_event *event,
 	return perf_event__process_comm(tool, event, sample, machine);
 }
 
+/* Take what follows the event off the pipe, as perf_event__process_tracing_data() does. */
+static int skip_tracing_data(struct perf_session *session, union perf_event *event)
+{
+	char buf[SYNTH_TRACING_SIZE];
+
+	if (event->tracing_data.size != sizeof(buf) ||
+	    readn(perf_data__fd(session->data), buf, sizeof(buf)) != sizeof(buf))
+		return -EINVAL;
+	return sizeof(buf);
+}
+
 static bool run_broken_case(const struct broken_case *c, bool foreign)
 {
 	struct synth s = { .foreign = foreign };
@@ -348,6 +380,7 @@ static bool run_broken_case(const struct broken_case *c, bool foreign)
 	reader.tool.mmap = perf_event__process_mmap;
 	reader.tool.mmap2 = perf_event__process_mmap2;
 	reader.tool.event_update = note_update;
+	reader.tool.tracing_data = skip_tracing_data;
 	reader.tool.context_switch = no_sample_id;
 	dump_trace = true;
 	ret = reader_tool__read_quietly(&reader, &s, SIZE_MAX);
@@ -409,6 +442,10 @@ static const struct layout_case layout_cases[] = {
 	{ PERF_RECORD_HEADER_ATTR, 64, { 64ULL << 32 }, true },
 	{ PERF_RECORD_HEADER_ATTR, 64, { 63ULL << 32 }, false },
 	{ PERF_RECORD_HEADER_ATTR, 64, { 72ULL << 32 }, false },
+	{ PERF_RECORD_HEADER_TRACING_DATA, 0, {}, false },
+	{ PERF_RECORD_HEADER_TRACING_DATA, 3, { 8 }, false },
+	{ PERF_RECORD_HEADER_TRACING_DATA, 4, { 8 }, true },
+	{ PERF_RECORD_HEADER_TRACING_DATA, 8, { 8 }, true },
 	{ PERF_RECORD_AUXTRACE, 39, {}, false },
 	{ PERF_RECORD_AUXTRACE, 40, { -1ULL >> 1 }, true },
 	{ PERF_RECORD_AUXTRACE, 40, { 1ULL << 63 | 3 }, false },

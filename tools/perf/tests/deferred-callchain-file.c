@@ -426,6 +426,18 @@ void synth__attr(struct synth *s, u64 id, u64 sample_type)
 	append(s, &event, sizeof(event));
 }
 
+/* An event of @size bytes behind its header, and tracing data that look like events of size 1. */
+void synth__tracing_data(struct synth *s, size_t size)
+{
+	const u32 body[] = { order32(s, SYNTH_TRACING_SIZE), 0 };
+	char data[SYNTH_TRACING_SIZE];
+
+	memset(data, 1, sizeof(data));
+	put_header(s, PERF_RECORD_HEADER_TRACING_DATA, 0, size);
+	append(s, body, size);
+	append(s, data, sizeof(data));
+}
+
 /* Have the sample that was written last claim more raw data than there is. */
 void synth__inflate_raw(struct synth *s)
 {

@@ -18,6 +18,8 @@ struct perf_tool;
 /* The raw data of every sample. */
 #define SYNTH_RAW		"twelve bytes"
 #define SYNTH_RAW_SIZE		12
+/* The tracing data behind their event. */
+#define SYNTH_TRACING_SIZE	24
 
 /**
  * struct synth - a perf.data file in the making
@@ -99,6 +101,7 @@ void synth__empty(struct synth *s, u32 type);
 void synth__unknown(struct synth *s, u32 type);
 void synth__words(struct synth *s, u32 type, u64 time, const u64 *words, size_t nr);
 void synth__attr(struct synth *s, u64 id, u64 sample_type);
+void synth__tracing_data(struct synth *s, size_t size);
 void synth__inflate_raw(struct synth *s);
 void synth__raw_record(struct synth *s, const void *body, size_t size);
 void synth__append(struct synth *s, const struct synth *from);

@@ -187,7 +187,8 @@ static const struct layout layouts[] = {
 	[PERF_RECORD_AUX_OUTPUT_HW_ID] = FIXED(aux_output_hw_id),
 	[PERF_RECORD_HEADER_ATTR] = REST(header_attr, attr.config, attr_fits),
 	[PERF_RECORD_HEADER_EVENT_TYPE] = FIXED(header_event_type),
-	[PERF_RECORD_HEADER_TRACING_DATA] = FIXED(header_tracing_data),
+	/* An older perf writes it without the padding. */
+	[PERF_RECORD_HEADER_TRACING_DATA] = BEFORE(header_tracing_data, pad),
 	[PERF_RECORD_HEADER_BUILD_ID] = TEXT(header_build_id, filename),
 	[PERF_RECORD_ID_INDEX] = ITEMS(id_index, entries, id_index_entry),
 	[PERF_RECORD_AUXTRACE_INFO] = FIXED(auxtrace_info),
