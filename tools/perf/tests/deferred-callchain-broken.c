@@ -194,6 +194,23 @@ static void build_no_id(struct synth *s)
 	build_good(s);
 }
 
+/* A size of zero stands for that of the first version, and all that follows are ids. */
+static void build_attrs_without_size(struct synth *s)
+{
+	s->no_attr_size = true;
+	s->piped = true;
+	build_good(s);
+}
+
+/* The same for one that is shorter than the first version. */
+static void build_short_attr(struct synth *s)
+{
+	const u64 words[3] = { 1 };
+
+	build_good(s);
+	synth__words(s, PERF_RECORD_HEADER_ATTR, 40, words, ARRAY_SIZE(words));
+}
+
 /* What an old perf wrote into a pipe; tracing data follow that are no event. */
 static void build_old_tracing_data(struct synth *s)
 {
@@ -317,6 +334,9 @@ static const struct broken_case broken_cases[] = {
 	{ "long attr", build_long_attr, .expect = expect_good },
 	{ "old tracing data", build_old_tracing_data, .expect = expect_good, .native = true },
 	{ "tracing data", build_tracing_data, .expect = expect_good, .native = true },
+	{ "attrs without a size", build_attrs_without_size, .expect = expect_good,
+	  .native = true },
+	{ "short attr", build_short_attr, .expect = expect_good },
 	{ "no attrs", build_no_attrs, .expect = "", .ret = -EINVAL, .native = true, .comms = true },
 	{ "update of none", build_update_of_none, .expect = "update: -22\n", .ret = -EINVAL,
 	  .native = true },
@@ -442,6 +462,9 @@ static const struct layout_case layout_cases[] = {
 	{ PERF_RECORD_HEADER_ATTR, 64, { 64ULL << 32 }, true },
 	{ PERF_RECORD_HEADER_ATTR, 64, { 63ULL << 32 }, false },
 	{ PERF_RECORD_HEADER_ATTR, 64, { 72ULL << 32 }, false },
+	{ PERF_RECORD_HEADER_ATTR, 63, {}, false },
+	{ PERF_RECORD_HEADER_ATTR, 64, {}, true },
+	{ PERF_RECORD_HEADER_ATTR, 72, {}, true },
 	{ PERF_RECORD_HEADER_TRACING_DATA, 0, {}, false },
 	{ PERF_RECORD_HEADER_TRACING_DATA, 3, { 8 }, false },
 	{ PERF_RECORD_HEADER_TRACING_DATA, 4, { 8 }, true },

@@ -555,7 +555,8 @@ struct pipe_start {
 	} attr[NR_ATTRS];
 };
 
-static void fill_pipe_start(const struct file_start *from, struct pipe_start *start)
+static void fill_pipe_start(const struct synth *s, const struct file_start *from,
+			    struct pipe_start *start)
 {
 	start->magic = from->magic;
 	start->size = offsetof(struct pipe_start, attr);
@@ -564,6 +565,8 @@ static void fill_pipe_start(const struct file_start *from, struct pipe_start *st
 		start->attr[i].header.misc = 0;
 		start->attr[i].header.size = sizeof(start->attr[i]);
 		start->attr[i].attr = from->attr[i].attr;
+		if (s->no_attr_size)
+			start->attr[i].attr.size = 0;
 		start->attr[i].id = from->ids[i];
 	}
 }
@@ -659,7 +662,7 @@ int synth__write(const struct synth *s, int fd, size_t limit)
 		return write_compressed(s, fd);
 
 	fill_start(s, &start);
-	fill_pipe_start(&start, &pipe_start);
+	fill_pipe_start(s, &start, &pipe_start);
 	if (writen(fd, head, first) != (ssize_t)first ||
 	    lseek(fd, gap, SEEK_CUR) < 0 || ftruncate(fd, first + gap) ||
 	    writen(fd, s->data, rest) != (ssize_t)rest)

@@ -35,6 +35,7 @@ struct perf_tool;
  * @branches: so many does each sample claim to have, while it has none
  * @claims: fields of PERF_SAMPLE_* that each sample is to end in, while it has none
  * @no_id: the samples of the first event do not say whose they are
+ * @no_attr_size: the attrs in a pipe have a size of zero
  * @no_attrs: nothing says which events there are, which a pipe allows
  * @plain_second: the samples of the second event have an address and an id, and no more
  * @gap: bytes that lie between the header and the events, as ids may
@@ -59,6 +60,7 @@ struct synth {
 	u64 branches;
 	u64 claims;
 	bool no_id;
+	bool no_attr_size;
 	bool no_attrs;
 	bool plain_second;
 	size_t gap;

@@ -107,7 +107,7 @@ static void clear_flags(void *raw, size_t size)
  */
 void deferred_merge__attr_event(const union perf_event *event, union perf_event *out)
 {
-	size_t old_size = event->attr.attr.size;
+	size_t old_size = event->attr.attr.size ?: PERF_ATTR_SIZE_VER0;
 	size_t ids = offsetof(struct perf_record_header_attr, attr) + old_size;
 	size_t saved = old_size - OLD_ATTR_SIZE;
 

@@ -56,12 +56,16 @@ static bool text_poke_fits(const union perf_event *event, bool swapped)
 	return offsetof(typeof(*poke), bytes) + old_len + new_len <= event->header.size;
 }
 
-/* The attr says how long it is itself; ids are behind it. */
+/*
+ * The attr says how long it is itself; ids are behind it.  A size of zero is that of
+ * the first version.
+ */
 static bool attr_fits(const union perf_event *event, bool swapped)
 {
 	u32 size = event->attr.attr.size;
 
 	size = swapped ? bswap_32(size) : size;
+	size = size ?: PERF_ATTR_SIZE_VER0;
 	return size >= PERF_ATTR_SIZE_VER0 &&
 	       size <= event->header.size - offsetof(struct perf_record_header_attr, attr);
 }

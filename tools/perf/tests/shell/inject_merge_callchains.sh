@@ -148,6 +148,27 @@ small_attrs() {
 	[ "$(od -A n -t u8 -j 16 -N 8 "${work}/merged")" -eq 144 ]
 }
 
+# In a pipe an attr may have a size of zero, for that of the first version.
+attrs_without_size() {
+	make_data deferred basic && stacks deferred > "${work}/before" || return 1
+	perf inject -i "${work}/deferred" -o - | "${PYTHON}" -c '
+import struct, sys
+raw, at = bytearray(sys.stdin.buffer.read()), 16
+while at < len(raw):
+    kind, _, size = struct.unpack_from("IHH", raw, at)
+    if kind == 64:
+        struct.pack_into("I", raw, at + 12, 0)
+    at += size
+sys.stdout.buffer.write(raw)' > "${work}/pipe"
+	perf inject --merge-callchains -i - -o "${work}/piped" < "${work}/pipe" &&
+	perf inject --merge-callchains -i - < "${work}/pipe" |
+		perf inject -i - -o "${work}/merged" || return 1
+	for file in piped merged
+	do
+		stacks "${file}" | diff "${work}/before" - && is_ordinary "${file}" || return 1
+	done
+}
+
 pipes() { # FROM-TO, each file or pipe
 	local from="${work}/deferred" to="${work}/merged"
 
@@ -233,6 +254,7 @@ check "samples without a time" timeless
 check "file to pipe" pipes file-pipe
 check "pipe to file" pipes pipe-file
 check "between pipes" pipes pipe-pipe
+check "attrs without a size" attrs_without_size
 check "features into a pipe" features
 check "filter" filter
 for option in -b --buildid-all -B --mmap2-buildid-all -j

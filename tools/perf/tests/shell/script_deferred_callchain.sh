@@ -129,6 +129,28 @@ piped() {
 	! cmp -s "${work}/bare" "${work}/before"
 }
 
+# Attrs of the first version have a size of zero, in a file and as events.
+first_attrs() { # byte order
+	make_data basic "$1" && stacks "${work}/basic.$1" > "${work}/before" &&
+	make_data basic "$1" --first-attrs && stacks "${work}/basic.$1" > "${work}/after" ||
+		return 1
+	diff "${work}/before" "${work}/after" && grep -q $'^\t *55' "${work}/after"
+}
+
+first_attrs_piped() {
+	make_data basic little && stacks "${work}/basic.little" > "${work}/before" &&
+	make_data basic little --first-attrs || return 1
+	perf inject -i "${work}/basic.little" -o - |
+		perf script -F comm,tid,time,ip -i - 2>/dev/null |
+		sed 's/^\(\t *[0-9a-f]*\) .*/\1/' | diff "${work}/before" -
+}
+
+# The attr that the bench writes into a pipe has a size of zero, too.
+inject_bench() {
+	perf bench internals inject-build-id -i 1 > "${work}/out" 2>/dev/null
+	[ "$(grep -c '  Average build-id.* took: [0-9.]* msec' "${work}/out")" = 2 ]
+}
+
 # Nobody but the owner's frames, and no sample lost.
 random_is_exact() {
 	local all
@@ -342,6 +364,10 @@ check "unmerged, event of another type" unmerged_frames --hardware
 check "unmerged, event with LBR" unmerged_frames --lbr
 check "perf inject -b, event with LBR" injected_build_ids --lbr
 check "pipe" piped
+check "attrs of the first version" first_attrs little
+check "attrs of the first version, other byte order" first_attrs big
+check "attrs of the first version in a pipe" first_attrs_piped
+check "perf bench internals inject-build-id" inject_bench
 check "random schedule" random_is_exact
 check "incomplete" incomplete
 check "few are incomplete" few

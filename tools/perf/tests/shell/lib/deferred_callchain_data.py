@@ -39,7 +39,7 @@ FLAG_MMAP, FLAG_COMM, FLAG_FREQ, FLAG_TASK = 1 << 8, 1 << 9, 1 << 10, 1 << 13
 FLAG_SAMPLE_ID_ALL = 1 << 18
 FLAG_DEFER_CALLCHAIN, FLAG_DEFER_OUTPUT = 1 << 38, 1 << 39
 
-ATTR_SIZE = 136
+ATTR_SIZE, FIRST_ATTR_SIZE = 136, 64
 MSEC = 1000000
 SAMPLING_ID, TRACKING_ID = 11, 22
 TYPE_HARDWARE, TYPE_SOFTWARE = 0, 1
@@ -77,6 +77,7 @@ class PerfData:
         self.lbr = False
         self.mem = False
         self.in_place = False
+        self.attr_size = ATTR_SIZE
         self.sample_type = SAMPLE_TYPE
         self.events = []
 
@@ -187,7 +188,9 @@ class PerfData:
         rich = self.sample_type == RICH_TYPE
         if self.in_place:
             flags &= ~(FLAG_DEFER_CALLCHAIN | FLAG_DEFER_OUTPUT)
-        raw = self.pack('IIQQQQ', kind, ATTR_SIZE, config, 4000, sample_type,
+        # an attr of the first version need not say its size
+        size = 0 if self.attr_size == FIRST_ATTR_SIZE else self.attr_size
+        raw = self.pack('IIQQQQ', kind, size, config, 4000, sample_type,
                         READ_FORMAT if rich else 0)
         raw += self.flags(flags | FLAG_FREQ | FLAG_SAMPLE_ID_ALL)
         branches = BRANCH_USER | (BRANCH_ANY if rich else BRANCH_CALL_STACK)
@@ -197,7 +200,7 @@ class PerfData:
             raw += self.pack('QIIQ', REGS, 4096, 0, REGS)
         raw += b'\0' * (108 - len(raw)) + self.pack('H', self.max_stack)
         raw += b'\0' * (ATTR_SIZE - len(raw))
-        return raw + self.pack('QQ', ids_offset, 8)
+        return raw[:self.attr_size] + self.pack('QQ', ids_offset, 8)
 
     def features(self):
         """One CPU on one node; in the order of their bits."""
@@ -220,7 +223,7 @@ class PerfData:
         return self.u64s([bits, 0, 0, 0])
 
     def to_bytes(self):
-        header_size, entry = 104, ATTR_SIZE + 16
+        header_size, entry = 104, self.attr_size + 16
         ids = header_size
         attrs = ids + 16
         data = attrs + 2 * entry
@@ -562,6 +565,8 @@ def main():
     parser.add_argument('--lbr', action='store_true', help='the other event has call stacks of LBR')
     parser.add_argument('--mem', action='store_true', help='sample memory accesses')
     parser.add_argument('--in-place', action='store_true', help='as if nothing were deferred')
+    parser.add_argument('--first-attrs', action='store_true',
+                        help='attrs of the first version, with a size of zero')
     parser.add_argument('--truncate', type=int, help='keep only so many bytes')
     parser.add_argument('-o', '--output', required=True)
     parser.add_argument('case', choices=sorted(CASES) + ['samples', 'times'],
@@ -579,6 +584,7 @@ def main():
     data.lbr = args.lbr
     data.mem = args.mem
     data.in_place = args.in_place
+    data.attr_size = FIRST_ATTR_SIZE if args.first_attrs else ATTR_SIZE
     CASES[args.case](data)
     with open(args.output, 'wb') as out:
         out.write(data.to_bytes()[:args.truncate])
