@@ -1342,7 +1342,7 @@ flame_graph() {
 	record -e cpu-clock -F 99 --call-graph defer "${prog}" && samples "${data}" || return 1
 	perf script -F event,period -G -i "${data}" >"${work}/periods" 2>/dev/null || return 1
 	perf script -i "${data}" -s "$(dirname "$0")/../../scripts/python/flamegraph.py" -- \
-		-f json -o "${work}/flames" || return 1
+		-f json -e cpu-clock -e offcpu-time -o "${work}/flames" || return 1
 	python3 - "${work}/flames" "${work}/samples" "${work}/periods" \
 		"$([ -n "${can_defer}" ] && echo in_sleep || echo hrtimer_nanosleep)" <<'END'
 import json, sys

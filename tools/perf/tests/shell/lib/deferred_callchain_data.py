@@ -45,7 +45,7 @@ SAMPLING_ID, TRACKING_ID = 11, 22
 TYPE_HARDWARE, TYPE_SOFTWARE = 0, 1
 BRANCH_STACK = 1 << 11
 MEM_LOAD_L3_HITM = 1 << 1 | (1 << 1 | 1 << 6) << 5 | 1 << 4 << 19
-FEATURE_NRCPUS, FEATURE_NUMA_TOPOLOGY = 7, 14
+FEATURE_NRCPUS, FEATURE_EVENT_DESC, FEATURE_NUMA_TOPOLOGY = 7, 12, 14
 BRANCH_USER, BRANCH_ANY, BRANCH_CALL_STACK = 1 << 0, 1 << 3, 1 << 11
 
 
@@ -78,6 +78,7 @@ class PerfData:
         self.mem = False
         self.in_place = False
         self.attr_size = ATTR_SIZE
+        self.more_events = []
         self.sample_type = SAMPLE_TYPE
         self.events = []
 
@@ -118,12 +119,13 @@ class PerfData:
     def fork(self, tid, time):
         self.task(PERF_RECORD_FORK, tid, time)
 
-    def sample(self, tid, time, chain, misc=MISC_KERNEL, ip=0xffffffff81000000):
+    def sample(self, tid, time, chain, misc=MISC_KERNEL, ip=0xffffffff81000000,
+               event_id=SAMPLING_ID, period=1):
         self.add(PERF_RECORD_SAMPLE, misc,
-                 self.pack('QQii', SAMPLING_ID, ip, tid, tid) +
+                 self.pack('QQii', event_id, ip, tid, tid) +
                  self.u64s([time * MSEC] if self.sample_type & TIME else []) +
                  self.u64s([user_ip(tid, 0, 8)] if self.mem else []) +
-                 self.pack('IIQ', 0, 0, 1) + self.u64s([len(chain)] + chain) +
+                 self.pack('IIQ', 0, 0, period) + self.u64s([len(chain)] + chain) +
                  self.u64s([10, MEM_LOAD_L3_HITM] if self.mem else []))
 
     def deferred(self, tid, time, cookie, kernel=2, misc=MISC_KERNEL):
@@ -202,10 +204,35 @@ class PerfData:
         raw += b'\0' * (ATTR_SIZE - len(raw))
         return raw[:self.attr_size] + self.pack('QQ', ids_offset, 8)
 
+    def all_attrs(self, ids):
+        """Every attr and where its id is; the ids lie behind each other."""
+        out = self.attr(self.sampling_type, 0, FLAG_DEFER_CALLCHAIN, ids, self.sample_type)
+        out += self.attr(TYPE_SOFTWARE, 9, FLAG_MMAP | FLAG_COMM | FLAG_TASK | FLAG_DEFER_OUTPUT,
+                         ids + 8, SAMPLE_TYPE | (BRANCH_STACK if self.lbr else 0))
+        for i, (kind, config, _, _) in enumerate(self.more_events):
+            out += self.attr(kind, config, 0, ids + 16 + 8 * i, self.sample_type)
+        return out
+
+    def all_ids(self):
+        return [SAMPLING_ID, TRACKING_ID] + [event[3] for event in self.more_events]
+
+    def event_desc(self):
+        """The names of the events."""
+        names = ['cycles' if self.sampling_type == TYPE_HARDWARE else 'cpu-clock', 'dummy:u']
+        names += [event[2] for event in self.more_events]
+        attrs, entry = self.all_attrs(0), self.attr_size + 16
+        out = self.pack('II', len(names), self.attr_size)
+        for i, (name, event_id) in enumerate(zip(names, self.all_ids())):
+            out += attrs[i * entry:i * entry + self.attr_size]
+            out += self.pack('II', 1, 64) + name.encode().ljust(64, b'\0')
+            out += self.u64s([event_id])
+        return out
+
     def features(self):
         """One CPU on one node; in the order of their bits."""
         cpus = b'0' + b'\0' * 7
         return {FEATURE_NRCPUS: self.pack('II', 1, 1),
+                FEATURE_EVENT_DESC: self.event_desc(),
                 FEATURE_NUMA_TOPOLOGY: self.pack('IIQQI', 1, 0, 1 << 20, 1 << 20, len(cpus)) + cpus}
 
     def feature_sections(self, offset):
@@ -219,25 +246,26 @@ class PerfData:
         return table + b''.join(bodies)
 
     def feature_bits(self):
-        bits = sum(1 << bit for bit in self.features()) if self.mem else 0
+        bits = sum(1 << bit for bit in self.features()) if self.has_features() else 0
         return self.u64s([bits, 0, 0, 0])
+
+    def has_features(self):
+        return self.mem or self.more_events
 
     def to_bytes(self):
         header_size, entry = 104, self.attr_size + 16
         ids = header_size
-        attrs = ids + 16
-        data = attrs + 2 * entry
+        attrs = ids + 8 * len(self.all_ids())
+        data = attrs + len(self.all_ids()) * entry
         body = b''.join(self.events)
         out = self.pack('Q', 0x32454c4946524550)
         out += self.pack('QQ', header_size, entry)
-        out += self.pack('QQ', attrs, 2 * entry)
+        out += self.pack('QQ', attrs, data - attrs)
         out += self.pack('QQ', data, len(body))
         out += self.pack('QQ', 0, 0) + self.feature_bits()
-        out += self.u64s([SAMPLING_ID, TRACKING_ID])
-        out += self.attr(self.sampling_type, 0, FLAG_DEFER_CALLCHAIN, ids, self.sample_type)
-        out += self.attr(TYPE_SOFTWARE, 9, FLAG_MMAP | FLAG_COMM | FLAG_TASK | FLAG_DEFER_OUTPUT,
-                         ids + 8, SAMPLE_TYPE | (BRANCH_STACK if self.lbr else 0))
-        return out + body + (self.feature_sections(len(out + body)) if self.mem else b'')
+        out += self.u64s(self.all_ids()) + self.all_attrs(ids)
+        return out + body + (self.feature_sections(len(out + body)) if self.has_features()
+                             else b'')
 
 
 def case_in_place(d):
@@ -472,6 +500,19 @@ def case_state(d):
         d.finished_round()
     d.record(100, 80, 1, depth=1)
     d.sample(100, 81, kernel_chain(1) + user_chain(100, 1, 1))
+
+
+def case_events(d):
+    """Samples of several events, the first of them the second of the command line."""
+    d.sampling_type = TYPE_HARDWARE
+    d.more_events = [(TYPE_SOFTWARE, 0, 'cpu-clock', 33), (TYPE_SOFTWARE, 10, 'offcpu-time', 44)]
+    d.comm(100, 1, 'alpha')
+    for time in (10, 11, 12):
+        d.sample(100, time, kernel_chain(2) + user_chain(100, 1, 3), event_id=33, period=MSEC)
+    d.deferred(100, 13, 1)
+    d.deferred(100, 14, 1)
+    d.record(100, 15, 1)
+    d.sample(100, 20, kernel_chain(2) + user_chain(100, 1, 3), event_id=44, period=7 * MSEC)
 
 
 def case_many(d):
