@@ -325,14 +325,10 @@ static size_t kernel_half(u64 *ips, unsigned int depth)
 	return nr;
 }
 
-static size_t user_half(u64 *ips, u32 tid, u64 cookie, unsigned int depth)
+static void user_frames(u64 *ips, u32 tid, u64 cookie, unsigned int depth)
 {
-	size_t nr = 0;
-
-	ips[nr++] = PERF_CONTEXT_USER;
 	for (unsigned int i = 0; i < depth; i++)
-		ips[nr++] = synth__user_ip(tid, cookie, i);
-	return nr;
+		ips[i] = synth__user_ip(tid, cookie, i);
 }
 
 void synth__in_place(struct synth *s, u32 tid, u64 time, u64 context, unsigned int depth)
@@ -340,8 +336,9 @@ void synth__in_place(struct synth *s, u32 tid, u64 time, u64 context, unsigned i
 	u64 ips[256];
 	size_t nr = kernel_half(ips, 2);
 
-	nr += user_half(ips + nr, tid, context, depth);
-	synth__sample(s, tid, time, PERF_RECORD_MISC_KERNEL, ips, nr);
+	ips[nr++] = PERF_CONTEXT_USER;
+	user_frames(ips + nr, tid, context, depth);
+	synth__sample(s, tid, time, PERF_RECORD_MISC_KERNEL, ips, nr + depth);
 }
 
 /* The turn of what was read before comes here; what is read later comes late. */
@@ -382,12 +379,27 @@ void synth__record_at(struct synth *s, u32 tid, u64 time, u64 cookie, u16 misc, 
 	put(s, PERF_RECORD_CALLCHAIN_DEFERRED, misc, &body);
 }
 
+/* A record in the form that the kernel writes, or the older one with a context in front. */
+void synth__record_of(struct synth *s, u32 tid, u64 time, u64 cookie, u16 misc,
+		      const u64 *frames, size_t nr)
+{
+	u64 ips[512] = { PERF_CONTEXT_USER };
+	size_t first = s->prefixed;
+
+	if (first + nr > ARRAY_SIZE(ips)) {
+		s->failed = true;
+		return;
+	}
+	memcpy(ips + first, frames, nr * sizeof(*frames));
+	synth__record_at(s, tid, time, cookie, misc, first + nr, ips, first + nr);
+}
+
 void synth__record(struct synth *s, u32 tid, u64 time, u64 cookie, unsigned int depth)
 {
 	u64 ips[256];
-	size_t nr = user_half(ips, tid, cookie, depth);
 
-	synth__record_at(s, tid, time, cookie, PERF_RECORD_MISC_USER, nr, ips, nr);
+	user_frames(ips, tid, cookie, depth);
+	synth__record_of(s, tid, time, cookie, PERF_RECORD_MISC_USER, ips, depth);
 }
 
 void synth__unknown(struct synth *s, u32 type)
@@ -559,11 +571,11 @@ static void fill_pipe_start(const struct synth *s, const struct file_start *from
 			    struct pipe_start *start)
 {
 	start->magic = from->magic;
-	start->size = offsetof(struct pipe_start, attr);
+	start->size = order64(s, offsetof(struct pipe_start, attr));
 	for (int i = 0; i < NR_ATTRS; i++) {
-		start->attr[i].header.type = PERF_RECORD_HEADER_ATTR;
+		start->attr[i].header.type = order32(s, PERF_RECORD_HEADER_ATTR);
 		start->attr[i].header.misc = 0;
-		start->attr[i].header.size = sizeof(start->attr[i]);
+		start->attr[i].header.size = order16(s, sizeof(start->attr[i]));
 		start->attr[i].attr = from->attr[i].attr;
 		if (s->no_attr_size)
 			start->attr[i].attr.size = 0;

@@ -39,9 +39,10 @@ struct perf_tool;
  * @no_attrs: nothing says which events there are, which a pipe allows
  * @plain_second: the samples of the second event have an address and an id, and no more
  * @gap: bytes that lie between the header and the events, as ids may
- * @piped: as written into a pipe; of this machine's byte order
+ * @piped: as written into a pipe
  * @compressed: by zstd, in pieces that events lie across; of this machine's byte order
  * @failed: there was no memory
+ * @prefixed: records have PERF_CONTEXT_USER in front of their frames
  * @cpu: where the events to come are written
  * @size: bytes of @data
  * @room: bytes allocated for @data
@@ -67,6 +68,7 @@ struct synth {
 	bool piped;
 	bool compressed;
 	bool failed;
+	bool prefixed;
 	u32 cpu;
 	size_t size;
 	size_t room;
@@ -99,6 +101,8 @@ void synth__deferred_at(struct synth *s, u32 tid, u64 time, u64 cookie, u16 misc
 void synth__record(struct synth *s, u32 tid, u64 time, u64 cookie, unsigned int depth);
 void synth__record_at(struct synth *s, u32 tid, u64 time, u64 cookie, u16 misc, u64 nr,
 		      const u64 *ips, size_t nr_ips);
+void synth__record_of(struct synth *s, u32 tid, u64 time, u64 cookie, u16 misc,
+		      const u64 *frames, size_t nr);
 void synth__empty(struct synth *s, u32 type);
 void synth__unknown(struct synth *s, u32 type);
 void synth__words(struct synth *s, u32 type, u64 time, const u64 *words, size_t nr);

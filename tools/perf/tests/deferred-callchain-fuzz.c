@@ -184,7 +184,7 @@ static int run_fuzzer(int argc, const char **argv)
 /* What else the stage looks at: threads that end, begin, become another program; guests. */
 static void add_side_band(struct synth *s)
 {
-	const u64 guest[] = { PERF_CONTEXT_USER, synth__user_ip(1000, 8, 0) };
+	const u64 guest = synth__user_ip(1000, 8, 0);
 	u64 time = LATER;
 
 	synth__mmap(s, 1000, time++, 1, 4, "/lib/a");
@@ -200,8 +200,7 @@ static void add_side_band(struct synth *s)
 	synth__round(s);
 	synth__deferred(s, 1001, time++, 79);
 	synth__record(s, 1001, time++, 79, 2);
-	synth__record_at(s, 1000, time, 77, PERF_RECORD_MISC_GUEST_USER, ARRAY_SIZE(guest),
-			 guest, ARRAY_SIZE(guest));
+	synth__record_of(s, 1000, time, 77, PERF_RECORD_MISC_GUEST_USER, &guest, 1);
 	synth__round(s);
 }
 
@@ -218,6 +217,7 @@ static int make_seed(struct synth *s, u64 number)
 	int ret;
 
 	s->foreign = number / 8 % 2;
+	s->prefixed = number / 4 % 2;
 	s->piped = number % 16 == 5;
 	s->no_cpu = number % 9 == 8;
 	synth__comm(s, 1000, 1);

@@ -99,14 +99,10 @@ static struct synth *next_buffer(struct builder *b, u32 tid)
 	return &b->cpu[cpu];
 }
 
-static size_t user_half(const struct synth_load *load, u64 *ips, u32 tid, unsigned int context)
+static void user_frames(const struct synth_load *load, u64 *ips, u32 tid, unsigned int context)
 {
-	size_t nr = 0;
-
-	ips[nr++] = PERF_CONTEXT_USER;
 	for (unsigned int i = 0; i < load->depth; i++)
-		ips[nr++] = synth__user_ip(tid, context, i);
-	return nr;
+		ips[i] = synth__user_ip(tid, context, i);
 }
 
 static void put_sample(struct builder *b, u32 tid, unsigned int context)
@@ -121,7 +117,9 @@ static void put_sample(struct builder *b, u32 tid, unsigned int context)
 		ips[nr++] = SYNTH_KERNEL_IP + i;
 	ips[nr++] = context_ip(context);
 	if (load->in_place) {
-		nr += user_half(load, ips + nr, tid, context);
+		ips[nr++] = PERF_CONTEXT_USER;
+		user_frames(load, ips + nr, tid, context);
+		nr += load->depth;
 	} else {
 		ips[nr++] = PERF_CONTEXT_USER_DEFERRED;
 		ips[nr++] = cookie_of(tid, context);
@@ -133,16 +131,16 @@ static void put_record(struct builder *b, u32 tid, unsigned int context)
 {
 	unsigned int times = 1 + synth_random__percent(&b->random, b->load->duplicate);
 	u64 ips[MAX_FRAMES];
-	size_t nr = user_half(b->load, ips, tid, context);
 
 	if (b->load->in_place || synth_random__percent(&b->random, b->load->lose))
 		return;
 
+	user_frames(b->load, ips, tid, context);
 	for (unsigned int i = 0; i < times; i++) {
 		struct synth *s = next_buffer(b, tid);
 
-		synth__record_at(s, tid, b->time, cookie_of(tid, context),
-				 PERF_RECORD_MISC_USER, nr, ips, nr);
+		synth__record_of(s, tid, b->time, cookie_of(tid, context),
+				 PERF_RECORD_MISC_USER, ips, b->load->depth);
 	}
 }
 
@@ -184,8 +182,10 @@ int synth_load__build(const struct synth_load *load, struct synth *s)
 	    load->kernel + load->depth + 4 > MAX_FRAMES)
 		return -EINVAL;
 
-	for (unsigned int i = 0; i < load->cpus; i++)
+	for (unsigned int i = 0; i < load->cpus; i++) {
 		b.cpu[i].foreign = s->foreign;
+		b.cpu[i].prefixed = s->prefixed;
+	}
 	for (unsigned int context = 0; context < load->contexts; context++)
 		put_context(&b, context);
 	for (unsigned int t = 0; t < load->threads; t++) {

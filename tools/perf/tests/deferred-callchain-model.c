@@ -85,7 +85,7 @@ struct model {
 	/* how this schedule is made */
 	unsigned int nr_threads, nr_cpus, nr_steps, round_steps, wrap;
 	unsigned int lose, duplicate, records, sleepers;
-	bool foreign, piped, in_turn_only;
+	bool foreign, piped, prefixed, in_turn_only;
 	const char *limit;
 	/* the schedule */
 	struct thread_state threads[MAX_THREADS];
@@ -125,6 +125,7 @@ static void choose_parameters(struct model *m)
 	m->sleepers = shares[below(m, ARRAY_SIZE(shares) - 1)];
 	m->foreign = below(m, 2);
 	m->piped = !m->foreign && m->seed % 2;
+	m->prefixed = m->seed % 7 == 0;
 	m->in_turn_only = m->seed % 3 == 0;
 	m->limit = m->seed % 5 == 0 ? limits[below(m, ARRAY_SIZE(limits))] : NULL;
 
@@ -270,8 +271,8 @@ static void print_step(const struct model *m, unsigned int time)
 
 static void print_schedule(const struct model *m)
 {
-	pr_info("seed %llu: %s byte order\n", (unsigned long long)m->seed,
-		m->foreign ? "other" : "this");
+	pr_info("seed %llu: %s byte order%s\n", (unsigned long long)m->seed,
+		m->foreign ? "other" : "this", m->prefixed ? ", contexts in records" : "");
 	for (unsigned int time = 1; time <= m->now; time++)
 		print_step(m, time);
 }
@@ -298,13 +299,13 @@ static void put_sample(const struct model *m, struct synth *s, const struct step
 static void put_record(const struct model *m, struct synth *s, const struct step *step, u64 time)
 {
 	const struct context *context = &m->contexts[step->context];
-	u64 ips[64] = { PERF_CONTEXT_USER };
+	u64 frames[64];
 
 	for (unsigned int i = 0; i < context->depth; i++)
-		ips[1 + i] = synth__user_ip(step->tid, step->context, i);
-	synth__record_at(s, step->tid, time, context->cookie,
+		frames[i] = synth__user_ip(step->tid, step->context, i);
+	synth__record_of(s, step->tid, time, context->cookie,
 			 step->guest ? PERF_RECORD_MISC_GUEST_USER : PERF_RECORD_MISC_USER,
-			 1 + context->depth, ips, 1 + context->depth);
+			 frames, context->depth);
 }
 
 static void put_step(const struct model *m, struct synth *s, u64 time)
@@ -357,8 +358,10 @@ static void write_schedule(struct model *m, struct synth *file)
 
 	file->foreign = m->foreign;
 	file->piped = m->piped;
-	for (unsigned int i = 0; i < MAX_CPUS; i++)
+	for (unsigned int i = 0; i < MAX_CPUS; i++) {
 		cpus[i].foreign = m->foreign;
+		cpus[i].prefixed = m->prefixed;
+	}
 	while (time <= m->now) {
 		unsigned int round = m->steps[time].round;
 

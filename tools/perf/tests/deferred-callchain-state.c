@@ -348,7 +348,7 @@ static const char expect_ended[] =
 /* The guest's thread 100 is not the host's. */
 static void build_guest(struct synth *s)
 {
-	const u64 ip[] = { PERF_CONTEXT_USER, synth__user_ip(100, 1, 0) };
+	const u64 ip = synth__user_ip(100, 1, 0);
 
 	synth__name(s, 100, 1, PERF_RECORD_MISC_USER, "host");
 	synth__name(s, 100, 2, PERF_RECORD_MISC_GUEST_USER, "guest");
@@ -359,7 +359,7 @@ static void build_guest(struct synth *s)
 	synth__mmap(s, 100, 21, 1, 1, "/lib/a");
 	synth__pass_time(s, 22);
 	synth__pass_time(s, 32);
-	synth__record_at(s, 100, 41, 1, PERF_RECORD_MISC_GUEST_USER, 2, ip, 2);
+	synth__record_of(s, 100, 41, 1, PERF_RECORD_MISC_GUEST_USER, &ip, 1);
 	synth__record(s, 100, 42, 1, 2);
 }
 

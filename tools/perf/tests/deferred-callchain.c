@@ -226,15 +226,15 @@ static const char expect_bare[] = "100@10 k2 -\n";
 /* The guest's thread 100 is not the host's. */
 static void build_guest(struct synth *s)
 {
-	const u64 host[] = { U, synth__user_ip(100, 7, 0) };
-	const u64 guest[] = { U, synth__user_ip(100, 8, 0), synth__user_ip(100, 8, 1) };
+	const u64 host = synth__user_ip(100, 7, 0);
+	const u64 guest[] = { synth__user_ip(100, 8, 0), synth__user_ip(100, 8, 1) };
 
 	synth__deferred(s, 100, 10, 1);
 	synth__deferred_at(s, 100, 11, 1, PERF_RECORD_MISC_GUEST_KERNEL, 1);
 	synth__deferred(s, 100, 12, 2);
-	synth__record_at(s, 100, 20, 1, PERF_RECORD_MISC_GUEST_USER, 3, guest, 3);
-	synth__record_at(s, 100, 21, 1, PERF_RECORD_MISC_USER, 2, host, 2);
-	synth__record_at(s, 100, 22, 2, PERF_RECORD_MISC_GUEST_USER, 3, guest, 3);
+	synth__record_of(s, 100, 20, 1, PERF_RECORD_MISC_GUEST_USER, guest, 2);
+	synth__record_of(s, 100, 21, 1, PERF_RECORD_MISC_USER, &host, 1);
+	synth__record_of(s, 100, 22, 2, PERF_RECORD_MISC_GUEST_USER, guest, 2);
 }
 
 static const char expect_guest[] =
@@ -255,8 +255,8 @@ static void build_guests(struct synth *s)
 	const u64 index[] = {
 		2, SYNTH_SAMPLING_ID, 0, 0, 0, SYNTH_SECOND_ID, 0, 0, 0, 5001, 0, 5002, 0,
 	};
-	const u64 one[] = { U, synth__user_ip(100, 7, 0) };
-	const u64 other[] = { U, synth__user_ip(100, 8, 0) };
+	const u64 one = synth__user_ip(100, 7, 0);
+	const u64 other = synth__user_ip(100, 8, 0);
 
 	synth__words(s, PERF_RECORD_ID_INDEX, 0, index, ARRAY_SIZE(index));
 	in_guest(s, SYNTH_SAMPLING_ID);
@@ -264,10 +264,10 @@ static void build_guests(struct synth *s)
 	synth__deferred_at(s, 100, 11, 2, PERF_RECORD_MISC_GUEST_KERNEL, 1);
 	in_guest(s, SYNTH_SECOND_ID);
 	synth__deferred_at(s, 100, 12, 1, PERF_RECORD_MISC_GUEST_KERNEL, 2);
-	synth__record_at(s, 100, 20, 1, PERF_RECORD_MISC_GUEST_USER, 2, other, 2);
-	synth__record_at(s, 100, 21, 2, PERF_RECORD_MISC_GUEST_USER, 2, other, 2);
+	synth__record_of(s, 100, 20, 1, PERF_RECORD_MISC_GUEST_USER, &other, 1);
+	synth__record_of(s, 100, 21, 2, PERF_RECORD_MISC_GUEST_USER, &other, 1);
 	in_guest(s, SYNTH_SAMPLING_ID);
-	synth__record_at(s, 100, 22, 1, PERF_RECORD_MISC_GUEST_USER, 2, one, 2);
+	synth__record_of(s, 100, 22, 1, PERF_RECORD_MISC_GUEST_USER, &one, 1);
 }
 
 static const char expect_guests[] =
@@ -280,7 +280,10 @@ static void build_malformed(struct synth *s)
 	const u64 good[] = { U, USER_IP, USER_IP + 1, USER_IP + 2 };
 	const u64 kernel[] = { K, USER_IP };
 	const u64 nested[] = { U, USER_IP, D, 1 };
-	const u64 no_context[] = { USER_IP, USER_IP + 1 };
+	const u64 twice[] = { U, U, USER_IP };
+	const u64 inside[] = { USER_IP, U, USER_IP + 1 };
+	const u64 other[] = { USER_IP, PERF_CONTEXT_MAX };
+	const u64 *bare = good + 1;
 	const u64 no_nr[] = { 1 };
 
 	synth__deferred(s, 100, 10, 1);
@@ -291,7 +294,12 @@ static void build_malformed(struct synth *s)
 	synth__record_at(s, 100, 15, 1, PERF_RECORD_MISC_USER, 0, good, 4);
 	synth__record_at(s, 100, 16, 1, PERF_RECORD_MISC_USER, 2, kernel, 2);
 	synth__record_at(s, 100, 17, 1, PERF_RECORD_MISC_USER, 4, nested, 4);
-	synth__record_at(s, 100, 18, 1, PERF_RECORD_MISC_USER, 2, no_context, 2);
+	synth__record_at(s, 100, 18, 1, PERF_RECORD_MISC_USER, 3, twice, 3);
+	synth__record_at(s, 100, 18, 1, PERF_RECORD_MISC_USER, 3, inside, 3);
+	synth__record_at(s, 100, 18, 1, PERF_RECORD_MISC_USER, 2, other, 2);
+	synth__record_at(s, 100, 18, 1, PERF_RECORD_MISC_USER, 4, bare, 3);
+	synth__record_at(s, 100, 18, 1, PERF_RECORD_MISC_USER, 2, bare, 3);
+	synth__record_at(s, 100, 18, 1, PERF_RECORD_MISC_USER, 0, bare, 3);
 	synth__record_at(s, 100, 19, 0, PERF_RECORD_MISC_USER, 4, good, 4);
 	synth__raw_record(s, no_nr, sizeof(no_nr));
 	synth__raw_record(s, NULL, 0);
@@ -316,15 +324,20 @@ static const char expect_marker[] =
 
 static void build_empty(struct synth *s)
 {
+	const u64 context = U;
+
 	synth__deferred(s, 100, 10, 1);
 	synth__record_at(s, 100, 11, 1, PERF_RECORD_MISC_USER, 0, NULL, 0);
 	synth__deferred(s, 100, 12, 2);
 	synth__record(s, 100, 13, 2, 0);
+	synth__deferred(s, 100, 14, 3);
+	synth__record_at(s, 100, 15, 3, PERF_RECORD_MISC_USER, 1, &context, 1);
 }
 
 static const char expect_empty[] =
 	"100@10 k2\n"
-	"100@12 k2\n";
+	"100@12 k2\n"
+	"100@14 k2\n";
 
 /* A tid that comes up again, with cookies that come up again. */
 static void build_reuse(struct synth *s)
@@ -565,9 +578,9 @@ static const struct file_case file_cases[] = {
 	{ "foreign records", build_foreign, expect_bare, .incomplete = 1 },
 	{ "guest", build_guest, expect_guest, .stitched = 2, .incomplete = 1 },
 	{ "guests", build_guests, expect_guests, .stitched = 2, .incomplete = 1 },
-	{ "malformed", build_malformed, expect_bare, .incomplete = 1, .malformed = 11 },
+	{ "malformed", build_malformed, expect_bare, .incomplete = 1, .malformed = 16 },
 	{ "marker", build_marker, expect_marker, .incomplete = 3 },
-	{ "empty records", build_empty, expect_empty, .stitched = 2 },
+	{ "empty records", build_empty, expect_empty, .stitched = 3 },
 	{ "tid reuse", build_reuse, expect_reuse, .stitched = 3, .incomplete = 1 },
 	{ "cookie wrap", build_wrap, expect_wrap, .stitched = 2 },
 	{ "moved on", build_moved_on, expect_moved_on, .stitched = 1, .incomplete = 2 },
@@ -627,13 +640,17 @@ static bool run_file_case(const struct file_case *c, const struct synth *how)
 	return ok;
 }
 
+/* With both forms of records. */
 static int run_file_cases(struct synth how)
 {
 	int ret = TEST_OK;
 
-	for (size_t i = 0; i < ARRAY_SIZE(file_cases); i++) {
-		if (!run_file_case(&file_cases[i], &how))
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(file_cases); i++) {
+		how.prefixed = i % 2;
+		if (!run_file_case(&file_cases[i / 2], &how)) {
+			pr_debug("... with PERF_CONTEXT_USER in records: %d\n", how.prefixed);
 			ret = TEST_FAIL;
+		}
 	}
 	return ret;
 }
@@ -655,6 +672,12 @@ static int test__deferred_piped(struct test_suite *test __maybe_unused,
 				int subtest __maybe_unused)
 {
 	return run_file_cases((struct synth){ .piped = true });
+}
+
+static int test__deferred_foreign_piped(struct test_suite *test __maybe_unused,
+					int subtest __maybe_unused)
+{
+	return run_file_cases((struct synth){ .piped = true, .foreign = true });
 }
 
 #ifdef HAVE_ZSTD_SUPPORT
@@ -865,6 +888,7 @@ static struct test_case tests__deferred_callchain[] = {
 	TEST_CASE("Deferred callchains of this byte order", deferred_native),
 	TEST_CASE("Deferred callchains of the other byte order", deferred_foreign),
 	TEST_CASE("Deferred callchains in a pipe", deferred_piped),
+	TEST_CASE("Deferred callchains in a pipe of the other byte order", deferred_foreign_piped),
 	TEST_CASE_REASON("Deferred callchains in a compressed file", deferred_compressed,
 			 "perf is built without zstd"),
 	TEST_CASE("Deferred callchains in random schedules", deferred_random),

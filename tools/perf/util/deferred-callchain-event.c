@@ -79,13 +79,31 @@ u64 ip_callchain__nr_frames(const u64 *ips, size_t nr)
 	return frames;
 }
 
-/* A record is its user context and then addresses only, or nothing at all. */
-static bool valid_user_ips(const u64 *ips, u64 nr)
+/**
+ * deferred_record__frames - the frames of a deferred record
+ * @user: callchain inside a record
+ * @nr: how many frames there are
+ *
+ * Released kernels write addresses only.  Early kernels with deferred callchains wrote
+ * PERF_CONTEXT_USER in front of them.
+ *
+ * Return: the first frame.
+ */
+const u64 *deferred_record__frames(const struct ip_callchain *user, u64 *nr)
 {
-	if (!nr)
-		return true;
-	return ips[0] == PERF_CONTEXT_USER &&
-	       ip_callchain__nr_frames(ips + 1, nr - 1) == nr - 1;
+	bool prefixed = user->nr && user->ips[0] == PERF_CONTEXT_USER;
+
+	*nr = user->nr - prefixed;
+	return user->ips + prefixed;
+}
+
+/* No context is allowed among the frames. */
+static bool deferred_record__is_valid(const struct ip_callchain *user)
+{
+	u64 nr;
+	const u64 *frames = deferred_record__frames(user, &nr);
+
+	return ip_callchain__nr_frames(frames, nr) == nr;
 }
 
 /**
@@ -149,21 +167,21 @@ bool deferred_record__too_short(struct evlist *evlist, const union perf_event *e
  * @evlist: the events of the session, for the size of the sample_id trailer
  * @event: a PERF_RECORD_CALLCHAIN_DEFERRED
  *
- * Return: the callchain inside @event, or NULL if sizes or contents are wrong.
+ * Return: the callchain inside @event, or NULL if sizes or contents are wrong.  It need not
+ * begin with PERF_CONTEXT_USER, see deferred_record__frames().
  */
 const struct ip_callchain *deferred_record__callchain(struct evlist *evlist,
 						      const union perf_event *event)
 {
 	const struct perf_record_callchain_deferred *record = &event->callchain_deferred;
+	const struct ip_callchain *user = (const struct ip_callchain *)&record->nr;
 	size_t fixed = fixed_size(evlist, event);
 	size_t size = event->header.size;
 
 	if (size < fixed || (size - fixed) % sizeof(u64) ||
 	    record->nr != (size - fixed) / sizeof(u64) || !record->cookie)
 		return NULL;
-	if (!valid_user_ips((const u64 *)record->ips, record->nr))
-		return NULL;
-	return (const struct ip_callchain *)&record->nr;
+	return deferred_record__is_valid(user) ? user : NULL;
 }
 
 /* The counts are shown as they are, as that is what is wrong with them. */

@@ -23,8 +23,8 @@ struct perf_sample;
  * @cookie: the entry context it belongs to
  * @time: when the record was written
  * @cpu: where, or -1
- * @chain: PERF_CONTEXT_USER and the frames, or nothing; NULL for a stub, if there
- *	was no room for it
+ * @chain: the frames, see deferred_record__frames(); NULL for a stub, if there was no
+ *	room for them
  * @copy: memory of @chain, or NULL if that is in the file
  * @used: was it stitched to a sample?
  */

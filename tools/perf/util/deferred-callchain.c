@@ -188,18 +188,21 @@ static u64 user_room(const struct evsel *evsel, u64 kernel_frames, u64 user_fram
 	return limit > kernel_frames ? limit - kernel_frames : 0;
 }
 
+/* @chain has room for PERF_CONTEXT_USER and all of @user. */
 static void append_user(struct ip_callchain *chain, const struct evsel *evsel,
 			const struct ip_callchain *user)
 {
 	u64 kernel = ip_callchain__nr_frames(chain->ips, chain->nr);
 	u64 nr;
+	const u64 *frames = deferred_record__frames(user, &nr);
 
-	if (!user->nr)
+	nr = min(nr, user_room(evsel, kernel, nr));
+	if (!nr)
 		return;
 
-	nr = min_t(u64, user->nr - 1, user_room(evsel, kernel, user->nr - 1));
-	memcpy(&chain->ips[chain->nr], user->ips, (1 + nr) * sizeof(u64));
-	chain->nr += 1 + nr;
+	chain->ips[chain->nr++] = PERF_CONTEXT_USER;
+	memcpy(&chain->ips[chain->nr], frames, nr * sizeof(u64));
+	chain->nr += nr;
 }
 
 /* Deliver with @user in the place of marker and cookie, or with neither. */
@@ -209,7 +212,7 @@ static int deliver(struct deferred_callchains *dc, const struct perf_tool *tool,
 {
 	struct ip_callchain *orig = sample->callchain;
 	size_t kernel_nr = ip_callchain__kernel_nr(orig);
-	struct ip_callchain *chain = chain_buffer(dc, kernel_nr + user->nr);
+	struct ip_callchain *chain = chain_buffer(dc, kernel_nr + 1 + user->nr);
 	int ret;
 
 	if (!chain)
@@ -252,7 +255,7 @@ static int deliver_incomplete(struct deferred_callchains *dc, const struct perf_
 			      struct evsel *evsel, struct machine *machine,
 			      enum deferred_incomplete reason)
 {
-	const u64 leaf[] = { 2, PERF_CONTEXT_USER, sample->ip };
+	const u64 leaf[] = { 1, sample->ip };
 
 	dc->stats.incomplete[reason]++;
 	if (sample->cpumode != PERF_RECORD_MISC_USER ||

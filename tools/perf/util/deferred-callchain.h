@@ -83,6 +83,7 @@ bool evlist__has_deferred_callchains(struct evlist *evlist);
 bool deferred_record__too_short(struct evlist *evlist, const union perf_event *event);
 const struct ip_callchain *deferred_record__callchain(struct evlist *evlist,
 						      const union perf_event *event);
+const u64 *deferred_record__frames(const struct ip_callchain *user, u64 *nr);
 size_t deferred_record__fprintf(struct evlist *evlist, const union perf_event *event,
 				const struct perf_sample *sample, FILE *fp);
 size_t deferred_sample__fprintf(const struct perf_sample *sample, FILE *fp);

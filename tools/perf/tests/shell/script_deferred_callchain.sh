@@ -11,6 +11,8 @@ shelldir=$(dirname "$0")
 # shellcheck source=lib/deferred_callchain.sh
 . "${shelldir}"/lib/deferred_callchain.sh
 
+native=$("${PYTHON}" -c 'import sys; print(sys.byteorder)')
+
 make_data() { # case, byte order, more arguments
 	"${PYTHON}" "${shelldir}"/lib/deferred_callchain_data.py -o "${work}/$1.$2" \
 		--endian "$2" "${@:3}" "$1"
@@ -25,6 +27,24 @@ same_in_both_orders() { # case
 	stacks "${work}/$1.little" > "${work}/little" || return 1
 	stacks "${work}/$1.big" > "${work}/big" || return 1
 	diff "${work}/little" "${work}/big"
+}
+
+# PERF_CONTEXT_USER in front of the frames of a record makes no difference.
+# perf inject does not swap.
+all_views() { # case, byte order, more arguments for the data
+	make_data "$@" || return 1
+	stacks "${work}/$1.$2" && stacks "${work}/$1.$2" --no-merge-callchains &&
+	perf report --stats -i "${work}/$1.$2" 2>/dev/null || return 1
+	[ "$2" = "${native}" ] || return 0
+	perf inject --merge-callchains -i "${work}/$1.$2" -o "${work}/merged" >/dev/null 2>&1 &&
+	stacks "${work}/merged" || return 1
+	perf inject -i "${work}/$1.$2" -o - 2>/dev/null | perf script -i - 2>/dev/null
+}
+
+same_in_both_forms() { # case, byte order
+	all_views "$@" > "${work}/bare" && all_views "$@" --prefixed > "${work}/prefixed" ||
+		return 1
+	diff "${work}/bare" "${work}/prefixed"
 }
 
 # The sample at a time has these user frames (thread, cookie and depth) and no others.
@@ -68,12 +88,26 @@ injected_build_ids() { # arguments for the data
 	count_is "${work}/injected" stitched 4
 }
 
-raw_dump() { # command
+# What is in the file, as it is.
+raw_dump() { # command, entries of a record before its frames, more arguments for the data
+	make_data basic little "${@:3}" || return 1
 	perf "$1" -D -i "${work}/basic.little" > "${work}/out" 2>/dev/null || return 1
 	grep -q 'PERF_RECORD_CALLCHAIN_DEFERRED(IP, 0x2): 200/200: 0x2$' "${work}/out" &&
-	grep -A1 'CALLCHAIN_DEFERRED(IP, 0x2): 200/200' "${work}/out" | grep -q 'FP chain: nr:5$' &&
-	grep -q '^\.\.\.\.\.  1: 000055000c802000$' "${work}/out" &&
+	grep -A1 'CALLCHAIN_DEFERRED(IP, 0x2): 200/200' "${work}/out" |
+		grep -q "FP chain: nr:$((4 + $2))\$" &&
+	grep -q "^\.\.\.\.\.  $2: 000055000c802000\$" "${work}/out" &&
 	[ "$(grep -c '(deferred), cookie: 0x' "${work}/out")" = 4 ]
+}
+
+# At least 97 of 100 samples have their user half, and nobody has another one's.
+mainline() { # byte order, more arguments for the data
+	make_data mainline "$1" "${@:2}" || return 1
+	stacks "${work}/mainline.$1" | awk '
+		function check() { ok += tid && n == 1 + tid % 8 }
+		/ [0-9]+\.[0-9]+: *$/ { check(); tid = $2; n = 0; samples++; next }
+		/^\t *55/ { n++; if (substr($1, 3, 5) != sprintf("%05x", tid)) bad++ }
+		END { check(); print samples, ok, bad + 0
+		      exit !(samples >= 740 && ok >= 0.97 * samples && !bad) }'
 }
 
 call_graph() {
@@ -297,9 +331,9 @@ expired() {
 malformed() {
 	perf script -D -i "${work}/malformed.little" > "${work}/out" 2>/dev/null || return 1
 	[ "$(grep -c 'CALLCHAIN_DEFERRED.* size:[0-9]*: malformed, ignored$' \
-		"${work}/out")" = 8 ] &&
+		"${work}/out")" = 10 ] &&
 	grep -q 'CALLCHAIN_DEFERRED(IP, 0x2): 100/100: 0x1 nr:5 size:88: ' "${work}/out" || return 1
-	count_is "${work}/malformed.little" "malformed records" 8 || return 1
+	count_is "${work}/malformed.little" "malformed records" 10 || return 1
 	stacks "${work}/malformed.little" | grep -q $'^\t *55' && return 1
 	grep -q 'make no sense' "${work}/err"
 }
@@ -349,13 +383,18 @@ perl_script() {
 for case in in_place basic late incomplete foreign malformed duplicate deep reuse random
 do
 	check "${case}: both byte orders" same_in_both_orders "${case}"
+	check "${case}: both forms of records" same_in_both_forms "${case}" little
+	check "${case}: both forms of records, other byte order" same_in_both_forms "${case}" big
 done
 check "merged" merged little
 check "merged, other byte order" merged big
 check "unmerged" unmerged little
 check "unmerged, other byte order" unmerged big
-check "perf script -D" raw_dump script
-check "perf report -D" raw_dump report
+check "merged, as mainline records it" mainline little
+check "merged, as mainline records it, other byte order" mainline big
+check "perf script -D, context in records" raw_dump script 1 --prefixed
+check "perf script -D" raw_dump script 0
+check "perf report -D" raw_dump report 0
 check "perf report" call_graph
 check_with libslang "perf report --tui" tui
 check "perf inject" injected

@@ -54,9 +54,14 @@ def user_ip(tid, cookie, depth):
     return 0x55 << 40 | (tid & 0xfffff) << 20 | (cookie & 0xff) << 12 | depth
 
 
-def user_chain(tid, cookie, depth):
+def user_frames(tid, cookie, depth):
     """What a deferred record holds."""
-    return [CONTEXT_USER] + [user_ip(tid, cookie, i) for i in range(depth)]
+    return [user_ip(tid, cookie, i) for i in range(depth)]
+
+
+def user_chain(tid, cookie, depth):
+    """The user half of a sample."""
+    return [CONTEXT_USER] + user_frames(tid, cookie, depth)
 
 
 def kernel_chain(depth):
@@ -79,6 +84,9 @@ class PerfData:
         self.in_place = False
         self.attr_size = ATTR_SIZE
         self.more_events = []
+        self.prefixed = False
+        self.process = None
+        self.cpu = 0
         self.sample_type = SAMPLE_TYPE
         self.events = []
 
@@ -91,8 +99,12 @@ class PerfData:
     def header(self, kind, misc, body):
         return self.pack('IHH', kind, misc, 8 + len(body)) + body
 
+    def pid(self, tid):
+        """Each thread is a process of its own, unless all are of one."""
+        return tid if self.process is None else self.process
+
     def trailer(self, tid, time, event_id):
-        return self.pack('iiQIIQ', tid, tid, time * MSEC, 0, 0, event_id)
+        return self.pack('iiQIIQ', self.pid(tid), tid, time * MSEC, self.cpu, 0, event_id)
 
     def add(self, kind, misc, body):
         self.events.append(self.header(kind, misc, body))
@@ -100,7 +112,7 @@ class PerfData:
     def comm(self, tid, time, name):
         text = name.encode() + b'\0'
         text += b'\0' * (-len(text) % 8)
-        self.add(PERF_RECORD_COMM, 0, self.pack('ii', tid, tid) + text +
+        self.add(PERF_RECORD_COMM, 0, self.pack('ii', self.pid(tid), tid) + text +
                  self.trailer(tid, time, TRACKING_ID))
 
     def task(self, kind, tid, time):
@@ -110,7 +122,7 @@ class PerfData:
     def mmap(self, tid, time, start, size, name):
         text = name.encode() + b'\0'
         text += b'\0' * (-len(text) % 8)
-        self.add(PERF_RECORD_MMAP, MISC_USER, self.pack('iiQQQ', tid, tid, start, size, 0) + text +
+        self.add(PERF_RECORD_MMAP, MISC_USER, self.pack('iiQQQ', self.pid(tid), tid, start, size, 0) + text +
                  self.trailer(tid, time, TRACKING_ID))
 
     def exit(self, tid, time):
@@ -122,10 +134,10 @@ class PerfData:
     def sample(self, tid, time, chain, misc=MISC_KERNEL, ip=0xffffffff81000000,
                event_id=SAMPLING_ID, period=1):
         self.add(PERF_RECORD_SAMPLE, misc,
-                 self.pack('QQii', event_id, ip, tid, tid) +
+                 self.pack('QQii', event_id, ip, self.pid(tid), tid) +
                  self.u64s([time * MSEC] if self.sample_type & TIME else []) +
                  self.u64s([user_ip(tid, 0, 8)] if self.mem else []) +
-                 self.pack('IIQ', 0, 0, period) + self.u64s([len(chain)] + chain) +
+                 self.pack('IIQ', self.cpu, 0, period) + self.u64s([len(chain)] + chain) +
                  self.u64s([10, MEM_LOAD_L3_HITM] if self.mem else []))
 
     def deferred(self, tid, time, cookie, kernel=2, misc=MISC_KERNEL):
@@ -169,7 +181,8 @@ class PerfData:
         if self.in_place:
             return
         if chain is None:
-            chain = user_chain(tid, cookie, depth)
+            chain = [CONTEXT_USER] if self.prefixed else []
+            chain += user_frames(tid, cookie, depth)
         if nr is None:
             nr = len(chain)
         self.add(PERF_RECORD_CALLCHAIN_DEFERRED, misc,
@@ -416,6 +429,8 @@ def case_malformed(d):
     d.record(100, 15, 1, chain=[CONTEXT_KERNEL] + good[1:])
     d.record(100, 16, 1, chain=good + [CONTEXT_USER_DEFERRED, 1])
     d.record(100, 17, 0, chain=good)
+    d.record(100, 17, 1, chain=good[1:], nr=4)
+    d.record(100, 17, 1, chain=good[1:] + [CONTEXT_USER])
     d.add(PERF_RECORD_CALLCHAIN_DEFERRED, MISC_USER, d.trailer(100, 18, TRACKING_ID))
     d.sample(100, 20, kernel_chain(1) + [CONTEXT_USER_DEFERRED])
     d.sample(100, 21, [CONTEXT_USER_DEFERRED])
@@ -460,7 +475,7 @@ def case_reuse(d):
     d.deferred(100, 22, 2)
     d.record(100, 23, 2, depth=3)
     d.deferred(100, 24, 1)
-    d.record(100, 25, 1, chain=[CONTEXT_USER, user_ip(100, 77, 0)])
+    d.record(100, 25, 1, chain=[user_ip(100, 77, 0)])
 
 
 def case_expire(d):
@@ -543,6 +558,41 @@ def case_huge(d):
         d.record(100, 40 + i, 1 + i, depth=100)
 
 
+def case_mainline(d):
+    """A process of eight threads on four CPUs, as released mainline kernels record it.
+
+    There is a record for each stay in the kernel, on the CPU where the thread left it; the
+    last ones are missing.  Each CPU has its own buffer.
+    """
+    rng = random.Random(7)
+    buffers = [[] for _ in range(4)]
+    counts = [0] * len(buffers)
+    d.process, time, samples = 1000, 100, 0
+    for tid in range(1000, 1008):
+        d.comm(tid, 1, 'threads')
+    while samples < 740:
+        tid, cpu = rng.randrange(1000, 1008), rng.randrange(4)
+        counts[cpu] += 1
+        cookie = counts[cpu] << 32 | cpu << 1 | 1
+        for _ in range(rng.choice((1, 1, 1, 2, 3))):
+            time, samples = time + 1, samples + 1
+            buffers[cpu].append((time, tid, cookie, rng.random() < 0.6, False))
+        cpu = rng.randrange(4) if rng.random() < 0.1 else cpu
+        time += 1
+        if samples < 735:
+            buffers[cpu].append((time, tid, cookie, False, True))
+        if rng.random() < 0.05 or samples >= 740:
+            for d.cpu, buffer in enumerate(buffers):
+                for when, tid, cookie, user, is_record in buffer:
+                    if is_record:
+                        d.record(tid, when, cookie, depth=1 + tid % 8)
+                    else:
+                        d.deferred(tid, when, cookie, kernel=0 if user else 2,
+                                   misc=MISC_USER if user else MISC_KERNEL)
+                buffer.clear()
+            d.finished_round()
+
+
 def case_random(d):
     """Many threads whose entry contexts interleave, in two shuffled buffers."""
     rng = random.Random(1)
@@ -608,6 +658,8 @@ def main():
     parser.add_argument('--in-place', action='store_true', help='as if nothing were deferred')
     parser.add_argument('--first-attrs', action='store_true',
                         help='attrs of the first version, with a size of zero')
+    parser.add_argument('--prefixed', action='store_true',
+                        help='records begin with PERF_CONTEXT_USER, as those of early kernels')
     parser.add_argument('--truncate', type=int, help='keep only so many bytes')
     parser.add_argument('-o', '--output', required=True)
     parser.add_argument('case', choices=sorted(CASES) + ['samples', 'times'],
@@ -626,6 +678,7 @@ def main():
     data.mem = args.mem
     data.in_place = args.in_place
     data.attr_size = FIRST_ATTR_SIZE if args.first_attrs else ATTR_SIZE
+    data.prefixed = args.prefixed
     CASES[args.case](data)
     with open(args.output, 'wb') as out:
         out.write(data.to_bytes()[:args.truncate])
