@@ -596,7 +596,8 @@ static int stage_sample(const struct perf_tool *tool, union perf_event *event,
 	struct deferred_callchains *dc = container_of(tool, struct deferred_callchains, proxy);
 
 	dc->stats.samples++;
-	if (!dc->tool->merge_deferred_callchains)
+	sample->deferred_unmerged = !dc->tool->merge_deferred_callchains;
+	if (sample->deferred_unmerged)
 		return deliver_bare(dc, dc->tool, event, sample, evsel, machine);
 	return merge_sample(dc, dc->tool, event, sample, evsel, machine);
 }

@@ -54,11 +54,11 @@ top_falls_back() {
 
 # How many different stays in the kernel have no record.
 without_record() {
-	perf script --no-merge-callchains -F tid,time,event,ip -i "${data}" 2>/dev/null |
-		tr -d ']:' |
-		awk '/\[deferred user callchain, cookie / { asked[tid " " $NF]; next }
+	perf script --no-merge-callchains -F tid,time,event,ip,sym -i "${data}" 2>/dev/null |
+		tr -d ']' |
+		awk '$2 == "(cookie)" { asked[tid " " $1]; next }
 		     /^ / { tid = $1 }
-		     / deferred user callchain, cookie / { has[tid " " $NF] }
+		     / DEFERRED CALLCHAIN \[cookie: / { has[tid " " $NF] }
 		     END { for (stay in asked) n += !(stay in has); print n + 0 }'
 }
 

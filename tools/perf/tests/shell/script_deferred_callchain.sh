@@ -68,9 +68,27 @@ merged() {
 unmerged() {
 	perf script --no-merge-callchains -i "${work}/basic.$1" > "${work}/out" 2>/dev/null ||
 		return 1
-	[ "$(grep -c 'deferred user callchain, cookie 0x[123]:$' "${work}/out")" = 3 ] &&
-	[ "$(grep -c '\[deferred user callchain, cookie 0x[123]\]$' "${work}/out")" = 4 ] &&
-	! grep -q fffffffffffffd80 "${work}/out"
+	[ "$(grep -c ': DEFERRED CALLCHAIN \[cookie: [123]\]$' "${work}/out")" = 3 ] &&
+	[ "$(grep -c $'^\t               [123] (cookie) (\[unknown\])$' "${work}/out")" = 4 ] &&
+	! grep -q -e fffffffffffffd80 -e 'deferred user callchain' "${work}/out"
+}
+
+# The form of lines that perf of mainline prints, read as its users read them.
+unmerged_lines() {
+	make_data mainline little || return 1
+	perf script --no-merge-callchains -i "${work}/mainline.little" 2>/dev/null |
+		awk '/^threads +100[0-7] \[00[0-3]\] +[0-9.]+: DEFERRED CALLCHAIN \[cookie: [0-9a-f]+\]$/ {
+			records++; in_record = 1; next }
+		     /^threads +100[0-7] \[00[0-3]\] +[0-9.]+: +1 cpu-clock[:A-Za-z]* *$/ {
+			samples++; in_record = 0; next }
+		     /^$/ { next }
+		     /^\t +[0-9a-f]+ \(cookie\) \(\[unknown\]\)$/ && !in_record { cookies++; next }
+		     /^\t *ffffffff8100000[01] \[unknown\] \(\[unknown\]\)$/ && !in_record { next }
+		     /^\t +55[0-9a-f]+ \[unknown\] \(\[unknown\]\)$/ && in_record { frames++; next }
+		     { print; bad++ }
+		     END { print records, samples, cookies, frames, bad + 0
+			   exit !(!bad && records > 400 && samples >= 740 && cookies == samples &&
+				  frames > records) }'
 }
 
 # What the event with the records is like does not matter to their frames.
@@ -78,7 +96,7 @@ unmerged_frames() { # arguments for the data
 	make_data basic little "$@" || return 1
 	perf script --no-merge-callchains -i "${work}/basic.little" > "${work}/out" 2>/dev/null ||
 		return 1
-	[ "$(grep -A4 'deferred user callchain, cookie 0x2:$' "${work}/out" |
+	[ "$(grep -A4 'DEFERRED CALLCHAIN \[cookie: 2\]$' "${work}/out" |
 		grep -c $'^\t *55000c80200[0-3] ')" = 4 ]
 }
 
@@ -151,7 +169,7 @@ injected() { # arguments of perf inject
 	stacks "${work}/random.little" > "${work}/before" || return 1
 	stacks "${work}/injected" | diff "${work}/before" - || return 1
 	[ "$(perf script --no-merge-callchains -i "${work}/injected" 2>/dev/null |
-		grep -c 'deferred user callchain, cookie 0x[0-9a-f]*:$')" -gt 1000 ]
+		grep -c 'DEFERRED CALLCHAIN \[cookie: [0-9a-f]*\]$')" -gt 1000 ]
 }
 
 piped() {
@@ -390,6 +408,7 @@ check "merged" merged little
 check "merged, other byte order" merged big
 check "unmerged" unmerged little
 check "unmerged, other byte order" unmerged big
+check "unmerged, lines as mainline prints them" unmerged_lines
 check "merged, as mainline records it" mainline little
 check "merged, as mainline records it, other byte order" mainline big
 check "perf script -D, context in records" raw_dump script 1 --prefixed
