@@ -168,10 +168,10 @@ void event_count(const struct event *event, struct counts *counts)
 		}
 		counts->samples += header->type == PERF_RECORD_SAMPLE;
 		if (header->type == PERF_RECORD_CALLCHAIN_DEFERRED) {
-			/* behind the cookie; the first of them is a marker */
+			/* nr lies behind the cookie */
 			memcpy(&nr, (const char *)(header + 1) + sizeof(nr), sizeof(nr));
 			counts->records++;
-			counts->frames = nr ? nr - 1 : 0;
+			counts->frames = nr;
 		}
 		at += header->size;
 	}

@@ -26,7 +26,6 @@ struct deferred_record {
 	struct perf_event_header	header;
 	u64				cookie;
 	u64				nr;
-	u64				context;
 };
 
 /**
@@ -184,8 +183,7 @@ static void send_record(struct unwind_work *work,
 	struct deferred_output out = {
 		.record = {
 			.cookie		= cookie,
-			.nr		= 1 + trace->nr,
-			.context	= PERF_CONTEXT_USER,
+			.nr		= trace->nr,
 		},
 		.trace = trace,
 		.task = current,

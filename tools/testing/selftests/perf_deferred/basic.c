@@ -170,7 +170,7 @@ static int check_trailer(__u64 fields, int all, const char *kprobe)
 	record = pd_log_nth(&log, PD_RECORD_DEFERRED, 0);
 	PD_CHECK(sample && record, "sample_type %llx: no record", attr.sample_type);
 
-	size = 8 + 8 + 8 + 8 * (1 + record->nr_user);
+	size = 8 + 8 + 8 + 8 * record->nr_user;
 	if (all)
 		size += 8 * __builtin_popcountll(fields);
 	PD_CHECK(record->size == size, "sample_type %llx: %u bytes instead of %zu",

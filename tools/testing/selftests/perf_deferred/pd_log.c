@@ -178,14 +178,11 @@ static void parse_deferred(struct pd_log *log, struct words *in, struct pd_rec *
 		return;
 	}
 	make_frames(rec, nr);
-	if (nr && next(in) != PERF_CONTEXT_USER)
-		pd_log_malformed(log, "a record whose first word is no PERF_CONTEXT_USER");
-	while (nr > 1) {
+	while (nr--) {
 		ip = next(in);
 		if (ip >= PERF_CONTEXT_MAX)
 			pd_log_malformed(log, "a context %llx inside a record", ip);
 		add_user_frame(rec, ip);
-		nr--;
 	}
 	parse_sample_id(in, rec);
 	if (in->at != in->end)
