@@ -7,12 +7,15 @@
  * brought in only from private memory, and only if that does no more: it must not
  * grow a stack, fill a hole of shared memory, map a device, or wait for a
  * userfaultfd handler, which may well be the very thread that is being unwound.
- * Where nothing may be waited for, what a file has in memory is mapped.
+ * A task that must not wait takes no page fault: it reads the page cache instead.
  */
 
+#include <linux/highmem.h>
 #include <linux/jiffies.h>
 #include <linux/mm.h>
+#include <linux/mmu_context.h>
 #include <linux/pagemap.h>
+#include <linux/pagewalk.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 #include <linux/uprobes.h>
@@ -71,92 +74,6 @@ static bool mapping_is_plain_memory(unsigned long addr, size_t len)
 	return plain;
 }
 
-static bool file_page_is_cached(struct vm_area_struct *vma, unsigned long addr)
-{
-	struct folio *folio;
-	bool valid;
-
-	if (!vma->vm_file)
-		return false;
-	folio = filemap_get_folio(vma->vm_file->f_mapping,
-				  linear_page_index(vma, addr));
-	if (IS_ERR(folio))
-		return false;
-	valid = folio_test_uptodate(folio);
-	folio_put(folio);
-	return valid;
-}
-
-/*
- * A page of a file that is in memory, and only not in the page table: to map it
- * takes no wait.  Unwind tables of a program that has just forked are like that.
- * -EAGAIN if another task has the page or the mm locked.
- */
-static int try_map_cached_page(unsigned long addr)
-{
-	const unsigned int flags = FAULT_FLAG_ALLOW_RETRY |
-				   FAULT_FLAG_RETRY_NOWAIT;
-	struct mm_struct *mm = current->mm;
-	vm_fault_t fault = VM_FAULT_SIGSEGV;
-	struct vm_area_struct *vma;
-
-	if (!mmap_read_trylock(mm))
-		return -EAGAIN;
-
-	vma = vma_lookup(mm, addr);
-	if (vma && is_plain_memory(vma) && file_page_is_cached(vma, addr))
-		fault = handle_mm_fault(vma, addr, flags, NULL);
-
-	/* told not to wait, it has kept the lock */
-	mmap_read_unlock(mm);
-	if (fault & (VM_FAULT_ERROR | VM_FAULT_COMPLETED))
-		return -EFAULT;
-	return fault & VM_FAULT_RETRY ? -EAGAIN : 0;
-}
-
-/*
- * Threads that end together map the same tables, each with the page locked for a
- * moment: until it goes on, if it was preempted there.
- */
-static bool map_cached_page(struct unwind_user_state *state, unsigned long addr)
-{
-	int ret = try_map_cached_page(addr);
-
-	for (; ret == -EAGAIN && state->waits; state->waits--) {
-		schedule_timeout_uninterruptible(1);
-		ret = try_map_cached_page(addr);
-	}
-	return !ret;
-}
-
-/* How a page that is not in the page table may be had. */
-enum bring_in {
-	BRING_IN_NO,
-	BRING_IN_MAPPED,	/* it is there now: read without page faults */
-	BRING_IN_FAULT,		/* read with page faults */
-};
-
-static enum bring_in bring_in(struct unwind_user_state *state,
-			      unsigned long addr, size_t len)
-{
-	unsigned long last = addr + len - 1;
-	bool two_pages = (addr ^ last) & PAGE_MASK;
-	bool dying = task_is_dying();
-
-	if (!access_ok((void __user *)addr, len) || state->quick ||
-	    !state->faults || time_after(jiffies, state->deadline))
-		return BRING_IN_NO;
-	state->faults--;
-	cond_resched();
-
-	if ((dying || in_uprobe_handler()) && map_cached_page(state, addr) &&
-	    (!two_pages || map_cached_page(state, last)))
-		return BRING_IN_MAPPED;
-	if (dying || !mapping_is_plain_memory(addr, len))
-		return BRING_IN_NO;
-	return BRING_IN_FAULT;
-}
-
 /* With page faults off: what is there, in words as far as it goes. */
 static int read_resident(const void __user *from, void *to, size_t len)
 {
@@ -181,6 +98,119 @@ refused:
 	return -EFAULT;
 }
 
+/* Called with the page table locked, if there is one. */
+static int check_pte_none(pte_t *pte, unsigned long addr, unsigned long next,
+			  struct mm_walk *walk)
+{
+	bool *none = walk->private;
+
+	*none = pte_none(ptep_get(pte));
+	return 0;
+}
+
+/*
+ * True if the page table has no entry for the page: then a private mapping of a
+ * file has the file's bytes there.  Any entry counts, as a swap entry or a page
+ * being migrated can be a private copy.
+ */
+static bool is_unpopulated(struct vm_area_struct *vma, unsigned long page)
+{
+	static const struct mm_walk_ops ops = {
+		.pte_entry	= check_pte_none,
+		.walk_lock	= PGWALK_RDLOCK,
+	};
+	bool none = true;
+
+	walk_page_range_vma(vma, page, page + PAGE_SIZE, &ops, &none);
+	return none;
+}
+
+/* True if a page fault would map the page cache of the file. */
+static bool is_plain_file(struct vm_area_struct *vma)
+{
+	return is_plain_memory(vma) && !vma_is_anonymous(vma) &&
+	       vma->vm_ops->map_pages == filemap_map_pages &&
+	       arch_vma_access_permitted(vma, false, false, false);
+}
+
+/*
+ * Whether the bytes are right is decided after they were copied.  The folio is
+ * then still the file's, so it was during the copy: a folio that was truncated
+ * does not come back.  The page table has no entry then: if a private copy was
+ * there during the copy, it has been discarded since, and the file's bytes are
+ * what the task reads now.
+ */
+static int copy_cached(struct vm_area_struct *vma, unsigned long addr, void *to,
+		       size_t len)
+{
+	struct address_space *mapping = vma->vm_file->f_mapping;
+	pgoff_t index = linear_page_index(vma, addr);
+	struct folio *folio = filemap_get_folio(mapping, index);
+	int ret = -EFAULT;
+	struct page *page;
+
+	if (IS_ERR(folio))
+		return ret;
+	page = folio_file_page(folio, index);
+	if (!folio_test_uptodate(folio) || PageHWPoison(page))
+		goto put;
+
+	memcpy_from_page(to, page, offset_in_page(addr), len);
+	if (READ_ONCE(folio->mapping) == mapping &&
+	    index < DIV_ROUND_UP(i_size_read(mapping->host), PAGE_SIZE) &&
+	    is_unpopulated(vma, addr & PAGE_MASK))
+		ret = 0;
+put:
+	folio_put(folio);
+	return ret;
+}
+
+/*
+ * Read bytes of one page that a file has in memory and nobody has mapped here, as
+ * the unwind tables of a program that has just forked.  Nothing is mapped: a page
+ * fault could wait for a page of the file that was evicted meanwhile, for a private
+ * copy in swap, or for memory for a page table.
+ */
+static int read_cached(unsigned long addr, void *to, size_t len)
+{
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+	int ret = -EFAULT;
+
+	/* exit waits for this lock as well */
+	if (mmap_read_lock_killable(mm))
+		return ret;
+
+	vma = vma_lookup(mm, addr);
+	if (vma && is_plain_file(vma))
+		ret = copy_cached(vma, addr, to, len);
+
+	mmap_read_unlock(mm);
+	return ret;
+}
+
+static int read_without_fault(unsigned long addr, void *to, size_t len)
+{
+	size_t part;
+
+	for (; len; addr += part, to += part, len -= part) {
+		part = min_t(size_t, len, PAGE_SIZE - offset_in_page(addr));
+		if (read_resident((void __user *)addr, to, part) &&
+		    read_cached(addr, to, part))
+			return -EFAULT;
+	}
+	return 0;
+}
+
+static int read_with_fault(struct unwind_user_state *state, unsigned long addr,
+			   void *to, size_t len)
+{
+	if (!state->faults || !mapping_is_plain_memory(addr, len))
+		return -EFAULT;
+	state->faults--;
+	return copy_from_user(to, (void __user *)addr, len) ? -EFAULT : 0;
+}
+
 /**
  * unwind_read - read a few bytes of the current task's memory
  * @state: the walk, whose fault budget is charged
@@ -195,39 +225,38 @@ int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to,
 		size_t len)
 {
 	const void __user *from = (const void __user *)addr;
+	bool dying;
 
 	if (!read_resident(from, to, len))
 		return 0;
-	switch (bring_in(state, addr, len)) {
-	case BRING_IN_MAPPED:
-		return read_resident(from, to, len);
-	case BRING_IN_FAULT:
-		return copy_from_user(to, from, len) ? -EFAULT : 0;
-	default:
+	if (!access_ok(from, len) || state->quick ||
+	    time_after(jiffies, state->deadline))
 		return -EFAULT;
-	}
-}
+	cond_resched();
 
-static int get_word(unsigned long addr, unsigned int word, unsigned long *val)
-{
-	u32 val32;
-	int ret;
-
-	if (word == sizeof(u32)) {
-		ret = get_user(val32, (u32 __user *)addr);
-		*val = val32;
-		return ret;
+	dying = task_is_dying();
+	if (dying || in_uprobe_handler()) {
+		if (!read_without_fault(addr, to, len))
+			return 0;
+		if (dying)
+			return -EFAULT;
 	}
-	return get_user(*val, (unsigned long __user *)addr);
+	return read_with_fault(state, addr, to, len);
 }
 
 static int get_resident_word(unsigned long addr, unsigned int word,
 			     unsigned long *val)
 {
+	u32 val32;
 	int ret;
 
 	pagefault_disable();
-	ret = get_word(addr, word, val);
+	if (word == sizeof(u32)) {
+		ret = get_user(val32, (u32 __user *)addr);
+		*val = val32;
+	} else {
+		ret = get_user(*val, (unsigned long __user *)addr);
+	}
 	pagefault_enable();
 	return ret;
 }
@@ -247,19 +276,19 @@ static int get_resident_word(unsigned long addr, unsigned int word,
 int __unwind_read_word(struct unwind_user_state *state, unsigned long addr,
 		       unsigned long *val)
 {
+	u32 val32 = 0;
+	int ret;
+
 	if (!IS_ALIGNED(addr, state->word))
 		return -EFAULT;
 	if (!get_resident_word(addr, state->word, val))
 		return 0;
 
-	switch (bring_in(state, addr, state->word)) {
-	case BRING_IN_MAPPED:
-		return get_resident_word(addr, state->word, val);
-	case BRING_IN_FAULT:
-		return get_word(addr, state->word, val);
-	default:
-		return -EFAULT;
-	}
+	if (state->word == sizeof(*val))
+		return unwind_read(state, addr, val, sizeof(*val));
+	ret = unwind_read(state, addr, &val32, sizeof(val32));
+	*val = val32;
+	return ret;
 }
 
 /**

@@ -46,8 +46,6 @@ enum unwind_method {
  * @frames: how many steps each method has made
  * @switches: how often the stack may still go on in a mapping further down
  * @faults: pages that may still be faulted in
- * @waits: how often it may still be waited, for a tick or two, for others that map
- *	   the same page, where no page is waited for
  * @deadline: no page is faulted in after this time, in jiffies
  * @table_bytes: bytes of unwind tables and of objects' headers that may still be
  *		 read
@@ -78,7 +76,6 @@ struct unwind_user_state {
 	u16			frames[UNWIND_NR_METHODS];
 	unsigned int		switches;
 	unsigned int		faults;
-	unsigned int		waits;
 	unsigned long		deadline;
 	unsigned int		table_bytes;
 	struct return_instance	*ri;

@@ -29,8 +29,6 @@
 /* what one walk may cost in pages brought in, and in time spent on them */
 #define UNWIND_MAX_FAULTS	256
 #define UNWIND_MAX_TIME		HZ
-/* ... and in waits of a tick or two, by a task that is being killed */
-#define UNWIND_MAX_WAITS	(HZ / 20 + 1)
 /*
  * ... and in bytes of unwind tables read: a cold step takes some 200, and some 800
  * more for the headers of an object that is not known or cannot be kept
@@ -461,7 +459,6 @@ void unwind_user_begin(struct unwind_user_state *state, struct pt_regs *regs)
 		.table_bytes	= UNWIND_MAX_TABLE_BYTES,
 		.switches	= UNWIND_MAX_SWITCHES,
 		.faults		= UNWIND_MAX_FAULTS,
-		.waits		= UNWIND_MAX_WAITS,
 		.deadline	= jiffies + UNWIND_MAX_TIME,
 	};
 	state->ip = instruction_pointer(regs) + state->cs_base;

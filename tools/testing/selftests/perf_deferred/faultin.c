@@ -85,37 +85,6 @@ static int dropped_file_pages(void)
 	return PD_PASS;
 }
 
-static bool have_swap(void)
-{
-	char line[256];
-	FILE *file = fopen("/proc/swaps", "r");
-	int lines = 0;
-
-	while (file && fgets(line, sizeof(line), file))
-		lines++;
-	if (file)
-		fclose(file);
-	return lines > 1;
-}
-
-/* A swap device in memory, where the kernel has one to offer. */
-static bool make_swap(void)
-{
-	static const char * const commands[] = {
-		"echo 64M >/sys/block/zram0/disksize; mkswap /dev/zram0 && swapon /dev/zram0",
-		"mkswap /dev/ram0 && swapon /dev/ram0",
-	};
-	char command[160];
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(commands) && !have_swap(); i++) {
-		snprintf(command, sizeof(command), "{ %s; } >/dev/null 2>&1", commands[i]);
-		if (system(command))
-			continue;
-	}
-	return have_swap();
-}
-
 static int swapped_out_pages(void)
 {
 	size_t page = getpagesize(), left;
@@ -123,7 +92,7 @@ static int swapped_out_pages(void)
 	char *memory;
 	int i;
 
-	if (!make_swap())
+	if (!pd_make_swap())
 		return pd_skip("no swap here");
 	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_getppid"));
 	memory = mmap(NULL, FRAMES * page, PROT_READ | PROT_WRITE,

@@ -20,6 +20,8 @@
 #include "pd_test.h"
 
 #define NAME	4
+#define FILE_NAME 5
+#define COPY_NAME 6
 #define PATIENCE 20
 
 /* Memory whose second page faults to a userfaultfd that nobody serves. */
@@ -155,8 +157,8 @@ static int killed_while_walking(void)
 /* The file that a walk waits for, in memory that the children share. */
 static struct pd_fuse *slow;
 
-/* A frame whose caller's lies in that file, or NULL. */
-static struct pd_frame *frame_before_file(void)
+/* A frame whose caller's lies in that file, mapped with @prot, or NULL. */
+static struct pd_frame *frame_before_file(int prot)
 {
 	size_t page = sizeof(slow->page);
 	struct pd_frame *frame;
@@ -166,7 +168,7 @@ static struct pd_frame *frame_before_file(void)
 		return NULL;
 	frame->ip = pd_name_address(NAME);
 	frame->next = (unsigned long)frame + page;
-	if (mmap((char *)frame + page, page, PROT_READ, MAP_PRIVATE | MAP_FIXED,
+	if (mmap((char *)frame + page, page, prot, MAP_PRIVATE | MAP_FIXED,
 		 slow->file, 0) == MAP_FAILED)
 		return NULL;
 	return frame;
@@ -174,7 +176,7 @@ static struct pd_frame *frame_before_file(void)
 
 static void *walk_into_file(void *unused)
 {
-	struct pd_frame *frame = frame_before_file();
+	struct pd_frame *frame = frame_before_file(PROT_READ);
 
 	(void)unused;
 	if (frame)
@@ -183,17 +185,60 @@ static void *walk_into_file(void *unused)
 }
 
 /* Stays there, in user mode, with that frame. */
-static PD_LEAF void *spin_before_file(void *unused)
+static PD_LEAF void spin_with(struct pd_frame *frame)
 {
-	struct pd_frame *frame = frame_before_file();
-
-	(void)unused;
 	pd_child_says();
 	asm volatile("mov	%[frame], %%rsp\n\t"
 		     "mov	%[frame], %%rbp\n"
 		     "1:	pause\n\t"
 		     "jmp	1b" : : [frame] "r" (frame) : "memory");
+}
+
+static void *spin_before_file(void *unused)
+{
+	struct pd_frame *frame = frame_before_file(PROT_READ);
+
+	(void)unused;
+	if (frame)
+		spin_with(frame);
 	return NULL;
+}
+
+/* Is the page in swap?  Bit 62 of its entry in pagemap says so. */
+static bool is_swapped(const void *page)
+{
+	off_t at = (unsigned long)page / sizeof(slow->page) * sizeof(__u64);
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	__u64 entry = 0;
+
+	if (fd < 0)
+		return false;
+	if (pread(fd, &entry, sizeof(entry), at) != sizeof(entry))
+		entry = 0;
+	close(fd);
+	return entry >> 62 & 1;
+}
+
+/* The same with a private copy of the file's page, in swap. Ends with 77 if it stays. */
+static int spin_before_copy(void *unused)
+{
+	struct pd_frame *frame = frame_before_file(PROT_READ | PROT_WRITE);
+	size_t size = sizeof(slow->page);
+	char *copy = (char *)frame + size;
+	int i;
+
+	(void)unused;
+	if (!frame)
+		return 1;
+	pd_chain_lay(copy, COPY_NAME, 1);
+	for (i = 0; i < 50 && !is_swapped(copy); i++) {
+		madvise(copy, size, MADV_PAGEOUT);
+		pd_sleep_ms(20);
+	}
+	if (!is_swapped(copy))
+		return 77;
+	spin_with(frame);
+	return 1;
 }
 
 static int walk_and_end(void *unused)
@@ -238,23 +283,25 @@ static int make_slow_file(void)
 {
 	slow = mmap(NULL, sizeof(*slow), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	PD_CHECK(slow != MAP_FAILED, "mmap: %s", strerror(errno));
-	pd_chain_lay(slow->page, NAME, 1);
+	pd_chain_lay(slow->page, FILE_NAME, 1);
 	return pd_fuse_start(slow);
 }
 
-static int check_frames(struct pd_log *log, const struct pd_rec *sample, unsigned int frames)
+static int check_frames(struct pd_log *log, const struct pd_rec *sample, unsigned int of_file)
 {
 	const struct pd_rec *stack;
 
 	PD_CHECK(sample && sample->deferred, "no deferred sample");
 	PD_CHECK(pd_user_half(log, sample, &stack) == PD_STITCHED, "no record");
-	PD_CHECK(pd_frames_of(stack, NAME) == frames, "%u frames instead of %u",
-		 pd_frames_of(stack, NAME), frames);
+	PD_CHECK(pd_frames_of(stack, NAME) == 1, "%u frames before the file instead of 1",
+		 pd_frames_of(stack, NAME));
+	PD_CHECK(pd_frames_of(stack, FILE_NAME) == of_file, "%u frames in the file, not %u",
+		 pd_frames_of(stack, FILE_NAME), of_file);
 	return 0;
 }
 
 static int waiting_walk(int (*walker)(void *unused), void (*meanwhile)(struct pd_child *child),
-			int expected, unsigned int frames)
+			int expected, unsigned int of_file)
 {
 	struct perf_event_attr attr;
 	struct pd_log log = {};
@@ -278,30 +325,85 @@ static int waiting_walk(int (*walker)(void *unused), void (*meanwhile)(struct pd
 	pd_disable(&event);
 	pd_drain(&event, &log);
 	PD_TRY(pd_log_clean(&log));
-	return check_frames(&log, pd_log_nth(&log, PERF_RECORD_SAMPLE, 0), frames);
+	return check_frames(&log, pd_log_nth(&log, PERF_RECORD_SAMPLE, 0), of_file);
+}
+
+/* Whatever the kernel does for a page fault, a walk's included. */
+static int open_faults(struct pd_event *faults, pid_t pid)
+{
+	struct perf_event_attr attr;
+
+	PD_TRY(pd_attr_kprobe(&attr, "handle_mm_fault"));
+	pd_attr_flag(&attr, PD_FLAG_DEFER_CALLCHAIN, 0);
+	pd_attr_flag(&attr, PD_FLAG_DEFER_OUTPUT, 0);
+	attr.exclude_callchain_user = 1;
+	attr.inherit = 1;
+	return pd_must_open(faults, &attr, pid, 0);
+}
+
+/* None of the faults was the last walk's, in the task's exit. */
+static int check_no_fault(struct pd_event *faults)
+{
+	struct pd_range exit = pd_find_function("unwind_deferred_exit");
+	const struct pd_rec *sample = NULL;
+	struct pd_log log = {};
+
+	PD_CHECK(exit.low, "/proc/kallsyms has no unwind_deferred_exit");
+	pd_disable(faults);
+	pd_drain(faults, &log);
+	PD_TRY(pd_log_clean(&log));
+	while (pd_log_next(&log, PERF_RECORD_SAMPLE, &sample))
+		PD_CHECK(!pd_is_under(sample, &exit), "a dying task takes a page fault");
+	pd_log_free(&log);
+	return 0;
+}
+
+/* Frames before the file, in the file, and in a private copy of it. */
+static int check_dying_frames(struct pd_log *log, unsigned int of_file)
+{
+	unsigned int frames = 0, in_file = 0, in_copy = 0;
+	const struct pd_rec *sample = NULL, *stack;
+
+	while (pd_log_next(log, PERF_RECORD_SAMPLE, &sample)) {
+		PD_CHECK(pd_user_half(log, sample, &stack) != PD_BARE, "no record");
+		if (!stack)
+			continue;
+		frames += pd_frames_of(stack, NAME);
+		in_file += pd_frames_of(stack, FILE_NAME);
+		in_copy += pd_frames_of(stack, COPY_NAME);
+	}
+	PD_CHECK(frames == 1, "%u frames before the file instead of 1", frames);
+	PD_CHECK(in_file == of_file, "%u frames in the file instead of %u", in_file, of_file);
+	PD_CHECK(!in_copy, "a page was read from swap");
+	return 0;
 }
 
 /* First sampled when it is dying already: it must not begin to wait. */
-static int dying_walk(int (*spinner)(void *unused), int sig, int expected)
+static int dying_walk(int (*spinner)(void *unused), int sig, int expected, bool cached)
 {
-	const struct pd_rec *sample = NULL;
+	struct pd_event event, faults;
 	struct perf_event_attr attr;
 	struct pd_log log = {};
 	struct pd_child child;
-	struct pd_event event;
-	size_t frames = 0;
 	int status;
 
 	PD_TRY(pd_attr_kprobe(&attr, "do_exit"));
 	attr.inherit = 1;
 	PD_TRY(make_slow_file());
+	if (cached)
+		PD_TRY(pd_fuse_cache(slow));
 	PD_TRY(pd_child_start(&child, spinner, NULL));
 	PD_TRY(pd_must_open(&event, &attr, child.pid, 0));
+	PD_TRY(open_faults(&faults, child.pid));
 	pd_pin(child.pid, 0);
 	pd_enable(&event);
 	pd_child_go(&child);
-	PD_CHECK(pd_child_wait_said(&child, 1, PATIENCE), "it does not spin");
+	if (!pd_child_wait_said(&child, 1, PATIENCE)) {
+		PD_CHECK(pd_child_wait(&child, 1) == 77 << 8, "it does not spin");
+		return pd_skip("nothing was swapped out");
+	}
 	pd_sleep_ms(20);
+	pd_enable(&faults);
 	if (sig)
 		kill(child.pid, sig);
 	status = pd_child_wait(&child, PATIENCE);
@@ -311,14 +413,8 @@ static int dying_walk(int (*spinner)(void *unused), int sig, int expected)
 	pd_disable(&event);
 	pd_drain(&event, &log);
 	PD_TRY(pd_log_clean(&log));
-	while (pd_log_next(&log, PERF_RECORD_SAMPLE, &sample)) {
-		const struct pd_rec *stack;
-
-		PD_CHECK(pd_user_half(&log, sample, &stack) != PD_BARE, "no record");
-		frames += stack ? pd_frames_of(stack, NAME) : 0;
-	}
-	PD_CHECK(frames == 1, "%zu frames instead of 1", frames);
-	return PD_PASS;
+	PD_TRY(check_dying_frames(&log, cached && spinner != spin_before_copy));
+	return check_no_fault(&faults);
 }
 
 /* Had it not waited it would have ended otherwise by now. */
@@ -342,27 +438,46 @@ static void wait_for_it(struct pd_child *child)
 
 static int killed_in_wait(void)
 {
-	return waiting_walk(walk_and_end, kill_it, SIGKILL, 1);
+	return waiting_walk(walk_and_end, kill_it, SIGKILL, 0);
 }
 
 static int ended_in_wait(void)
 {
-	return waiting_walk(end_beside_walk, wait_for_it, 7 << 8, 1);
+	return waiting_walk(end_beside_walk, wait_for_it, 7 << 8, 0);
 }
 
 static int killed_before_walk(void)
 {
-	return dying_walk(spin_and_end, SIGKILL, SIGKILL);
+	return dying_walk(spin_and_end, SIGKILL, SIGKILL, false);
 }
 
 static int exec_before_walk(void)
 {
-	return dying_walk(exec_beside_spin, 0, 0);
+	return dying_walk(exec_beside_spin, 0, 0, false);
+}
+
+/* The page is in memory, and not in the page table: it is read where it is. */
+static int killed_beside_cached_page(void)
+{
+	return dying_walk(spin_and_end, SIGKILL, SIGKILL, true);
+}
+
+static int exec_beside_cached_page(void)
+{
+	return dying_walk(exec_beside_spin, 0, 0, true);
+}
+
+/* The file's page is in memory, but the task has a copy of its own, which is not. */
+static int killed_before_swapped_copy(void)
+{
+	if (!pd_make_swap())
+		return pd_skip("no swap here");
+	return dying_walk(spin_before_copy, SIGKILL, SIGKILL, true);
 }
 
 static int served_after_wait(void)
 {
-	return waiting_walk(walk_and_end, serve_it, 0, 2);
+	return waiting_walk(walk_and_end, serve_it, 0, 1);
 }
 
 const struct pd_test pd_tests[] = {
@@ -374,6 +489,9 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(served_after_wait),
 	PD_TEST(killed_before_walk),
 	PD_TEST(exec_before_walk),
+	PD_TEST(killed_beside_cached_page),
+	PD_TEST(exec_beside_cached_page),
+	PD_TEST(killed_before_swapped_copy),
 };
 
 const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);

@@ -23,70 +23,30 @@
 #define DEPTH	4
 #define CALLS	1000
 
-/* A function of the kernel: where it lies, or nothing. */
-struct range {
-	__u64 low, high;
-};
-
-static struct range find_function(const char *name)
-{
-	FILE *file = fopen("/proc/kallsyms", "r");
-	struct range range = { 0, ~0ULL };
-	char line[512], found[256];
-	__u64 ip;
-
-	if (!file)
-		return (struct range){};
-	/* the compiler may have put .something behind the name */
-	while (fgets(line, sizeof(line), file))
-		if (sscanf(line, "%llx %*c %255[^. \t\n]", &ip, found) == 2 &&
-		    !strcmp(found, name))
-			range.low = ip;
-	rewind(file);
-	while (fgets(line, sizeof(line), file)) {
-		ip = strtoull(line, NULL, 16);
-		if (ip > range.low && ip < range.high)
-			range.high = ip;
-	}
-	fclose(file);
-	return range.low ? range : (struct range){};
-}
-
 /* Those that send records: one calls the other, and may be left with nothing to do. */
-static struct range senders[2];
+static struct pd_range senders[2];
 /* Those at a task's end. */
-static struct range exit_functions[2];
+static struct pd_range exit_functions[2];
 
 static int find_functions(void)
 {
-	senders[0] = find_function("unwind_deferred_work");
-	senders[1] = find_function("send_records");
-	exit_functions[0] = find_function("unwind_deferred_exit");
-	exit_functions[1] = find_function("do_exit");
+	senders[0] = pd_find_function("unwind_deferred_work");
+	senders[1] = pd_find_function("send_records");
+	exit_functions[0] = pd_find_function("unwind_deferred_exit");
+	exit_functions[1] = pd_find_function("do_exit");
 	if (!senders[0].low || !exit_functions[0].low || !exit_functions[1].low)
 		return pd_skip("/proc/kallsyms does not tell where functions are");
 	return 0;
 }
 
-/* Is the function among the sample's kernel frames? */
-static bool is_under(const struct pd_rec *sample, const struct range *function)
-{
-	__u32 i;
-
-	for (i = 0; i < sample->nr_kernel; i++)
-		if (sample->frames[i] > function->low && sample->frames[i] < function->high)
-			return true;
-	return false;
-}
-
 static bool is_sending(const struct pd_rec *sample)
 {
-	return is_under(sample, &senders[0]) || is_under(sample, &senders[1]);
+	return pd_is_under(sample, &senders[0]) || pd_is_under(sample, &senders[1]);
 }
 
 static bool is_exiting(const struct pd_rec *sample)
 {
-	return is_under(sample, &exit_functions[0]) && is_under(sample, &exit_functions[1]);
+	return pd_is_under(sample, &exit_functions[0]) && pd_is_under(sample, &exit_functions[1]);
 }
 
 /* Where a tracepoint of kmem has the address, or -1. */

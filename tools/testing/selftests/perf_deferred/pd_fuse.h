@@ -20,5 +20,7 @@ int pd_fuse_start(struct pd_fuse *fuse);
 bool pd_fuse_wait_reader(struct pd_fuse *fuse, int seconds);
 /* Now it gets it, and at once from here on. */
 void pd_fuse_serve(struct pd_fuse *fuse);
+/* Has the kernel read the page now, and let the next reader wait: 0, or a failure told. */
+int pd_fuse_cache(struct pd_fuse *fuse);
 
 #endif /* PD_FUSE_H */

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -105,4 +106,38 @@ int pd_attr_tracepoint(struct perf_event_attr *attr, const char *system, const c
 	attr->type = PERF_TYPE_TRACEPOINT;
 	attr->config = id;
 	return 0;
+}
+
+struct pd_range pd_find_function(const char *name)
+{
+	FILE *file = fopen("/proc/kallsyms", "r");
+	struct pd_range range = { 0, ~0ULL };
+	char line[512], found[256];
+	__u64 ip;
+
+	if (!file)
+		return (struct pd_range){};
+	/* the compiler may have put .something behind the name */
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "%llx %*c %255[^. \t\n]", &ip, found) == 2 &&
+		    !strcmp(found, name))
+			range.low = ip;
+	rewind(file);
+	while (fgets(line, sizeof(line), file)) {
+		ip = strtoull(line, NULL, 16);
+		if (ip > range.low && ip < range.high)
+			range.high = ip;
+	}
+	fclose(file);
+	return range.low ? range : (struct pd_range){};
+}
+
+bool pd_is_under(const struct pd_rec *sample, const struct pd_range *function)
+{
+	__u32 i;
+
+	for (i = 0; i < sample->nr_kernel; i++)
+		if (sample->frames[i] > function->low && sample->frames[i] < function->high)
+			return true;
+	return false;
 }

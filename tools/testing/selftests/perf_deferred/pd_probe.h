@@ -1,15 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Attributes of events that sample at one place: 0, or PD_SKIP told. */
+/* Where events sample. Those that make an attr return 0, or PD_SKIP told. */
 #ifndef PD_PROBE_H
 #define PD_PROBE_H
 
 #include <stdbool.h>
 
+#include "pd_log.h"
 #include "pd_uapi.h"
 
 int pd_attr_kprobe(struct perf_event_attr *attr, const char *function);
 int pd_attr_uprobe(struct perf_event_attr *attr, const void *function, bool on_return);
 int pd_attr_tracepoint(struct perf_event_attr *attr, const char *system, const char *name);
+
+/* Where a function of the kernel lies, or zeros if /proc/kallsyms does not tell. */
+struct pd_range {
+	__u64 low, high;
+};
+
+struct pd_range pd_find_function(const char *name);
+/* Is the function among the sample's kernel frames? */
+bool pd_is_under(const struct pd_rec *sample, const struct pd_range *function);
 
 /* One number from a file, or -1. */
 long pd_read_long(const char *path);

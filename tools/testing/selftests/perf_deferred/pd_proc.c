@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "pd_compiler.h"
 #include "pd_proc.h"
 #include "pd_test.h"
 
@@ -160,4 +161,34 @@ void pd_sleep_ms(unsigned int ms)
 	};
 
 	nanosleep(&wait, NULL);
+}
+
+static bool have_swap(void)
+{
+	char line[256];
+	FILE *file = fopen("/proc/swaps", "r");
+	int lines = 0;
+
+	while (file && fgets(line, sizeof(line), file))
+		lines++;
+	if (file)
+		fclose(file);
+	return lines > 1;
+}
+
+bool pd_make_swap(void)
+{
+	static const char * const commands[] = {
+		"echo 64M >/sys/block/zram0/disksize; mkswap /dev/zram0 && swapon /dev/zram0",
+		"mkswap /dev/ram0 && swapon /dev/ram0",
+	};
+	char command[160];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(commands) && !have_swap(); i++) {
+		snprintf(command, sizeof(command), "{ %s; } >/dev/null 2>&1", commands[i]);
+		if (system(command))
+			continue;
+	}
+	return have_swap();
 }

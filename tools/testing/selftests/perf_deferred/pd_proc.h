@@ -31,5 +31,7 @@ void pd_pin(pid_t tid, int cpu);
 int pd_online_cpus(void);
 long long pd_now_ns(void);
 void pd_sleep_ms(unsigned int ms);
+/* A swap device in memory, if there is none and the kernel offers one: is there swap now? */
+bool pd_make_swap(void);
 
 #endif /* PD_PROC_H */
