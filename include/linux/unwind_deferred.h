@@ -3,6 +3,8 @@
 #define _LINUX_UNWIND_DEFERRED_H
 
 #include <linux/bitops.h>
+#include <linux/cpumask.h>
+#include <linux/minmax.h>
 #include <linux/sched.h>
 #include <linux/smp.h>
 #include <linux/string.h>
@@ -86,19 +88,36 @@ static inline void unwind_deferred_note_cpu(void)
 		WRITE_ONCE(cpus->only, only ? -1 : cpu + 1);
 }
 
+/* The first CPU from @cpu on that may be in the set, or @nr. */
+static inline unsigned int unwind_cpus_next(const struct unwind_cpus *cpus,
+					    unsigned int cpu, unsigned int nr)
+{
+	unsigned long bits;
+
+	if (cpus->only > 0)
+		return cpu < cpus->only ? cpus->only - 1 : nr;
+
+	while (cpu < nr) {
+		bits = cpus->bits >> cpu % BITS_PER_LONG;
+		if (bits)
+			return min_t(unsigned int, cpu + __ffs(bits), nr);
+		cpu = round_up(cpu + 1, BITS_PER_LONG);
+	}
+	return nr;
+}
+
 /**
- * unwind_deferred_noted_cpu - may this CPU have been noted?
- * @cpu: the CPU
+ * unwind_deferred_next_cpu - the next CPU that may have been noted
+ * @cpu: the first CPU to look at
  *
  * Context: The client's function.
- * Return: false if no request of this entry context was noted on @cpu.
+ * Return: the first CPU from @cpu on that a request of this entry context may have
+ *	   been noted on, or nr_cpu_ids if there is none.  It need not be online.
  */
-static inline bool unwind_deferred_noted_cpu(unsigned int cpu)
+static inline unsigned int unwind_deferred_next_cpu(unsigned int cpu)
 {
-	const struct unwind_cpus *cpus = &current->unwind_info.cpus_served;
-
-	return (cpus->bits & BIT(cpu % BITS_PER_LONG)) &&
-	       (cpus->only <= 0 || cpus->only == cpu + 1);
+	return unwind_cpus_next(&current->unwind_info.cpus_served, cpu,
+				nr_cpu_ids);
 }
 
 /**
@@ -118,7 +137,8 @@ static inline void unwind_deferred_close(void)
 /**
  * unwind_deferred_leave - end the entry context, the task leaves the kernel
  *
- * Context: Task context, interrupts off, after the last look at the work flags.
+ * Context: Task context, interrupts off, after the last code on the way to user
+ *	    space that can be traced or probed.
  */
 static __always_inline void unwind_deferred_leave(void)
 {
@@ -149,7 +169,7 @@ static inline int unwind_user_faultable(struct unwind_stacktrace *trace)
 
 static inline void unwind_deferred_fork(struct task_struct *task) {}
 static inline void unwind_deferred_close(void) {}
-static inline void unwind_deferred_leave(void) {}
+static __always_inline void unwind_deferred_leave(void) {}
 static inline void unwind_deferred_exec_begin(void) {}
 static inline void unwind_deferred_exec_end(void) {}
 static inline void unwind_deferred_exit(void) {}

@@ -46,10 +46,6 @@ struct unwind_cpus {
  * @passes: how often records went out since @passes_since
  * @nr: frames in @entries
  * @passes_since: in jiffies
- * @late: how often, since @late_since, an entry context was opened on the way out of
- *	  the kernel with the registers that @late_regs stands for
- * @late_regs: a hash of user registers
- * @late_since: in jiffies
  * @work: sends the records out before the task returns to user space
  * @entries: a page of frames, once there was a first request
  *
@@ -70,9 +66,6 @@ struct unwind_task_info {
 	unsigned int			passes;
 	unsigned int			nr;
 	unsigned long			passes_since;
-	unsigned int			late;
-	u32				late_regs;
-	unsigned long			late_since;
 	struct callback_head		work;
 	unsigned long			*entries;
 };

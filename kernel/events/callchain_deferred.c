@@ -166,9 +166,10 @@ static void send_to_cpus(struct deferred_output *out, unsigned int here)
 	unsigned int cpu;
 
 	out->away = true;
-	for_each_online_cpu(cpu) {
-		/* one that has gone offline meanwhile has no events either */
-		if (cpu != here && unwind_deferred_noted_cpu(cpu))
+	for (cpu = unwind_deferred_next_cpu(0); cpu < nr_cpu_ids;
+	     cpu = unwind_deferred_next_cpu(cpu + 1)) {
+		/* Fails for a CPU that is offline: it has no events. */
+		if (cpu != here)
 			smp_call_function_single(cpu, send_away, out, 1);
 	}
 }

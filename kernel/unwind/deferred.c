@@ -21,10 +21,11 @@
  * the stack is not given out.
  */
 
+#include <linux/context_tracking.h>
 #include <linux/errno.h>
 #include <linux/init.h>
+#include <linux/instrumentation.h>
 #include <linux/irq_work.h>
-#include <linux/jhash.h>
 #include <linux/jiffies.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
@@ -37,7 +38,6 @@
 #include <linux/unwind_deferred.h>
 #include <linux/unwind_user.h>
 
-#include <asm/syscall.h>
 #include <asm/unwind_user.h>
 
 /* set in unwind_task_info::context while records are owed */
@@ -51,9 +51,6 @@
  */
 #define UNWIND_MAX_PASSES	8
 #define UNWIND_PASSES_WHILE	(HZ / 10 + 1)
-
-/* Nor may entry contexts follow each other for ever without a user instruction. */
-#define UNWIND_MAX_LATE		64
 
 /*
  * Slots are written under the mutex and read under SRCU.  A task notes the
@@ -131,7 +128,7 @@ static u64 open_context(struct unwind_task_info *info)
  * End the context, unless a record is owed or on its way.  True if none is open
  * any more.
  */
-static bool end_context(struct unwind_task_info *info)
+static __always_inline bool end_context(struct unwind_task_info *info)
 {
 	u64 context = READ_ONCE(info->context);
 
@@ -301,37 +298,25 @@ static void unwind_deferred_work(struct callback_head *head)
 }
 
 /*
- * Past the last look at the work flags only an interrupt can still bring the
- * task back: that is where an NMI may come, or a tracepoint with interrupts off.
+ * An NMI may come after unwind_deferred_leave(), when only another interrupt can
+ * still bring the task back before it runs a user instruction.  Requests with
+ * interrupts off come before unwind_deferred_leave(), which raises that interrupt
+ * only if a record is owed.  There are two exceptions:
+ *
+ * - Without a self-interrupt, interrupts off may mean that the work flags were
+ *   looked at for the last time.
+ * - Context tracking has a tracepoint after unwind_deferred_leave().
+ *
+ * Neither holds in the sched_switch tracepoint: the scheduler has chosen another
+ * task, and this one looks at its work flags again after it was switched to.
  */
-static bool may_be_leaving(void)
+static bool is_too_late(enum task_work_notify_mode notify)
 {
-	return in_nmi() || (in_task() && irqs_disabled());
-}
-
-/*
- * An event on the way out of the kernel, behind the end of the entry context, opens
- * another one, whose interrupt comes before any user instruction and has its own way
- * out.  All registers are then as they were the last time, and the entry was no
- * system call.  An NMI counts for none of this: those have a limit of their own.
- */
-static bool too_often_late(struct unwind_task_info *info)
-{
-	struct pt_regs *regs = task_pt_regs(task_of(info));
-	u32 hash;
-
-	if (READ_ONCE(info->context) || in_nmi() ||
-	    syscall_get_nr(task_of(info), regs) >= 0)
-		return false;
-
-	hash = jhash(regs, sizeof(*regs), 0);
-	if (hash != info->late_regs ||
-	    time_after(jiffies, info->late_since + UNWIND_PASSES_WHILE)) {
-		info->late_regs = hash;
-		info->late_since = jiffies;
-		info->late = 0;
-	}
-	return info->late++ >= UNWIND_MAX_LATE;
+	if (notify == TWA_NMI_CURRENT)
+		return !arch_irq_work_has_interrupt();
+	return in_task() && irqs_disabled() &&
+	       (!arch_irq_work_has_interrupt() ||
+		context_tracking_enabled_this_cpu()) && task_curr(current);
 }
 
 static int queue_work_once(struct unwind_task_info *info,
@@ -362,15 +347,13 @@ static int request(struct unwind_work *work, struct unwind_task_info *info,
 	ret = READ_ONCE(info->refuse);
 	if (ret)
 		return ret;
-	if (notify == TWA_NMI_CURRENT && too_often_late(info))
+	if (is_too_late(notify))
 		return -EBUSY;
 
 	context = current_context(info) & ~CONTEXT_OWED;
 	if (!context)
 		return -EINVAL;
 	if (too_many_passes(info, context))
-		return -EBUSY;
-	if (notify == TWA_NMI_CURRENT && !arch_irq_work_has_interrupt())
 		return -EBUSY;
 	if (READ_ONCE(info->owed[work->slot]) == stamp) {
 		*cookie = context;
@@ -405,15 +388,14 @@ static int request(struct unwind_work *work, struct unwind_task_info *info,
  *	   another negative error if the stack is there and cannot be deferred,
  *	   so it had best be unwound in place: -EAGAIN if the task is about to
  *	   replace its mm, -EBUSY if sending records does not come to an end, see
- *	   unwind_deferred_known(), if events on the way out of the kernel keep the
- *	   task from leaving it, or if it may be past the point where it can be
- *	   stopped, -ESRCH if the task is exiting.
+ *	   unwind_deferred_known(), or if the task may be past the point where it can
+ *	   be stopped, -ESRCH if the task is exiting.
  */
 int unwind_deferred_request(struct unwind_work *work, u64 *cookie)
 {
 	return request(work, &current->unwind_info,
-		       may_be_leaving() ? TWA_NMI_CURRENT :
-					  TWA_RESUME | TWAF_NO_ALLOC, cookie);
+		       in_nmi() ? TWA_NMI_CURRENT : TWA_RESUME | TWAF_NO_ALLOC,
+		       cookie);
 }
 
 /**
@@ -508,14 +490,28 @@ void __unwind_deferred_close(void)
 		send_records(info);
 }
 
-/*
- * The out-of-line half of unwind_deferred_leave().  What an NMI has asked for
- * since the work flags were last looked at stays owed: its self-interrupt
- * brings the task back before it runs a user instruction.
- */
-void __unwind_deferred_leave(void)
+static void do_nothing(struct irq_work *work)
 {
-	end_context(&current->unwind_info);
+}
+
+static DEFINE_PER_CPU(struct irq_work, look_again) =
+	IRQ_WORK_INIT_HARD(do_nothing);
+
+/*
+ * The out-of-line half of unwind_deferred_leave().  A record is still owed if a
+ * request came after the last look at the work flags.  The interrupt has its own
+ * way out, with the same user registers, and sends the record there.
+ *
+ * noinstr, so that no request follows the end of the entry context here.
+ */
+noinstr void __unwind_deferred_leave(void)
+{
+	if (end_context(&current->unwind_info))
+		return;
+
+	instrumentation_begin();
+	irq_work_queue(this_cpu_ptr(&look_again));
+	instrumentation_end();
 }
 
 /* With requests refused, one round settles everything. */

@@ -466,30 +466,59 @@ static void several_clients(struct kunit *test)
 		unwind_deferred_cancel(&told[i].work);
 }
 
-/* Bits are of several CPUs each, where there are many. */
+/* The CPUs of a set are just those of @expected, of which the last one is @nr. */
+static void expect_cpus(struct kunit *test, const struct unwind_cpus *cpus,
+			const unsigned int *expected, unsigned int nr)
+{
+	unsigned int cpu = unwind_cpus_next(cpus, 0, nr);
+
+	for (; *expected != nr && cpu != nr; expected++) {
+		KUNIT_EXPECT_EQ(test, cpu, *expected);
+		cpu = unwind_cpus_next(cpus, cpu + 1, nr);
+	}
+	KUNIT_EXPECT_EQ(test, *expected, nr);
+	KUNIT_EXPECT_EQ(test, cpu, nr);
+}
+
+/* With more than 64 CPUs, a bit stands for several of them. */
+static void visited_cpus(struct kunit *test)
+{
+	static const struct unwind_cpus none = {};
+	static const struct unwind_cpus one = { .bits = BIT(6), .only = 71 };
+	static const struct unwind_cpus two = { .bits = BIT(6) | BIT(63), .only = -1 };
+	static const struct unwind_cpus unknown = { .bits = BIT(6) };
+
+	expect_cpus(test, &none, (unsigned int []){ 200 }, 200);
+	expect_cpus(test, &one, (unsigned int []){ 70, 200 }, 200);
+	expect_cpus(test, &two, (unsigned int []){ 6, 63, 64 }, 64);
+	expect_cpus(test, &two,
+		    (unsigned int []){ 6, 63, 70, 127, 134, 191, 198, 200 }, 200);
+	expect_cpus(test, &unknown, (unsigned int []){ 6, 8 }, 8);
+	expect_cpus(test, &unknown, (unsigned int []){ 4 }, 4);
+}
+
 static void noted_cpus(struct kunit *test)
 {
 	struct unwind_task_info *info = &current->unwind_info;
-	unsigned int cpu;
+	unsigned int cpu, other;
 
 	migrate_disable();
 	cpu = smp_processor_id();
+	other = cpu ? 0 : 1;
 	unwind_deferred_note_cpu();
 	unwind_deferred_note_cpu();
 	info->cpus_served = info->cpus;
-	KUNIT_EXPECT_TRUE(test, unwind_deferred_noted_cpu(cpu));
-	KUNIT_EXPECT_FALSE(test, unwind_deferred_noted_cpu(cpu + 1));
-	KUNIT_EXPECT_FALSE(test, unwind_deferred_noted_cpu(cpu + BITS_PER_LONG));
+	KUNIT_EXPECT_EQ(test, unwind_deferred_next_cpu(0), cpu);
+	KUNIT_EXPECT_EQ(test, unwind_deferred_next_cpu(cpu + 1), nr_cpu_ids);
 
 	/* as if it had been elsewhere before */
 	info->cpus = (struct unwind_cpus) {
-		.bits = BIT((cpu + 1) % BITS_PER_LONG),
-		.only = cpu + 2,
+		.bits = BIT(other), .only = other + 1,
 	};
 	unwind_deferred_note_cpu();
-	info->cpus_served = info->cpus;
-	KUNIT_EXPECT_TRUE(test, unwind_deferred_noted_cpu(cpu));
-	KUNIT_EXPECT_TRUE(test, unwind_deferred_noted_cpu(cpu + BITS_PER_LONG));
+	expect_cpus(test, &info->cpus, (unsigned int []){
+		    min(cpu, other), max(cpu, other), BITS_PER_LONG },
+		    BITS_PER_LONG);
 
 	migrate_enable();
 	info->cpus = (struct unwind_cpus) {};
@@ -543,6 +572,7 @@ static struct kunit_case unwind_cases[] = {
 	KUNIT_CASE(clients),
 	KUNIT_CASE(too_many_for_perf),
 	KUNIT_CASE(several_clients),
+	KUNIT_CASE(visited_cpus),
 	KUNIT_CASE(noted_cpus),
 	KUNIT_CASE(modes),
 	KUNIT_CASE(no_user_stack),

@@ -220,9 +220,15 @@ static int timer_tick(void)
 	return at_kprobe("update_process_times");
 }
 
+/* Called with interrupts off, after the last look at the work flags. */
+static int fpu_restore(void)
+{
+	return at_kprobe("switch_fpu_return");
+}
+
 /*
- * An event behind the end of each entry context, with its interrupt and its own way
- * out: the task gets on all the same.
+ * An event after the last look at the work flags, which brings an interrupt with its
+ * own way out and its own event there: the task still gets back to user mode.
  */
 static int on_each_way_out(void)
 {
@@ -253,6 +259,7 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(task_work),
 	PD_TEST(task_work_add_itself),
 	PD_TEST(timer_tick),
+	PD_TEST(fpu_restore),
 	PD_TEST(on_each_way_out),
 };
 
