@@ -57,6 +57,12 @@ overlay_files() {
 	done
 }
 
+# missing_stacks DATA: how many samples have no user half as its record is not in the data
+missing_stacks() {
+	"$build/perf/perf" report --stats -i "$1" 2>/dev/null |
+		awk '/^ *incomplete: / { n = $2 } END { print n + 0 }'
+}
+
 # series_hooks: the hooks of the base, in order
 series_hooks() {
 	sed -e 's/[[:space:]]*$//' -e '/^#/d' -e '/^$/d' -e '/^+/d' "$patches/series"

@@ -38,10 +38,9 @@ samples() { # file
 	"${PYTHON}" "${maker}" -o "${work}/$1" samples
 }
 
-# A sample a line, as its text; the cookie of one that stayed incomplete is not shown.
+# A sample a line, as its text.
 stacks() { # file, more arguments
 	perf script -F comm,tid,time,ip -i "${work}/$1" "${@:2}" 2>/dev/null |
-		grep -v 'deferred user callchain' |
 		awk 'BEGIN { RS = "" } { $1 = $1; print }'
 }
 
@@ -205,7 +204,7 @@ filter() {
 	stacks deferred | sort > "${work}/before"
 	perf inject -i "${work}/deferred" -o - | perf inject --merge-callchains |
 		perf script -F comm,tid,time,ip -i - 2>/dev/null |
-		sed 's/^\(\t *[0-9a-f]*\) .*/\1/' | grep -v 'deferred user callchain' |
+		sed 's/^\(\t *[0-9a-f]*\) .*/\1/' |
 		awk 'BEGIN { RS = "" } { $1 = $1; print }' | sort | diff "${work}/before" -
 }
 

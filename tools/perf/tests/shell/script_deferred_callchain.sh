@@ -224,6 +224,16 @@ incomplete() {
 	[ "$(grep -c 'miss their deferred user callchain' "${work}/err")" = 1 ]
 }
 
+# Below a sample there is nothing but frames, complete or not; unmerged there is the cookie.
+frames_only() {
+	perf script -i "${work}/incomplete.little" > "${work}/out" 2>/dev/null || return 1
+	cat "${work}/out"
+	[ "$(grep -c 'cpu-clock.*: $' "${work}/out")" = 4 ] &&
+	! grep $'^\t' "${work}/out" | grep -v -E $'^\t *[0-9a-f]+ [^ ]+ \\(.*\\)$' &&
+	perf script --no-merge-callchains -i "${work}/incomplete.little" 2>/dev/null |
+		grep -q $'^\t\\[deferred user callchain, cookie 0x2\\]$'
+}
+
 # Too few to speak of.
 few() {
 	make_data few little &&
@@ -428,6 +438,7 @@ check "attrs of the first version in a pipe" first_attrs_piped
 check "perf bench internals inject-build-id" inject_bench
 check "random schedule" random_is_exact
 check "incomplete" incomplete
+check "incomplete: frames only" frames_only
 check "few are incomplete" few
 check "lost" lost
 check "warnings" reasons
