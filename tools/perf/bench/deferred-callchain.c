@@ -277,7 +277,7 @@ static u64 cpu_time(void)
 	struct timespec ts;
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-	return ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
+	return (u64)ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
 }
 
 static void child_reads(const struct input *input, struct cost *cost, enum reader_kind kind)
@@ -302,8 +302,10 @@ static void child_runs(const char * const *argv)
 
 static u64 rusage_ns(const struct rusage *usage)
 {
-	return (usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * NSEC_PER_SEC +
-	       (usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * NSEC_PER_USEC;
+	u64 sec = usage->ru_utime.tv_sec + usage->ru_stime.tv_sec;
+	u64 usec = usage->ru_utime.tv_usec + usage->ru_stime.tv_usec;
+
+	return sec * NSEC_PER_SEC + usec * NSEC_PER_USEC;
 }
 
 /* One run in a process of its own: of a command, or else of a reader. */
@@ -483,7 +485,7 @@ static void print_naive(const struct cost *naive, const struct cost *in_place)
 /* Quadratic in the threads; @naive has what it took with a tenth of them. */
 static bool naive_takes_too_long(const struct cost *naive)
 {
-	return !naive_limit || naive->ns > naive_limit * NSEC_PER_SEC / 100;
+	return !naive_limit || naive->ns > (u64)naive_limit * NSEC_PER_SEC / 100;
 }
 
 static int measure_naive(const struct input *input, u64 samples, struct cost *naive)

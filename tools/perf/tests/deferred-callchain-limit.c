@@ -528,8 +528,8 @@ static int pass_idle_time(const struct perf_tool *tool, union perf_event *event 
 			  struct perf_sample *sample __maybe_unused,
 			  struct machine *machine __maybe_unused)
 {
-	static const u64 clock[] = { 0, 1000 * NSEC_PER_SEC, 1004 * NSEC_PER_SEC,
-				     1006 * NSEC_PER_SEC };
+	static const u64 clock[] = { 0, 1000ULL * NSEC_PER_SEC, 1004ULL * NSEC_PER_SEC,
+				     1006ULL * NSEC_PER_SEC };
 	struct count_tool *count = container_of(tool, struct count_tool, tool);
 	struct deferred_callchains *dc = count->session->deferred;
 	int ret;

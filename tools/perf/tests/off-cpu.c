@@ -421,7 +421,7 @@ static u64 monotonic(void)
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
+	return (u64)t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
 }
 
 /* The clocks of a process in a time namespace that is a million seconds ahead. */

@@ -65,8 +65,8 @@ void deferred_pool__free(struct deferred_pool *pool __maybe_unused, void *item)
 /* Each chunk is as large as all before it together, up to the size of a huge page. */
 static int add_chunk(struct deferred_pool *pool)
 {
-	size_t bytes = pool->chunks ? min(2 * pool->chunks->bytes, DEFERRED_HUGE_PAGE) :
-				      FIRST_CHUNK;
+	size_t bytes = pool->chunks ?
+		       min_t(size_t, 2 * pool->chunks->bytes, DEFERRED_HUGE_PAGE) : FIRST_CHUNK;
 	struct deferred_chunk *chunk = deferred_pages__map(bytes);
 
 	if (!chunk)

@@ -49,5 +49,5 @@ u64 off_cpu_clock(void)
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * NSEC_PER_SEC + t.tv_nsec - added_by_namespace();
+	return (u64)t.tv_sec * NSEC_PER_SEC + t.tv_nsec - added_by_namespace();
 }

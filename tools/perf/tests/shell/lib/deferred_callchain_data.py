@@ -46,6 +46,7 @@ TYPE_HARDWARE, TYPE_SOFTWARE = 0, 1
 BRANCH_STACK = 1 << 11
 MEM_LOAD_L3_HITM = 1 << 1 | (1 << 1 | 1 << 6) << 5 | 1 << 4 << 19
 FEATURE_NRCPUS, FEATURE_EVENT_DESC, FEATURE_NUMA_TOPOLOGY = 7, 12, 14
+FEATURE_MEM_TOPOLOGY, MEM_BITS = 22, 70
 BRANCH_USER, BRANCH_ANY, BRANCH_CALL_STACK = 1 << 0, 1 << 3, 1 << 11
 
 
@@ -246,7 +247,8 @@ class PerfData:
         cpus = b'0' + b'\0' * 7
         return {FEATURE_NRCPUS: self.pack('II', 1, 1),
                 FEATURE_EVENT_DESC: self.event_desc(),
-                FEATURE_NUMA_TOPOLOGY: self.pack('IIQQI', 1, 0, 1 << 20, 1 << 20, len(cpus)) + cpus}
+                FEATURE_NUMA_TOPOLOGY: self.pack('IIQQI', 1, 0, 1 << 20, 1 << 20, len(cpus)) + cpus,
+                FEATURE_MEM_TOPOLOGY: self.u64s([1, 1 << 27, 1, 0, MEM_BITS, MEM_BITS, 1, 2])}
 
     def feature_sections(self, offset):
         """The table of sections and what they hold, for the end of the file."""
