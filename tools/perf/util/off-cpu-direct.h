@@ -47,7 +47,7 @@ unsigned long off_cpu_unpack__forgotten(void);
 void off_cpu_unpack__stop(void);
 
 /* off-cpu-event.c: the event, as the kernel and as readers see it */
-int off_cpu_event__add(struct evlist *evlist);
+int off_cpu_event__add(struct evlist *evlist, bool kernel_callchains);
 void off_cpu_event__before_open(struct evlist *evlist, bool can_defer);
 struct evsel *off_cpu_event__after_open(struct evlist *evlist, int output_fd);
 u64 off_cpu_threshold(void);

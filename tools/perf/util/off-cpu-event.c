@@ -30,6 +30,9 @@
 
 static u64 threshold_ms = DEFAULT_THRESHOLD_MS;
 
+/* Was the user half left out on request? */
+static bool no_user_half;
+
 /* The event's attributes for readers, while it has those for the kernel. */
 static struct perf_event_attr file_attr;
 
@@ -75,12 +78,13 @@ int off_cpu_parse_threshold(const struct option *opt, const char *str, int unset
 /**
  * off_cpu_event__add - add the event
  * @evlist: where to
+ * @kernel_callchains: callchains are to have no user half
  *
  * A wait may end on any CPU, whichever are recorded otherwise.
  *
  * Return: 0 or -ENOMEM.
  */
-int off_cpu_event__add(struct evlist *evlist)
+int off_cpu_event__add(struct evlist *evlist, bool kernel_callchains)
 {
 	struct perf_event_attr attr = {
 		.type		= PERF_TYPE_SOFTWARE,
@@ -99,6 +103,7 @@ int off_cpu_event__add(struct evlist *evlist)
 	free(evsel->name);
 	evsel->name = name;
 	evsel->immediate = true;
+	no_user_half = kernel_callchains;
 	evlist__add(evlist, evsel);
 	perf_evlist__go_system_wide(&evlist->core, &evsel->core);
 	return 0;
@@ -123,7 +128,11 @@ bool off_cpu_give_up(struct evlist *evlist)
 	return false;
 }
 
-/* What evsel__config() makes of the command line, but for what is our own choice. */
+/*
+ * What evsel__config() makes of the command line, but for what is our own choice.  The user
+ * half is not taken from the copy of a stack (dwarf) or from branches (lbr): the BPF program
+ * takes it by frame pointers.
+ */
 static void set_attr(struct perf_event_attr *attr)
 {
 	attr->sample_type &= PERF_SAMPLE_CGROUP;
@@ -136,6 +145,7 @@ static void set_attr(struct perf_event_attr *attr)
 	attr->sample_regs_user = 0;
 	attr->sample_regs_intr = 0;
 	attr->sample_stack_user = 0;
+	attr->exclude_callchain_user = no_user_half;
 }
 
 static void warn_in_place(struct evsel *evsel)

@@ -181,7 +181,7 @@ static void put_payload(struct off_cpu_raw *oc, const struct payload *payload,
 	sample->callchain = &oc->chain;
 	sample->ip = oc->chain.nr > 1 ? oc->chain.ips[1] : 0;
 	sample->cpumode = PERF_RECORD_MISC_USER;
-	/* all of it is in its place now */
+	/* Nothing else prints or converts the payload. */
 	sample->raw_data = NULL;
 	sample->raw_size = 0;
 }

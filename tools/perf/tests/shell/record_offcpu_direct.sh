@@ -461,6 +461,22 @@ with_other_event() {
 	measures -e cpu-clock -F 99 --call-graph defer && stacks_are_whole
 }
 
+# Waits and sums have user stacks by frame pointers, as nothing can be unwound later.
+in_place_instead_of() { # a method of --call-graph
+	measures -e dummy --call-graph "$1" || return 1
+	grep '^s[lh]' "${work}/samples"
+	grep -q '^sleeper .*nanosleep.* entry_SYSCALL_64_after_hwframe .*nanosleep' \
+		"${work}/samples" &&
+	grep -q '^shorty [0-9]* [0-9]* [^ ]*nanosleep' "${work}/samples"
+}
+
+without_user_half() { # arguments of perf record
+	record -e dummy --kernel-callchains "$@" "${prog}" && samples "${data}" || return 1
+	grep '^s[lh]' "${work}/samples"
+	grep -q '^sleeper .*nanosleep.* entry_SYSCALL_64_after_hwframe$' "${work}/samples" &&
+	! grep -q '^s[lh].* entry_SYSCALL_64_after_hwframe ' "${work}/samples"
+}
+
 # On a kernel that cannot defer, or cannot for waits, this is said once.
 falls_back() {
 	perf record --off-cpu -e dummy --call-graph defer -o "${data}" "${prog}" \
@@ -1476,6 +1492,9 @@ else
 	fi
 fi
 check "in place" measures -e dummy
+check "--call-graph dwarf" in_place_instead_of dwarf
+fast "--call-graph lbr" in_place_instead_of lbr
+fast "--call-graph dwarf --kernel-callchains" without_user_half --call-graph dwarf
 fast "times" times_match
 fast "-a" measures -a -e dummy
 fast "-C" measures -C "0-$(($(nproc) - 1))" -e dummy

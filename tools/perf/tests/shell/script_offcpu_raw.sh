@@ -137,7 +137,7 @@ too_large() { # more arguments for the data
 	! grep -q $'^\t *55' "${work}/out"
 }
 
-# BPF output of another name is no business of off-CPU samples.
+# BPF output with another name stays raw.
 other_event() {
 	make_data threads --name bpf-output &&
 	perf script -i "${work}/data" 2>/dev/null > "${work}/out" &&
