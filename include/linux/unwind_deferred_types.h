@@ -45,6 +45,8 @@ struct unwind_cpus {
  * @refuse: 0, or the error for every request
  * @passes: how often records went out since @passes_since
  * @nr: frames in @entries
+ * @late: how often the task was on its way to user space with a record still owed for
+ *	  the entry context
  * @passes_since: in jiffies
  * @work: sends the records out before the task returns to user space
  * @entries: a page of frames, once there was a first request
@@ -65,6 +67,7 @@ struct unwind_task_info {
 	int				refuse;
 	unsigned int			passes;
 	unsigned int			nr;
+	unsigned int			late;
 	unsigned long			passes_since;
 	struct callback_head		work;
 	unsigned long			*entries;

@@ -40,6 +40,12 @@
 
 #include <asm/unwind_user.h>
 
+/*
+ * A request on the way to user space raises an interrupt, which can bring the next
+ * such request.  The limit has no time window, so that it holds on slow machines.
+ */
+#define UNWIND_MAX_LATE		64
+
 /* set in unwind_task_info::context while records are owed */
 #define CONTEXT_OWED		BIT_ULL(63)
 
@@ -118,6 +124,7 @@ static u64 open_context(struct unwind_task_info *info)
 	u64 cookie, old;
 
 	note_start(info, &info->start);
+	info->late = 0;
 	barrier();
 	cookie = next_cookie();
 	old = cmpxchg_local(&info->context, 0, cookie);
@@ -136,7 +143,8 @@ static __always_inline bool end_context(struct unwind_task_info *info)
 		return true;
 	if ((context & CONTEXT_OWED) || READ_ONCE(info->sending))
 		return false;
-	return cmpxchg_local(&info->context, context, 0) == context;
+	/* raw: __unwind_deferred_leave() is noinstr */
+	return raw_cmpxchg_local(&info->context, context, 0) == context;
 }
 
 /*
@@ -214,6 +222,8 @@ static void count_pass(struct unwind_task_info *info)
 
 static bool too_many_passes(struct unwind_task_info *info, u64 cookie)
 {
+	if (info->late >= UNWIND_MAX_LATE)
+		return true;
 	return info->walked == cookie && info->passes >= UNWIND_MAX_PASSES &&
 	       !time_after(jiffies, info->passes_since + UNWIND_PASSES_WHILE);
 }
@@ -303,8 +313,8 @@ static void unwind_deferred_work(struct callback_head *head)
  * interrupts off come before unwind_deferred_leave(), which raises that interrupt
  * only if a record is owed.  There are two exceptions:
  *
- * - Without a self-interrupt, interrupts off may mean that the work flags were
- *   looked at for the last time.
+ * - On a CPU that cannot interrupt itself, a request with interrupts off may come
+ *   after the last look at the work flags.
  * - Context tracking has a tracepoint after unwind_deferred_leave().
  *
  * Neither holds in the sched_switch tracepoint: the scheduler has chosen another
@@ -506,9 +516,12 @@ static DEFINE_PER_CPU(struct irq_work, look_again) =
  */
 noinstr void __unwind_deferred_leave(void)
 {
-	if (end_context(&current->unwind_info))
+	struct unwind_task_info *info = &current->unwind_info;
+
+	if (end_context(info))
 		return;
 
+	info->late++;
 	instrumentation_begin();
 	irq_work_queue(this_cpu_ptr(&look_again));
 	instrumentation_end();

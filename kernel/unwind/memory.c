@@ -14,6 +14,7 @@
 #include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/mmu_context.h>
+#include <linux/oom.h>
 #include <linux/pagemap.h>
 #include <linux/pagewalk.h>
 #include <linux/sched/signal.h>
@@ -24,9 +25,9 @@
 #include "unwind.h"
 
 /*
- * A task that is being killed must not wait for a page: past SIGNAL_GROUP_EXIT
- * a further SIGKILL would not wake it, and an execve in another thread, which has
- * taken its SIGKILL already, waits for its end.
+ * A task that is being killed must not wait for a page.  Once its process has
+ * SIGNAL_GROUP_EXIT set, another SIGKILL does not wake it.  A thread that execve
+ * in another thread ends has already dequeued its SIGKILL, and execve waits for it.
  */
 static bool task_is_dying(void)
 {
@@ -98,6 +99,19 @@ refused:
 	return -EFAULT;
 }
 
+/* A huge entry stays as it is: without this it would be split. */
+static int check_pmd_none(pmd_t *pmd, unsigned long addr, unsigned long next,
+			  struct mm_walk *walk)
+{
+	pmd_t entry = pmdp_get_lockless(pmd);
+	bool *none = walk->private;
+
+	*none = false;
+	if (!pmd_present(entry) || pmd_leaf(entry))
+		walk->action = ACTION_CONTINUE;
+	return 0;
+}
+
 /* Called with the page table locked, if there is one. */
 static int check_pte_none(pte_t *pte, unsigned long addr, unsigned long next,
 			  struct mm_walk *walk)
@@ -111,18 +125,22 @@ static int check_pte_none(pte_t *pte, unsigned long addr, unsigned long next,
 /*
  * True if the page table has no entry for the page: then a private mapping of a
  * file has the file's bytes there.  Any entry counts, as a swap entry or a page
- * being migrated can be a private copy.
+ * being migrated can be a private copy.  Nothing can be said of memory that the
+ * OOM reaper takes from a dying task: it leaves no entry where a private copy
+ * was, and marks the mm first.
  */
 static bool is_unpopulated(struct vm_area_struct *vma, unsigned long page)
 {
 	static const struct mm_walk_ops ops = {
+		.pmd_entry	= check_pmd_none,
 		.pte_entry	= check_pte_none,
 		.walk_lock	= PGWALK_RDLOCK,
 	};
 	bool none = true;
 
-	walk_page_range_vma(vma, page, page + PAGE_SIZE, &ops, &none);
-	return none;
+	if (walk_page_range_vma(vma, page, page + PAGE_SIZE, &ops, &none))
+		return false;
+	return none && !check_stable_address_space(vma->vm_mm);
 }
 
 /* True if a page fault would map the page cache of the file. */
@@ -134,11 +152,10 @@ static bool is_plain_file(struct vm_area_struct *vma)
 }
 
 /*
- * Whether the bytes are right is decided after they were copied.  The folio is
- * then still the file's, so it was during the copy: a folio that was truncated
- * does not come back.  The page table has no entry then: if a private copy was
- * there during the copy, it has been discarded since, and the file's bytes are
- * what the task reads now.
+ * Whether the bytes are right is decided after the copy.  If the folio is still
+ * the file's by then, it was during the copy: a truncated folio does not come
+ * back.  If the page table has no entry by then, the file's bytes are what the
+ * task itself would read: a private copy, if there was one, has been discarded.
  */
 static int copy_cached(struct vm_area_struct *vma, unsigned long addr, void *to,
 		       size_t len)

@@ -228,11 +228,14 @@ static int fpu_restore(void)
 
 /*
  * An event after the last look at the work flags, which brings an interrupt with its
- * own way out and its own event there: the task still gets back to user mode.
+ * own way out and its own event there: the task still gets back to user mode, and every
+ * sample has its stack.
  */
 static int on_each_way_out(void)
 {
+	const struct pd_rec *sample = NULL;
 	struct perf_event_attr attr;
+	struct pd_log log = {};
 	struct pd_event event;
 	unsigned long i;
 
@@ -242,6 +245,10 @@ static int on_each_way_out(void)
 	for (i = 0; i < 10; i++)
 		pd_call(NAME, DEPTH, pd_leaf_getppid, NULL);
 	pd_disable(&event);
+	pd_drain(&event, &log);
+	PD_CHECK(pd_log_next(&log, PERF_RECORD_SAMPLE, &sample), "no sample");
+	PD_TRY(pd_check_no_bare(&log));
+	pd_log_free(&log);
 	return PD_PASS;
 }
 

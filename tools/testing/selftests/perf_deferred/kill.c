@@ -273,7 +273,8 @@ static int exec_beside_spin(void *unused)
 
 	if (pthread_create(&thread, NULL, spin_before_file, unused))
 		return 1;
-	pd_sleep_ms(200);
+	while (!PD_READ(slow->go))
+		pd_sleep_ms(1);
 	execl("/bin/true", "true", NULL);
 	return 2;
 }
@@ -404,6 +405,7 @@ static int dying_walk(int (*spinner)(void *unused), int sig, int expected, bool 
 	}
 	pd_sleep_ms(20);
 	pd_enable(&faults);
+	PD_WRITE(slow->go, true);
 	if (sig)
 		kill(child.pid, sig);
 	status = pd_child_wait(&child, PATIENCE);

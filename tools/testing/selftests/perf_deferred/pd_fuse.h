@@ -12,6 +12,7 @@ struct pd_fuse {
 	char page[4096];	/* what is in it */
 	__u64 reader;		/* who waits for it, or 0 */
 	bool served;
+	bool go;		/* for the test's own use */
 };
 
 /* At most one at a time, and not given back: 0, or a result told. */
