@@ -147,7 +147,8 @@ static bool machine__knows(struct machine *machine, pid_t pid, pid_t tid)
 
 	if (!thread)
 		return false;
-	known = thread__pid(thread) == pid;
+	/* not one that was made for a sample, perhaps of this event */
+	known = thread__pid(thread) == pid && thread__comm_set(thread);
 	thread__put(thread);
 	return known;
 }

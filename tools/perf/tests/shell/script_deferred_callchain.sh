@@ -231,7 +231,7 @@ frames_only() {
 	[ "$(grep -c 'cpu-clock.*: $' "${work}/out")" = 4 ] &&
 	! grep $'^\t' "${work}/out" | grep -v -E $'^\t *[0-9a-f]+ [^ ]+ \\(.*\\)$' &&
 	perf script --no-merge-callchains -i "${work}/incomplete.little" 2>/dev/null |
-		grep -q $'^\t\\[deferred user callchain, cookie 0x2\\]$'
+		grep -q $'^\t *2 (cookie) (\\[unknown\\])$'
 }
 
 # Too few to speak of.
