@@ -106,7 +106,8 @@ as_root() {
 	if [ "$(id -u)" = 0 ]; then
 		"$@"
 	else
-		sudo "$@"
+		# in the background a question for a password would wait for ever
+		sudo $([ -t 0 ] || echo -n) "$@"
 	fi
 }
 

@@ -87,9 +87,13 @@ perf_tests_here() {
 
 	shift 2
 	perf_label=$label
-	perf_dir "perf-tests-here${perf_leaks:+-leaks}"
+	if [ $# = 0 ]; then
+		tap_not_ok "${label}there are tests" <<<'no test is named so'
+		return
+	fi
+	perf_dir "perf-tests-here-${label%: }"
 	(cd "$tree/tools/perf" && PATH=${perf%/*}:$PATH ASAN_OPTIONS=$asan UBSAN_OPTIONS=$ubsan \
-		timeout 900 perf test -v "$@") >"$dir/log" 2>&1 || status=$?
+		PERF_TEST_ALL=${perf_tests_all-} timeout 900 perf test -v "$@") >"$dir/log" 2>&1 || status=$?
 	mapfile -t perf_skipped < <(sed -nE \
 		's/^ *([0-9]+)(\.[0-9]+)?: .*: Skip.*/\1/p' "$dir/log" | sort -nu)
 	grep -v ': Skip' "$dir/log" >"$dir/done"
