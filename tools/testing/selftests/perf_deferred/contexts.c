@@ -252,6 +252,20 @@ static int on_each_way_out(void)
 	return PD_PASS;
 }
 
+/* Its return comes after the last look at what is owed, so no probe is allowed there. */
+static int return_of_fork(void)
+{
+	struct perf_event_attr attr;
+
+	PD_TRY(pd_attr_kprobe(&attr, "do_exit"));
+	attr.config |= 1; /* on return */
+	attr.kprobe_func = (__u64)(unsigned long)"schedule_tail";
+	PD_CHECK(!pd_try_open(&attr), "no probe of any return");
+	attr.kprobe_func = (__u64)(unsigned long)"ret_from_fork";
+	PD_CHECK(pd_try_open(&attr), "a probe is allowed");
+	return PD_PASS;
+}
+
 const struct pd_test pd_tests[] = {
 	PD_TEST(sched_switch),
 	PD_TEST(sched_waking),
@@ -268,6 +282,7 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(timer_tick),
 	PD_TEST(fpu_restore),
 	PD_TEST(on_each_way_out),
+	PD_TEST(return_of_fork),
 };
 
 const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);
