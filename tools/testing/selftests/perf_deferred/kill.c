@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -239,6 +240,34 @@ static int spin_before_copy(void *unused)
 		return 77;
 	spin_with(frame);
 	return 1;
+}
+
+/* In user mode on a stack in a private copy of the file's page. */
+static int spin_in_copy(void *unused)
+{
+	struct pd_frame *frame = frame_before_file(PROT_READ | PROT_WRITE);
+	char *copy = (char *)frame + sizeof(slow->page);
+
+	(void)unused;
+	if (!frame)
+		return 1;
+	pd_chain_lay(copy, COPY_NAME, 1);
+	spin_with((struct pd_frame *)copy);
+	return 1;
+}
+
+/* Nobody else runs on its CPU until it is told to end. */
+static int keep_cpu(void *unused)
+{
+	struct sched_param param = { .sched_priority = 1 };
+
+	(void)unused;
+	if (sched_setscheduler(0, SCHED_FIFO, &param))
+		return 1;
+	pd_child_says();
+	while (!PD_READ(slow->go))
+		;
+	return 0;
 }
 
 static int walk_and_end(void *unused)
@@ -477,6 +506,58 @@ static int killed_before_swapped_copy(void)
 	return dying_walk(spin_before_copy, SIGKILL, SIGKILL, true);
 }
 
+/* Kill it and take its memory before it runs again. */
+static int reap(pid_t pid)
+{
+	int fd = syscall(SYS_pidfd_open, pid, 0);
+	int err;
+
+	PD_CHECK(fd >= 0, "pidfd_open: %s", strerror(errno));
+	kill(pid, SIGKILL);
+	err = syscall(SYS_process_mrelease, fd, 0) ? errno : 0;
+	close(fd);
+	PD_CHECK(!err, "process_mrelease: %s", strerror(err));
+	return 0;
+}
+
+/* Its private copy of the file's page is gone, but the file's bytes are not its own. */
+static int reaped_before_walk(void)
+{
+	const struct pd_rec *sample = NULL, *stack;
+	struct pd_child child, hog;
+	struct perf_event_attr attr;
+	struct pd_event event;
+	struct pd_log log = {};
+
+	PD_TRY(pd_attr_kprobe(&attr, "do_exit"));
+	PD_TRY(make_slow_file());
+	PD_TRY(pd_fuse_cache(slow));
+	PD_TRY(pd_child_start(&child, spin_in_copy, NULL));
+	PD_TRY(pd_must_open(&event, &attr, child.pid, 0));
+	pd_pin(child.pid, 0);
+	pd_pin(0, 1);
+	pd_enable(&event);
+	pd_child_go(&child);
+	PD_CHECK(pd_child_wait_said(&child, 1, PATIENCE), "it does not spin");
+	PD_TRY(pd_child_start(&hog, keep_cpu, NULL));
+	pd_pin(hog.pid, 0);
+	pd_child_go(&hog);
+	PD_CHECK(pd_child_wait_said(&hog, 1, PATIENCE), "no real-time task");
+	PD_TRY(reap(child.pid));
+	PD_WRITE(slow->go, true);
+	PD_CHECK(pd_child_wait(&hog, PATIENCE) == 0, "the real-time task does not end");
+	PD_CHECK(pd_child_wait(&child, PATIENCE) == SIGKILL, "the task does not end");
+	pd_disable(&event);
+	pd_drain(&event, &log);
+	PD_TRY(pd_log_clean(&log));
+	PD_CHECK(pd_log_next(&log, PERF_RECORD_SAMPLE, &sample), "no sample");
+	PD_CHECK(pd_user_half(&log, sample, &stack) == PD_STITCHED, "no record");
+	PD_CHECK(!pd_frames_of(stack, FILE_NAME), "the file was read in place of the copy");
+	PD_CHECK(!pd_frames_of(stack, COPY_NAME), "the copy is still there");
+	pd_log_free(&log);
+	return PD_PASS;
+}
+
 static int served_after_wait(void)
 {
 	return waiting_walk(walk_and_end, serve_it, 0, 1);
@@ -494,6 +575,7 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(killed_beside_cached_page),
 	PD_TEST(exec_beside_cached_page),
 	PD_TEST(killed_before_swapped_copy),
+	PD_TEST(reaped_before_walk),
 };
 
 const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);
