@@ -77,7 +77,8 @@ unmerged() {
 unmerged_lines() {
 	make_data mainline little || return 1
 	perf script --no-merge-callchains -i "${work}/mainline.little" 2>/dev/null |
-		awk '/^threads +100[0-7] \[00[0-3]\] +[0-9.]+: DEFERRED CALLCHAIN \[cookie: [0-9a-f]+\]$/ {
+		awk '/^threads +100[0-7] \[00[0-3]\] +[0-9.]+: DEFERRED CALLCHAIN / &&
+		     /: DEFERRED CALLCHAIN \[cookie: [0-9a-f]+\]$/ {
 			records++; in_record = 1; next }
 		     /^threads +100[0-7] \[00[0-3]\] +[0-9.]+: +1 cpu-clock[:A-Za-z]* *$/ {
 			samples++; in_record = 0; next }

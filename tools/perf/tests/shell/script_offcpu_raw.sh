@@ -105,13 +105,16 @@ report() { # more arguments
 
 raw_dump() {
 	make_data threads && perf report -D -i "${work}/data" > "${work}/out" 2>/dev/null &&
-	grep -q 'PERF_RECORD_SAMPLE(IP, 0x1): 1000/2000: 0x55007d001000 period: 12000000' "${work}/out" &&
+	grep -q 'PERF_RECORD_SAMPLE(IP, 0x1): 1000/2000: 0x55007d001000 period: 12000000' \
+		"${work}/out" &&
 	[ "$(grep -c 'FP chain: nr:4$' "${work}/out")" = 7 ]
 }
 
 cgroup() {
-	make_data threads --cgroup && perf report --stdio --no-children -s comm,cgroup -i "${work}/data" \
-		> "${work}/out" 2>/dev/null && decoded threads --cgroup
+	make_data threads --cgroup &&
+	perf report --stdio --no-children -s comm,cgroup -i "${work}/data" \
+		> "${work}/out" 2>/dev/null &&
+	decoded threads --cgroup
 }
 
 malformed() { # more arguments for the data
