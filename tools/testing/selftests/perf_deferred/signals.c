@@ -203,9 +203,12 @@ static int storm(bool on_altstack)
 	}
 	pd_note("%zu samples, %zu complete, %d signals", samples, complete, handled);
 	PD_CHECK(handled > 5 && samples >= pd_scale(100), "too few");
-	/* where a walk takes longer than a tick, what is asked for in it is unwound in place */
-	PD_CHECK(complete >= samples * (pd_slow() ? 50 : 90) / 100,
-		 "only %zu of %zu samples complete", complete, samples);
+	/*
+	 * A sample that is taken while a walk is under way is unwound in place and
+	 * incomplete.  On a busy machine a walk can take longer than a tick.
+	 */
+	PD_CHECK(complete >= samples / 2, "only %zu of %zu samples complete", complete,
+		 samples);
 	return PD_PASS;
 }
 
