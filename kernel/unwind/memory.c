@@ -309,29 +309,6 @@ int __unwind_read_word(struct unwind_user_state *state, unsigned long addr,
 }
 
 /**
- * unwind_read_s32 - read four bytes of the current task's memory
- * @state: the walk, whose fault budget is charged
- * @addr: linear user address, any value
- * @val: where to put them
- *
- * As unwind_read(), and quicker.
- *
- * Context: Task context of a user task; may sleep.
- * Return: 0, or -EFAULT when the bytes are not there or not worth the wait.
- */
-int unwind_read_s32(struct unwind_user_state *state, unsigned long addr,
-		    s32 *val)
-{
-	s32 __user *from = (s32 __user *)addr;
-	int ret;
-
-	pagefault_disable();
-	ret = get_user(*val, from);
-	pagefault_enable();
-	return ret ? unwind_read(state, addr, val, sizeof(*val)) : 0;
-}
-
-/**
  * unwind_is_mapped - is there anything at an address?
  * @addr: linear user address, any value
  *

@@ -94,12 +94,6 @@ int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to,
 	return 0;
 }
 
-int unwind_read_s32(struct unwind_user_state *state, unsigned long addr,
-		    s32 *val)
-{
-	return unwind_read(state, addr, val, sizeof(*val));
-}
-
 static void check_object(const struct unwind_object *object, unsigned long ip)
 {
 	CHECK(object->start <= ip && ip < object->end);

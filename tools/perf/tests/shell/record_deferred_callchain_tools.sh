@@ -147,11 +147,12 @@ top_of=()
 
 top() { # arguments of perf top
 	local i=0 load top
-	perf test -w leafloop 30 & load=$!
+	# perf top is slow to start where the machine is busy
+	perf test -w leafloop 600 & load=$!
 	new_keys || return 1
 	perf "${top_of[@]}" top --stdio -v -d 1 -e cpu-clock -F 200 -p ${load} --no-children "$@" \
 		<&3 > "${work}/out" 2> "${work}/err" & top=$!
-	while ! stack_on_top && [ $((i++)) -lt 20 ]
+	while ! stack_on_top && [ $((i++)) -lt 120 ]
 	do
 		sleep 1
 	done
