@@ -249,6 +249,13 @@ static int find_in_tables(struct unwind_user_state *state, unsigned long ip,
 	return 0;
 }
 
+/* Rules of code without tables are kept by their addresses, too. */
+static bool is_by_tables(const struct unwind_user_rule *rule)
+{
+	return rule->kind != UNWIND_RULE_NONE && rule->kind != UNWIND_RULE_NO_PATH &&
+	       rule->kind != UNWIND_RULE_CODE;
+}
+
 /**
  * unwind_eh_frame_rule - find a frame's caller by the unwind tables
  * @state: the frame
@@ -274,7 +281,7 @@ int unwind_eh_frame_rule(struct unwind_user_state *state,
 	/* the key of an address that is no user's may be that of one that is */
 	if (!unwind_cache_find_rule(unwind_rule_key(state), rule, full) &&
 	    likely(ip < TASK_SIZE_MAX))
-		return rule->kind == UNWIND_RULE_NONE ? -ENOENT : 0;
+		return is_by_tables(rule) ? 0 : -ENOENT;
 
 	for (tries = 0, ret = -EAGAIN; ret == -EAGAIN && tries < 3; tries++)
 		ret = find_in_tables(state, ip, rule, full);

@@ -502,7 +502,7 @@ static void restorer_32(struct kunit *test)
 	state.exact = false;
 	state.back = 1;
 	if (c->offset)
-		KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -ENOENT);
+		KUNIT_EXPECT_LT(test, unwind_user_next(&state), 0);
 }
 #endif
 

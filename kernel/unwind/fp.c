@@ -38,23 +38,42 @@ static int read_insn(struct unwind_user_state *state, u8 *insn, bool *probed)
 	return unwind_read(state, state->insn, insn, UNWIND_ARCH_INSN_BYTES);
 }
 
-/* Does the word at @addr look like what a call instruction pushed? */
-static bool is_return_address(struct unwind_user_state *state,
-			      unsigned long addr)
+/**
+ * unwind_is_after_call - does code end in front of an address with a call?
+ * @state: the walk, whose fault budget is charged
+ * @addr: linear user address, any value
+ *
+ * Context: Task context of a user task; may sleep.
+ * Return: true if it looks so.
+ */
+bool unwind_is_after_call(struct unwind_user_state *state, unsigned long addr)
+{
+	u8 before[UNWIND_ARCH_CALL_BYTES];
+
+	if (addr < sizeof(before) ||
+	    unwind_read(state, addr - sizeof(before), before, sizeof(before)))
+		return false;
+	return arch_unwind_is_call(before);
+}
+
+/**
+ * unwind_is_return_address - is there on the stack what a call instruction pushed?
+ * @state: the walk, whose fault budget is charged
+ * @addr: linear user address of the word on the stack, any value
+ *
+ * Context: Task context of a user task; may sleep.
+ * Return: true if it looks so.
+ */
+bool unwind_is_return_address(struct unwind_user_state *state, unsigned long addr)
 {
 	struct return_instance *ri = state->ri;
-	u8 before[UNWIND_ARCH_CALL_BYTES];
 	unsigned long ra;
 
 	if (unwind_read_word(state, addr, &ra))
 		return false;
 	if (unlikely(state->probed))
 		ra = unwind_uprobe_return(&ri, addr, ra);
-	ra += state->cs_base;
-	if (ra < sizeof(before) ||
-	    unwind_read(state, ra - sizeof(before), before, sizeof(before)))
-		return false;
-	return arch_unwind_is_call(before);
+	return unwind_is_after_call(state, ra + state->cs_base);
 }
 
 /* Code that has made a system call may have unmapped itself by that. */
@@ -80,6 +99,16 @@ static bool is_nowhere(struct unwind_user_state *state)
 	       !unwind_is_mapped(state->ip);
 }
 
+/* Does memory hold a breakpoint where the task is? */
+static bool is_probed(const struct unwind_user_state *state)
+{
+#ifdef CONFIG_UPROBES
+	return state->regs && current->utask && current->utask->auprobe;
+#else
+	return false;
+#endif
+}
+
 /* A call of what is not there has left its return address, and no frame. */
 static enum unwind_arch_frame innermost_frame(struct unwind_user_state *state,
 					      bool nowhere)
@@ -90,7 +119,7 @@ static enum unwind_arch_frame innermost_frame(struct unwind_user_state *state,
 	bool probed;
 
 	if (unlikely(nowhere))
-		return is_return_address(state, state->sp) ?
+		return unwind_is_return_address(state, state->sp) ?
 		       UNWIND_FRAME_NONE : UNWIND_FRAME_SET_UP;
 	if (read_insn(state, insn, &probed))
 		return UNWIND_FRAME_SET_UP;
@@ -105,27 +134,9 @@ static enum unwind_arch_frame innermost_frame(struct unwind_user_state *state,
 	 * on such an instruction, sets it on a function.
 	 */
 	ra_addr = state->sp + (frame == UNWIND_FRAME_PUSHED ? state->word : 0);
-	if (!probed && !is_return_address(state, ra_addr))
+	if (!probed && !unwind_is_return_address(state, ra_addr))
 		return UNWIND_FRAME_SET_UP;
 	return frame;
-}
-
-/*
- * Where other methods come first, this is code that no tables describe.  It may
- * use the register for anything: go by it only if that leads to a return address.
- */
-static bool fp_is_plausible(struct unwind_user_state *state)
-{
-	unsigned long fp = state->kept[UNWIND_SLOT_FP];
-
-	if (state->methods == BIT(UNWIND_METHOD_FP))
-		return true;
-	if (state->in_memory & BIT(UNWIND_SLOT_FP)) {
-		if (unwind_read_word(state, fp, &fp))
-			return false;
-		fp += state->ss_base;
-	}
-	return fp && is_return_address(state, fp + state->word);
 }
 
 /**
@@ -145,21 +156,22 @@ int unwind_fp_rule(struct unwind_user_state *state,
 		   struct unwind_user_rule *rule, struct unwind_cfi_rule *full)
 {
 	enum unwind_arch_frame frame = UNWIND_FRAME_SET_UP;
+	bool by_tables = state->methods != BIT(UNWIND_METHOD_FP);
 	bool nowhere = is_nowhere(state);
 	s32 word = state->word;
 	int ret;
 
-	if (state->methods != BIT(UNWIND_METHOD_FP) && !nowhere) {
+	if (by_tables && !nowhere) {
 		ret = unwind_sigframe(state, full);
 		rule->kind = UNWIND_RULE_FULL;
 		if (ret != -ENOENT)
 			return ret;
 	}
-	if (state->lost & BIT(UNWIND_SLOT_FP))
-		return -ENOENT;
-	if (state->exact)
+	if (state->exact && (!by_tables || nowhere || is_probed(state)))
 		frame = innermost_frame(state, nowhere);
-	if (frame == UNWIND_FRAME_SET_UP && !fp_is_plausible(state))
+	if (by_tables && frame == UNWIND_FRAME_SET_UP)
+		return unwind_no_tables_rule(state, rule);
+	if (state->lost & BIT(UNWIND_SLOT_FP))
 		return -ENOENT;
 
 	*rule = unwind_fp_set_up(word);

@@ -351,3 +351,37 @@ bool unwind_other_mapping(unsigned long a, unsigned long b)
 	mmap_read_unlock(mm);
 	return other;
 }
+
+static bool vma_is_executable(struct vm_area_struct *vma, unsigned long addr)
+{
+	return vma && vma->vm_start <= addr && (vma->vm_flags & VM_EXEC);
+}
+
+/**
+ * unwind_is_executable - is there code at an address?
+ * @addr: linear user address, any value
+ *
+ * Context: Task context of a user task; may sleep.
+ * Return: true if what is mapped there can be executed, or if that is not known.
+ */
+bool unwind_is_executable(unsigned long addr)
+{
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+	bool executable;
+
+#ifdef CONFIG_PER_VMA_LOCK
+	vma = lock_vma_under_rcu(mm, addr);
+	if (vma) {
+		executable = vma_is_executable(vma, addr);
+		vma_end_read(vma);
+		return executable;
+	}
+#endif
+	if (mmap_read_lock_killable(mm))
+		return true;
+	vma = vma_lookup(mm, addr);
+	executable = vma_is_executable(vma, addr);
+	mmap_read_unlock(mm);
+	return executable;
+}

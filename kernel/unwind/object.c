@@ -437,8 +437,11 @@ int unwind_object_at(struct unwind_user_state *state, unsigned long ip,
 		return -EFAULT;
 	if (refused)
 		return -EOPNOTSUPP;
-	/* other addresses in this mapping may well be code of an object */
-	code.transient |= no_code;
+	/*
+	 * Whoever writes to code without tables makes no tables by that.  But other
+	 * addresses in this mapping may well be code of an object.
+	 */
+	code.transient = no_code;
 	*object = code;
 	return 0;
 }

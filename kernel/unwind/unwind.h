@@ -7,6 +7,7 @@
 #define _KERNEL_UNWIND_UNWIND_H
 
 #include <linux/bits.h>
+#include <linux/hash.h>
 #include <linux/types.h>
 #include <linux/uaccess.h>
 
@@ -26,7 +27,7 @@ enum unwind_method {
 /**
  * struct unwind_user_state - one user frame, and what the walk may still spend
  * @ip: code address in this frame, as a linear address
- * @sp: stack pointer of this frame, as a linear address
+ * @sp: stack pointer of this frame, as a linear address; see unwind_sp_is_low()
  * @kept: the registers that a function keeps for its caller, by slot: their
  *	  values, or where on the stack they are
  * @in_memory: for each slot, whether @kept has a place and not a value
@@ -86,9 +87,11 @@ enum unwind_rule_kind {
 	UNWIND_RULE_NONE,	/* there is no rule: another method's turn */
 	UNWIND_RULE_END,	/* the frame has no caller */
 	UNWIND_RULE_STOP,	/* there is a rule, and it cannot be followed */
+	UNWIND_RULE_NO_PATH,	/* no tables, and the code itself does not tell */
 	UNWIND_RULE_FULL,	/* an uncommon rule, see struct unwind_cfi_rule */
 	UNWIND_RULE_FRAME,	/* the caller's frame, as below */
 	UNWIND_RULE_REALIGNED,	/* the same, of a function that realigns the stack */
+	UNWIND_RULE_CODE,	/* the caller's frame, found from the code itself */
 };
 
 /**
@@ -103,6 +106,11 @@ enum unwind_rule_kind {
  * @lost: bit mask of the slots whose values for the caller are not known
  * @cfa_reg: the base register, UNWIND_REG_*
  * @kind: enum unwind_rule_kind
+ * @extends: for rules of code without tables: the frame may take room from its
+ *	     caller's, see unwind_sp_is_low()
+ * @code_end: for rules of code without tables: distance in bytes from the address to
+ *	      the end of the instructions that the rule was found from
+ * @code_sum: for those: unwind_code_sum() of the code, as it may change untold
  *
  * The return address is the word below the CFA.  This is what all but a few
  * frames need, in the vocabulary of DWARF 5, section 6.4 (call frame
@@ -110,7 +118,15 @@ enum unwind_rule_kind {
  */
 struct unwind_user_rule {
 	s32	cfa_off;
-	s16	kept_off[UNWIND_NR_KEPT];
+	union {
+		s16	kept_off[UNWIND_NR_KEPT];
+		struct {
+			s16	fp_off;	/* kept_off[UNWIND_SLOT_FP] */
+			s16	extends;
+			s32	code_end;
+			u32	code_sum;
+		};
+	};
 	u8	kept;
 	u8	lost;
 	u8	cfa_reg;
@@ -153,6 +169,11 @@ int unwind_eh_frame_rule(struct unwind_user_state *state,
 			 struct unwind_cfi_rule *full);
 #endif
 
+int unwind_no_tables_rule(struct unwind_user_state *state,
+			  struct unwind_user_rule *rule);
+bool unwind_may_return_to(struct unwind_user_state *state, unsigned long addr);
+bool unwind_is_after_call(struct unwind_user_state *state, unsigned long addr);
+bool unwind_is_return_address(struct unwind_user_state *state, unsigned long addr);
 int unwind_sigframe(struct unwind_user_state *state,
 		    struct unwind_cfi_rule *full);
 int unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
@@ -174,6 +195,48 @@ static inline unsigned long unwind_uprobe_return(struct return_instance **next,
 static inline void unwind_uprobe_undo(struct unwind_user_state *state) {}
 static inline void unwind_uprobe_begin(struct unwind_user_state *state) {}
 #endif
+
+/**
+ * unwind_code_sum - a checksum of code that a rule was found from
+ * @ip: address that the rule is for
+ * @end: end of the instructions that it was found from
+ * @sum: filled in
+ *
+ * It covers the call before @ip, what follows it, and the last instructions.
+ *
+ * Context: Task context of a user task, with page faults off.
+ * Return: 0 or -EFAULT.
+ */
+static inline int unwind_code_sum(unsigned long ip, unsigned long end, u32 *sum)
+{
+	u64 before, after, last;
+
+	if (get_user(before, (u64 __user *)(ip - sizeof(u64))) ||
+	    get_user(after, (u64 __user *)ip) ||
+	    get_user(last, (u64 __user *)(end - sizeof(u64))))
+		return -EFAULT;
+	before = (before ^ last * GOLDEN_RATIO_64) * GOLDEN_RATIO_64;
+	*sum = (before ^ after) * GOLDEN_RATIO_64 >> 32;
+	return 0;
+}
+
+/* Is the code of a rule of code without tables still what it was? */
+static inline bool unwind_code_holds(unsigned long ip, const struct unwind_user_rule *rule)
+{
+	u32 sum;
+
+	return !unwind_code_sum(ip, ip + rule->code_end, &sum) && sum == rule->code_sum;
+}
+
+/*
+ * A frame that was left by its frame pointer may have taken room from its caller's, as
+ * HotSpot's interpreter does for locals: then it keeps the caller's stack pointer in
+ * the word below the frame pointer, and that of the state has the lowest bit set.
+ */
+static inline bool unwind_sp_is_low(const struct unwind_user_state *state)
+{
+	return state->sp & 1;
+}
 
 /* what there is to say about a walk, and which methods it may use */
 enum unwind_end {
@@ -202,6 +265,7 @@ int __unwind_read_word(struct unwind_user_state *state, unsigned long addr,
 		       unsigned long *val);
 bool unwind_is_mapped(unsigned long addr);
 bool unwind_other_mapping(unsigned long a, unsigned long b);
+bool unwind_is_executable(unsigned long addr);
 
 /**
  * unwind_may_read - is there budget to read so much of an object's tables?

@@ -9,7 +9,9 @@
  */
 
 #include <linux/errno.h>
+#include <linux/align.h>
 #include <linux/jiffies.h>
+#include <linux/minmax.h>
 #include <linux/overflow.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
@@ -34,6 +36,9 @@
  * more for the headers of an object that is not known or cannot be kept
  */
 #define UNWIND_MAX_TABLE_BYTES	SZ_1M
+
+/* how much room a frame may take from its caller's, in bytes */
+#define UNWIND_MAX_EXTENSION	SZ_512K
 
 /* tried in this order for each frame */
 static const struct {
@@ -98,7 +103,7 @@ static bool switch_stack(struct unwind_user_state *state, unsigned long cfa)
 static int read_volatile_reg(struct unwind_user_state *state, unsigned int reg,
 			     unsigned long *val)
 {
-	if (!state->regs || !arch_unwind_has_reg(reg))
+	if (!state->regs || !arch_unwind_has_reg(state->regs, reg))
 		return -EOPNOTSUPP;
 	*val = arch_unwind_reg_val(state->regs, reg) + state->ss_base;
 	return 0;
@@ -235,6 +240,47 @@ static __always_inline int apply_rule(struct unwind_user_state *state,
 	return 0;
 }
 
+/*
+ * Did this frame take room from its caller's?  Then the word below its frame pointer
+ * is the caller's stack pointer.
+ */
+static bool frame_extends(struct unwind_user_state *state, unsigned long cfa)
+{
+	unsigned long place = cfa - 3 * state->word, sp;
+
+	return place >= state->sp && !unwind_read_word(state, place, &sp) &&
+	       sp > cfa && sp - cfa <= UNWIND_MAX_EXTENSION &&
+	       IS_ALIGNED(sp, state->word);
+}
+
+/* As apply_rule(), for code without tables. */
+static noinline int apply_code_rule(struct unwind_user_state *state,
+				    const struct unwind_user_rule *rule)
+{
+	struct unwind_user_rule frame = *rule;
+	unsigned long sp = state->sp & ~1UL;
+	int ret;
+
+	frame.kind = UNWIND_RULE_FRAME;
+	ret = apply_rule(state, &frame);
+	if (ret || !rule->extends)
+		return ret;
+	swap(sp, state->sp);
+	if (frame_extends(state, sp))
+		sp |= 1;
+	state->sp = sp;
+	return 0;
+}
+
+/* In quick_steps(): the code may have changed untold. */
+static noinline int quick_code_step(struct unwind_user_state *state,
+				    const struct unwind_user_rule *rule)
+{
+	if (!unwind_code_holds(state->ip, rule))
+		return -EAGAIN;
+	return apply_code_rule(state, rule);
+}
+
 static bool known_rule(struct unwind_user_state *state,
 		       struct unwind_cache *cache,
 		       struct unwind_user_rule *rule)
@@ -259,15 +305,23 @@ static unsigned int quick_steps(struct unwind_user_state *state,
 {
 	struct unwind_user_rule rule __uninitialized;
 	struct unwind_cache *cache;
-	unsigned int nr = 0;
+	unsigned int nr = 0, by_code = 0;
 
 	rcu_read_lock();
 	pagefault_disable();
 	state->quick = true;
 	cache = unwind_cache_of_current();
-	while (nr < room && known_rule(state, cache, &rule) &&
-	       !apply_rule(state, &rule))
+	while (nr < room && known_rule(state, cache, &rule)) {
+		if (likely(rule.kind != UNWIND_RULE_CODE)) {
+			if (apply_rule(state, &rule))
+				break;
+		} else {
+			if (quick_code_step(state, &rule))
+				break;
+			by_code++;
+		}
 		entries[nr++] = state->ip;
+	}
 	state->quick = false;
 	pagefault_enable();
 	rcu_read_unlock();
@@ -409,6 +463,57 @@ static noinline int apply_full_rule(struct unwind_user_state *state,
 	return 0;
 }
 
+static int apply_found_rule(struct unwind_user_state *state,
+			    const struct unwind_user_rule *rule,
+			    const struct unwind_cfi_rule *full)
+{
+	switch (rule->kind) {
+	case UNWIND_RULE_FRAME:
+	case UNWIND_RULE_REALIGNED:
+		return apply_rule(state, rule);
+	case UNWIND_RULE_CODE:
+		return apply_code_rule(state, rule);
+	case UNWIND_RULE_FULL:
+		return apply_full_rule(state, full);
+	case UNWIND_RULE_END:
+		return -ENODATA;
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+/*
+ * The stack pointer is what the frame pointer of the frame below says, or what that
+ * frame has kept.  The right one leads to a return address, and only one of them may;
+ * rules by the frame pointer lead to the same from both.
+ */
+static noinline int apply_either(struct unwind_user_state *state,
+				 const struct unwind_user_rule *rule,
+				 const struct unwind_cfi_rule *full)
+{
+	struct unwind_user_state low = *state, high = *state;
+	bool low_good, high_good;
+	int ret, ret_high;
+
+	low.sp &= ~1UL;
+	if (unwind_read_word(state, low.sp - 3 * state->word, &high.sp))
+		return -EFAULT;
+	ret = apply_found_rule(&low, rule, full);
+	ret_high = apply_found_rule(&high, rule, full);
+	if (ret && ret_high)
+		return ret;
+	if (ret || ret_high || low.ip != high.ip || low.sp != high.sp) {
+		low_good = !ret && unwind_may_return_to(&low, low.ip);
+		high_good = !ret_high && unwind_may_return_to(&high, high.ip);
+		if (low_good == high_good)
+			return -EINVAL;
+		if (high_good)
+			low = high;
+	}
+	*state = low;
+	return 0;
+}
+
 /**
  * unwind_user_next - step from a frame to its caller's
  * @state: the frame; left as it is on failure
@@ -426,18 +531,9 @@ int unwind_user_next(struct unwind_user_state *state)
 	ret = find_rule(state, &rule, &full);
 	if (ret)
 		return ret;
-
-	switch (rule.kind) {
-	case UNWIND_RULE_FRAME:
-	case UNWIND_RULE_REALIGNED:
-		return apply_rule(state, &rule);
-	case UNWIND_RULE_FULL:
-		return apply_full_rule(state, &full);
-	case UNWIND_RULE_END:
-		return -ENODATA;
-	default:
-		return -EOPNOTSUPP;
-	}
+	if (unlikely(unwind_sp_is_low(state)))
+		return apply_either(state, &rule, &full);
+	return apply_found_rule(state, &rule, &full);
 }
 
 /**

@@ -59,6 +59,11 @@ static inline unsigned long arch_unwind_ss_base(struct pt_regs *regs)
 	return arch_unwind_seg_base(regs, INAT_SEG_REG_SS);
 }
 
+static inline bool arch_unwind_in_syscall(struct pt_regs *regs)
+{
+	return (long)regs->orig_ax >= 0;
+}
+
 /*
  * A checksum of the registers by which a frame may be found, besides ip, sp and fp:
  * if one of them is changed it changes.
@@ -88,10 +93,26 @@ static inline void arch_unwind_kept(struct pt_regs *regs, unsigned long *kept)
 	}
 }
 
-/* ax and r11 are what a system call changes. */
-static inline bool arch_unwind_has_reg(unsigned int reg)
+#define UNWIND_ARCH_NR_GENERAL	16
+
+/* All general registers as instructions number them, without sp and the frame pointer. */
+static inline void arch_unwind_general(struct pt_regs *regs, unsigned long *vals)
 {
-	return (reg >= 1 && reg <= 5) || (reg >= 8 && reg <= 10);
+	const unsigned long all[UNWIND_ARCH_NR_GENERAL] = {
+		regs->ax, regs->cx, regs->dx, regs->bx, 0, 0, regs->si, regs->di,
+		regs->r8, regs->r9, regs->r10, regs->r11, regs->r12, regs->r13,
+		regs->r14, regs->r15,
+	};
+
+	__builtin_memcpy(vals, all, sizeof(all));
+}
+
+/* A system call changes ax, cx and r11; entries of other kinds change none. */
+static inline bool arch_unwind_has_reg(struct pt_regs *regs, unsigned int reg)
+{
+	if (reg == 0 || reg == 2 || reg == 11)
+		return !arch_unwind_in_syscall(regs);
+	return reg == 1 || reg == 4 || reg == 5 || (reg >= 8 && reg <= 10);
 }
 
 /* Any other general register, by its number in 64-bit DWARF. */
@@ -99,12 +120,14 @@ static inline unsigned long arch_unwind_reg_val(struct pt_regs *regs,
 						unsigned int reg)
 {
 	switch (reg) {
+	case 0: return regs->ax;
 	case 1: return regs->dx;
 	case 2: return regs->cx;
 	case 4: return regs->si;
 	case 5: return regs->di;
 	case 8: return regs->r8;
 	case 9: return regs->r9;
+	case 11: return regs->r11;
 	default: return regs->r10;
 	}
 }
@@ -137,11 +160,6 @@ static inline enum unwind_arch_frame arch_unwind_frame(const u8 *insn,
 		return UNWIND_FRAME_PUSHED;
 
 	return UNWIND_FRAME_SET_UP;
-}
-
-static inline bool arch_unwind_in_syscall(struct pt_regs *regs)
-{
-	return (long)regs->orig_ax >= 0;
 }
 
 /* syscall, sysenter, int $0x80 */

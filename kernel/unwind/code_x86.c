@@ -1,0 +1,561 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What x86 instructions do, as far as unwinding by code wants to know.
+ *
+ * An instruction that is not known ends a path.  One that is known as harmless must
+ * not write to a general register that it does not name: so the ones that do are
+ * listed, by opcode map, and the rest of a map is left out or writes to none.
+ *
+ * Opcodes: Intel SDM, volume 2, appendix A.
+ */
+
+#include <linux/types.h>
+
+#include <asm/insn.h>
+
+#include "code.h"
+
+const u8 unwind_code_sp = 4;
+const u8 unwind_code_fp = 5;
+
+#define RAX	0
+#define RCX	1
+#define RDX	2
+#define RBX	3
+#define RSI	6
+#define RDI	7
+
+#define REG(nr)	((u16)(1U << (nr)))
+
+/* what is in the ModR/M byte and around it */
+struct operands {
+	u8	mod;
+	u8	reg;
+	u8	rm;	/* or the base register in memory, or UNWIND_CODE_NO_REG */
+	u8	ext;	/* reg without REX.R: part of the opcode */
+	bool	full;	/* the operands have the size of a word of the stack */
+	bool	plain;	/* memory: it is base plus displacement, without a segment */
+};
+
+static bool has_prefix(const struct insn *insn, u8 prefix)
+{
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		if (insn->prefixes.bytes[i] == prefix)
+			return true;
+	}
+	return false;
+}
+
+static void get_operands(const struct insn *insn, unsigned int word, struct operands *o)
+{
+	u8 rex = insn->rex_prefix.nbytes ? insn->rex_prefix.bytes[0] : 0;
+	u8 modrm = insn->modrm.bytes[0];
+
+	o->mod = X86_MODRM_MOD(modrm);
+	o->ext = X86_MODRM_REG(modrm);
+	o->reg = o->ext | (X86_REX_R(rex) ? 8 : 0);
+	o->rm = X86_MODRM_RM(modrm) | (X86_REX_B(rex) ? 8 : 0);
+	o->full = insn->opnd_bytes == word;
+	o->plain = insn->addr_bytes == word && !has_prefix(insn, 0x64) &&
+		   !has_prefix(insn, 0x65);
+	if (o->mod == 3)
+		return;
+	if (insn->sib.nbytes) {
+		u8 sib = insn->sib.bytes[0];
+
+		if (X86_SIB_INDEX(sib) != 4 || X86_REX_X(rex))
+			o->plain = false;
+		o->rm = X86_SIB_BASE(sib) | (X86_REX_B(rex) ? 8 : 0);
+		if (!o->mod && X86_SIB_BASE(sib) == 5)
+			o->plain = false;
+	} else if (!o->mod && X86_MODRM_RM(modrm) == 5) {
+		o->plain = false;
+	}
+	if (!o->plain)
+		o->rm = UNWIND_CODE_NO_REG;
+}
+
+/* The register that is written to if the r/m operand is one. */
+static u16 rm_bit(const struct operands *o)
+{
+	return o->mod == 3 ? REG(o->rm) : 0;
+}
+
+static void set(struct unwind_code_insn *to, u8 op, u8 reg, u8 base, s32 off)
+{
+	to->op = op;
+	to->reg = reg;
+	to->base = base;
+	to->off = off;
+}
+
+/* mov between a register and the r/m operand */
+static void decode_mov(const struct insn *insn, const struct operands *o, bool to_rm,
+		       struct unwind_code_insn *to)
+{
+	s32 disp = insn->displacement.value;
+
+	if (o->mod == 3) {
+		u8 dst = to_rm ? o->rm : o->reg, src = to_rm ? o->reg : o->rm;
+
+		if (o->full)
+			set(to, UNWIND_CODE_MOVE, dst, src, 0);
+		else
+			to->clobbers = REG(dst);
+	} else if (to_rm) {
+		if (o->plain)
+			set(to, UNWIND_CODE_STORE,
+			    o->full ? o->reg : UNWIND_CODE_NO_REG, o->rm, disp);
+	} else if (o->full && o->plain) {
+		set(to, UNWIND_CODE_LOAD, o->reg, o->rm, disp);
+	} else {
+		to->clobbers = REG(o->reg);
+	}
+}
+
+/* The eight operations of 80 to 83 and of c0, d0 and so on, with a number. */
+static void decode_group1(const struct insn *insn, const struct operands *o,
+			  struct unwind_code_insn *to)
+{
+	s32 imm = insn->immediate.value;
+
+	if (o->ext == 7)	/* cmp */
+		return;
+	if (o->mod != 3) {
+		if (o->plain)
+			set(to, UNWIND_CODE_STORE, UNWIND_CODE_NO_REG, o->rm,
+			    insn->displacement.value);
+		return;
+	}
+	if (o->full && (o->ext == 0 || (o->ext == 5 && imm != (s32)0x80000000)))
+		set(to, UNWIND_CODE_MOVE, o->rm, o->rm, o->ext ? -imm : imm);
+	else
+		to->clobbers = REG(o->rm);
+}
+
+/* ff: inc, dec, call, far call, jmp, far jmp, push */
+static bool decode_group5(const struct operands *o, struct unwind_code_insn *to)
+{
+	u8 reg = o->mod == 3 ? o->rm : UNWIND_CODE_NO_REG;
+
+	switch (o->ext) {
+	case 0:
+	case 1:
+		to->clobbers = rm_bit(o);
+		return true;
+	case 2:
+		to->op = UNWIND_CODE_CALL_OTHER;
+		return true;
+	case 4:
+		set(to, UNWIND_CODE_JUMP_REG, reg, 0, 0);
+		return true;
+	case 6:
+		set(to, UNWIND_CODE_PUSH, reg, 0, 0);
+		return true;
+	}
+	return false;
+}
+
+/* pushes and pops of words are 64 bits wide in 64-bit code without a prefix */
+static bool is_short(const struct insn *insn)
+{
+	return has_prefix(insn, 0x66);
+}
+
+/* One-byte opcodes whose operand is in the low bits or that have none. */
+static bool decode_one_byte_short(const struct insn *insn, unsigned int word,
+				  struct unwind_code_insn *to)
+{
+	u8 op = insn->opcode.bytes[0];
+	u8 rex = insn->rex_prefix.nbytes ? insn->rex_prefix.bytes[0] : 0;
+	u8 reg = (op & 7) | (X86_REX_B(rex) ? 8 : 0);
+
+	switch (op) {
+	case 0x40 ... 0x4f:	/* inc, dec; prefixes in 64-bit code */
+		to->clobbers = REG(op & 7);
+		return word == 4;
+	case 0x50 ... 0x57:
+		set(to, UNWIND_CODE_PUSH, reg, 0, 0);
+		return !is_short(insn);
+	case 0x58 ... 0x5f:
+		set(to, UNWIND_CODE_POP, reg, 0, 0);
+		return !is_short(insn);
+	case 0x68:
+	case 0x6a:
+	case 0x9c:		/* pushf */
+		set(to, UNWIND_CODE_PUSH, UNWIND_CODE_NO_REG, 0, 0);
+		return !is_short(insn);
+	case 0x9d:		/* popf */
+		set(to, UNWIND_CODE_POP, UNWIND_CODE_NO_REG, 0, 0);
+		return !is_short(insn);
+	case 0x70 ... 0x7f:
+	case 0xe0 ... 0xe3:	/* loop, jrcxz */
+		set(to, UNWIND_CODE_BRANCH, 0, 0, insn->immediate.value);
+		if (op >= 0xe0 && op < 0xe3)
+			to->clobbers = REG(RCX);
+		return true;
+	case 0x90 ... 0x97:	/* xchg with ax */
+		to->op = UNWIND_CODE_NOP;
+		return op == 0x90 && !X86_REX_B(rex);
+	case 0x98:		/* cbw and so on */
+	case 0x9f:		/* lahf */
+	case 0x04: case 0x05: case 0x0c: case 0x0d: case 0x14: case 0x15:
+	case 0x1c: case 0x1d: case 0x24: case 0x25: case 0x2c: case 0x2d:
+	case 0x34: case 0x35:
+	case 0xa0: case 0xa1:
+		to->clobbers = REG(RAX);
+		return true;
+	case 0x99:
+		to->clobbers = REG(RDX);
+		return true;
+	case 0x9b:		/* wait */
+	case 0x9e:		/* sahf */
+	case 0x3c: case 0x3d:
+	case 0xa2: case 0xa3:
+	case 0xa8: case 0xa9:
+	case 0xf5: case 0xf8: case 0xf9: case 0xfc: case 0xfd:
+		return true;
+	case 0xa4 ... 0xa7:	/* movs, cmps, stos, lods, scas */
+	case 0xaa ... 0xaf:
+		to->clobbers = REG(RAX) | REG(RCX) | REG(RSI) | REG(RDI);
+		return true;
+	case 0xb0 ... 0xb7:	/* ah to bh are of ax to bx */
+		to->clobbers = REG(reg) | REG(op & 3);
+		return true;
+	case 0xb8 ... 0xbf:
+		to->clobbers = REG(reg);
+		return true;
+	case 0xc3:
+		to->op = UNWIND_CODE_RETURN;
+		return !is_short(insn);
+	case 0xc9:
+		to->op = UNWIND_CODE_LEAVE;
+		return !is_short(insn);
+	case 0xe8:
+		set(to, UNWIND_CODE_CALL, 0, 0, insn->immediate.value);
+		return !is_short(insn);
+	case 0xe9:
+	case 0xeb:
+		set(to, UNWIND_CODE_JUMP, 0, 0, insn->immediate.value);
+		return !is_short(insn);
+	}
+	return false;
+}
+
+/* One-byte opcodes with a ModR/M byte. */
+static bool decode_one_byte(const struct insn *insn, const struct operands *o,
+			    unsigned int word, struct unwind_code_insn *to)
+{
+	u8 op = insn->opcode.bytes[0];
+
+	switch (op) {
+	case 0x38 ... 0x3b:	/* cmp */
+	case 0x84: case 0x85:	/* test */
+		return true;
+	case 0x00: case 0x01: case 0x08: case 0x09: case 0x10: case 0x11:
+	case 0x18: case 0x19: case 0x20: case 0x21: case 0x28: case 0x29:
+	case 0x30: case 0x31:
+		to->clobbers = rm_bit(o);
+		return true;
+	case 0x02: case 0x03: case 0x0a: case 0x0b: case 0x12: case 0x13:
+	case 0x1a: case 0x1b: case 0x22: case 0x23: case 0x2a: case 0x2b:
+	case 0x32: case 0x33:
+	case 0x69: case 0x6b:	/* imul */
+		to->clobbers = REG(o->reg);
+		return true;
+	case 0x63:		/* movsxd */
+		to->clobbers = word == 8 ? REG(o->reg) : rm_bit(o);
+		return true;
+	case 0x80 ... 0x83:
+		if (op == 0x80 && o->mod == 3 && o->ext != 7) {
+			to->clobbers = REG(o->rm) | REG(o->rm & 3);
+			return true;
+		}
+		decode_group1(insn, o, to);
+		return true;
+	case 0x86: case 0x87:	/* xchg, as a rule of a lock */
+		to->clobbers = REG(o->reg);
+		return o->mod != 3;
+	case 0x88:
+		to->clobbers = o->mod == 3 ? REG(o->rm) | REG(o->rm & 3) : 0;
+		return true;
+	case 0x8a:
+		to->clobbers = REG(o->reg) | REG(o->reg & 3);
+		return true;
+	case 0x89:
+		decode_mov(insn, o, true, to);
+		return true;
+	case 0x8b:
+		decode_mov(insn, o, false, to);
+		return true;
+	case 0x8c:		/* mov from a segment register */
+		to->clobbers = rm_bit(o);
+		return true;
+	case 0x8d:
+		if (o->mod == 3)
+			return false;
+		if (o->full && o->plain)
+			set(to, UNWIND_CODE_MOVE, o->reg, o->rm,
+			    insn->displacement.value);
+		else
+			to->clobbers = REG(o->reg);
+		return true;
+	case 0x8f:
+		if (o->ext || is_short(insn))
+			return false;
+		set(to, UNWIND_CODE_POP, o->mod == 3 ? o->rm : UNWIND_CODE_NO_REG, 0, 0);
+		return true;
+	case 0xc0: case 0xc1:
+	case 0xd0 ... 0xd3:	/* shifts */
+		to->clobbers = rm_bit(o) | (op & 1 || o->mod != 3 ? 0 : REG(o->rm & 3));
+		return true;
+	case 0xc6: case 0xc7:
+		if (o->ext)
+			return false;	/* xabort, xbegin */
+		if (o->mod == 3)
+			to->clobbers = REG(o->rm) | (op == 0xc6 ? REG(o->rm & 3) : 0);
+		else if (o->plain)
+			set(to, UNWIND_CODE_STORE, UNWIND_CODE_NO_REG, o->rm,
+			    insn->displacement.value);
+		return true;
+	case 0xd8 ... 0xdf:	/* x87; fnstsw writes to ax */
+		to->clobbers = op == 0xdf && o->mod == 3 ? REG(RAX) : 0;
+		return true;
+	case 0xf6: case 0xf7:
+		if (o->ext < 2)		/* test */
+			return true;
+		if (o->ext < 4)		/* not, neg */
+			to->clobbers = rm_bit(o) |
+				       (op == 0xf6 && o->mod == 3 ? REG(o->rm & 3) : 0);
+		else			/* mul, imul, div, idiv */
+			to->clobbers = REG(RAX) | REG(RDX);
+		return true;
+	case 0xfe:
+		to->clobbers = o->mod == 3 ? REG(o->rm) | REG(o->rm & 3) : 0;
+		return o->ext < 2;
+	case 0xff:
+		return !is_short(insn) && decode_group5(o, to);
+	}
+	return false;
+}
+
+/* The map of 0f, as it is for SSE and with VEX and EVEX as well. */
+static bool decode_two_byte(const struct insn *insn, const struct operands *o, u8 op,
+			    struct unwind_code_insn *to)
+{
+	u8 rex = insn->rex_prefix.nbytes ? insn->rex_prefix.bytes[0] : 0;
+
+	switch (op) {
+	case 0x05:		/* syscall */
+		to->clobbers = REG(RAX) | REG(RCX) | REG(11);
+		return true;
+	case 0x0d:		/* prefetch */
+	case 0x18 ... 0x1e:	/* nop, endbr */
+	case 0x77:		/* emms, vzeroupper */
+	case 0xa3:		/* bt */
+	case 0xc2: case 0xc3: case 0xc6:
+		/* rdsspq is in the space of nops */
+		if (op == 0x1e && o->mod == 3)
+			to->clobbers = REG(o->rm);
+		return true;
+	case 0x1f:
+		to->op = UNWIND_CODE_NOP;
+		return true;
+	case 0x31:		/* rdtsc */
+		to->clobbers = REG(RAX) | REG(RDX);
+		return true;
+	case 0xa2:		/* cpuid */
+		to->clobbers = REG(RAX) | REG(RBX) | REG(RCX) | REG(RDX);
+		return true;
+	case 0x2c: case 0x2d:	/* cvttss2si, cvtss2si */
+	case 0x40 ... 0x4f:	/* cmov; opmasks with VEX */
+	case 0x50:		/* movmskps */
+	case 0x78: case 0x79:	/* vcvttss2usi with EVEX */
+	case 0x93:		/* setcc; kmov with VEX */
+	case 0xaf: case 0xb6: case 0xb7: case 0xb8:
+	case 0xbc ... 0xbf:
+	case 0xc5:		/* pextrw */
+	case 0xd7:		/* pmovmskb */
+		to->clobbers = REG(o->reg);
+		if (op == 0x93)
+			to->clobbers |= rm_bit(o) | REG(o->rm & 3);
+		return true;
+	case 0x7e:		/* movd; movq between SSE registers */
+		to->clobbers = rm_bit(o);
+		return true;
+	case 0x90 ... 0x92:	/* setcc; ah to bh are of ax to bx */
+	case 0x94 ... 0x9f:
+		to->clobbers = o->mod == 3 ? REG(o->rm) | REG(o->rm & 3) : 0;
+		return true;
+	case 0x80 ... 0x8f:
+		set(to, UNWIND_CODE_BRANCH, 0, 0, insn->immediate.value);
+		return !is_short(insn);
+	case 0xa4: case 0xa5: case 0xac: case 0xad:	/* shld, shrd */
+	case 0xab: case 0xb3: case 0xbb:		/* bts, btr, btc */
+		to->clobbers = rm_bit(o);
+		return true;
+	case 0xba:
+		to->clobbers = o->ext == 4 ? 0 : rm_bit(o);
+		return true;
+	case 0xae:		/* fences; ldmxcsr; rdfsbase */
+		to->clobbers = rm_bit(o);
+		return true;
+	case 0xb0: case 0xb1:	/* cmpxchg */
+		to->clobbers = REG(RAX) | rm_bit(o) | (o->mod == 3 ? REG(o->rm & 3) : 0);
+		return true;
+	case 0xc0: case 0xc1:	/* xadd */
+		to->clobbers = REG(o->reg) | REG(o->reg & 3) | rm_bit(o) |
+			       (o->mod == 3 ? REG(o->rm & 3) : 0);
+		return true;
+	case 0xc7:		/* cmpxchg8b, rdrand */
+		to->clobbers = REG(RAX) | REG(RDX) | rm_bit(o);
+		return true;
+	case 0xc8 ... 0xcf:	/* bswap */
+		to->clobbers = REG((op & 7) | (X86_REX_B(rex) ? 8 : 0));
+		return true;
+	case 0x10 ... 0x17:
+	case 0x28 ... 0x2b:
+	case 0x2e: case 0x2f:
+	case 0x51 ... 0x76:
+	case 0x7c: case 0x7d: case 0x7f:
+	case 0xc4:
+	case 0xd0 ... 0xd6:
+	case 0xd8 ... 0xfe:
+		return true;
+	}
+	return false;
+}
+
+/* The maps of 0f 38 and 0f 3a. */
+static bool decode_three_byte(const struct insn *insn, const struct operands *o, u8 map,
+			      u8 op, struct unwind_code_insn *to)
+{
+	if (map == 3) {
+		if (op == 0xf0)				/* rorx */
+			to->clobbers = REG(o->reg);
+		else if (op >= 0x60 && op <= 0x63)	/* pcmpestri */
+			to->clobbers = REG(RCX);
+		else if (op >= 0x14 && op <= 0x17)	/* pextr */
+			to->clobbers = rm_bit(o);
+		return true;
+	}
+	if (op >= 0xf0) {	/* movbe, crc32, adx; andn, bextr and their like */
+		to->clobbers = REG(o->reg) | rm_bit(o);
+		if (insn->vex_prefix.nbytes)
+			to->clobbers |= REG(~(insn->vex_prefix.bytes[2] >> 3) & 15);
+	}
+	return true;
+}
+
+/* The registers that VEX and EVEX prefixes name: their bits are inverted. */
+static void vex_operands(const struct insn *insn, struct operands *o)
+{
+	u8 bits = insn->vex_prefix.bytes[1];
+
+	o->reg = o->ext | (bits & 0x80 ? 0 : 8);
+	if (insn->vex_prefix.nbytes > 2 && !(bits & 0x20) && o->mod == 3)
+		o->rm |= 8;
+	o->plain = false;
+	if (o->mod != 3)
+		o->rm = UNWIND_CODE_NO_REG;
+}
+
+/* 0 for the opcodes of one byte, 1 for those after 0f, 2 and 3 after 0f 38 and 0f 3a */
+static unsigned int opcode_map(struct insn *insn)
+{
+	if (insn->vex_prefix.nbytes)
+		return insn_vex_m_bits(insn);
+	if (insn->opcode.nbytes < 3)
+		return insn->opcode.nbytes - 1;
+	return insn->opcode.bytes[1] == 0x38 ? 2 : 3;
+}
+
+/**
+ * unwind_code_decode - find out what an instruction does
+ * @bytes: the code
+ * @nr: bytes in @bytes
+ * @word: bytes of a stack word of the code, 4 or 8
+ * @to: filled in
+ *
+ * Return: false if this is no instruction that is known.
+ */
+bool unwind_code_decode(const u8 *bytes, unsigned int nr, unsigned int word,
+			struct unwind_code_insn *to)
+{
+	struct operands o = {};
+	struct insn insn;
+	u8 op;
+
+	if (!nr || insn_decode(&insn, bytes, nr, word == 8 ? INSN_MODE_64 : INSN_MODE_32))
+		return false;
+	*to = (struct unwind_code_insn) { .op = UNWIND_CODE_OTHER, .len = insn.length };
+
+	if (insn.modrm.nbytes)
+		get_operands(&insn, word, &o);
+	if (insn.vex_prefix.nbytes)
+		vex_operands(&insn, &o);
+
+	op = insn.opcode.bytes[insn.opcode.nbytes - 1];
+	switch (opcode_map(&insn)) {
+	case 0:
+		return insn.modrm.nbytes ? decode_one_byte(&insn, &o, word, to) :
+					   decode_one_byte_short(&insn, word, to);
+	case 1:
+		return decode_two_byte(&insn, &o, op, to);
+	case 2:
+	case 3:
+		return decode_three_byte(&insn, &o, opcode_map(&insn), op, to);
+	default:
+		return false;
+	}
+}
+
+/**
+ * unwind_code_length - the length of an instruction
+ * @bytes: the code
+ * @nr: bytes in @bytes
+ * @word: bytes of a stack word of the code, 4 or 8
+ *
+ * Return: its length in bytes; 0 if it is none.
+ */
+unsigned int unwind_code_length(const u8 *bytes, unsigned int nr, unsigned int word)
+{
+	struct insn insn;
+
+	if (!nr || insn_decode(&insn, bytes, nr, word == 8 ? INSN_MODE_64 : INSN_MODE_32))
+		return 0;
+	return insn.length;
+}
+
+/**
+ * unwind_code_scratch - the registers that a function may destroy
+ * @word: bytes of a stack word of the code, 4 or 8
+ *
+ * Source: System V ABI, AMD64 supplement, figure 3.4; i386 supplement, section 2.2.1.
+ *
+ * Return: a bit mask.
+ */
+u16 unwind_code_scratch(unsigned int word)
+{
+	u16 scratch = REG(RAX) | REG(RCX) | REG(RDX);
+
+	return word == 4 ? scratch : scratch | REG(RSI) | REG(RDI) | 0x0f00;
+}
+
+/**
+ * unwind_code_sets_frame - may an instruction set the frame pointer from the stack pointer?
+ * @bytes: its first UNWIND_CODE_FRAME_BYTES bytes
+ * @word: bytes of a stack word of the code, 4 or 8
+ *
+ * Return: true if it is mov or lea.
+ */
+bool unwind_code_sets_frame(const u8 *bytes, unsigned int word)
+{
+	if (word == 8 && *bytes++ != 0x48)
+		return false;
+	return (bytes[0] == 0x89 && bytes[1] == 0xe5) ||
+	       (bytes[0] == 0x8b && bytes[1] == 0xec) ||
+	       (bytes[0] == 0x8d && (bytes[1] & 0x3f) == 0x2c && bytes[2] == 0x24);
+}

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Frames of code that no unwind tables describe: made at run time, written in
+ * assembly, or by compilers that write none.
+ *
+ * What is found must be certain, as code may use the frame pointer for anything and a
+ * caller that was skipped looks like a caller.  Two things are: a path through the
+ * code itself (code.c), which is kept by its address like rules from tables; and, where
+ * the code does not tell, as in an interpreter's loop, a frame pointer below which
+ * there is nothing on the stack that could be a return address.
+ */
+
+#include <linux/align.h>
+#include <linux/errno.h>
+#include <linux/jiffies.h>
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/sched.h>
+
+#include <asm/unwind_user.h>
+
+#include "cache.h"
+#include "cfi.h"
+#include "code.h"
+#include "object.h"
+#include "unwind.h"
+
+/* how far above the stack pointer a frame pointer may lie, in words */
+#define MAX_FRAME_WORDS	512
+
+/* As many bytes as there are; the next page may be missing. */
+static unsigned int read_code(void *ctx, unsigned long addr, u8 *to, unsigned int len)
+{
+	struct unwind_user_state *state = ctx;
+	unsigned int here = min_t(unsigned long, len, PAGE_SIZE - offset_in_page(addr));
+
+	if (!unwind_may_read(state, len))
+		return 0;
+	if (!unwind_read(state, addr, to, len))
+		return len;
+	return here < len && !unwind_read(state, addr, to, here) ? here : 0;
+}
+
+static int code_sum(unsigned long ip, unsigned long end, u32 *sum)
+{
+	int ret;
+
+	pagefault_disable();
+	ret = unwind_code_sum(ip, end, sum);
+	pagefault_enable();
+	return ret;
+}
+
+static bool code_holds(unsigned long ip, const struct unwind_user_rule *rule)
+{
+	u32 sum;
+
+	return !code_sum(ip, ip + rule->code_end, &sum) && sum == rule->code_sum;
+}
+
+static void make_rule(const struct unwind_code *code, struct unwind_user_rule *rule)
+{
+	*rule = (struct unwind_user_rule) {
+		.kind = UNWIND_RULE_CODE,
+		.cfa_reg = code->by_fp ? UNWIND_REG_FP : UNWIND_REG_SP,
+		.cfa_off = code->cfa_off,
+		.fp_off = code->fp_saved ? code->fp_off : 0,
+		.kept = code->fp_saved ? BIT(UNWIND_SLOT_FP) : 0,
+		.lost = BIT(UNWIND_NR_KEPT) - 1,
+	};
+	rule->extends = code->extends;
+	if (!code->fp_lost)
+		rule->lost &= ~BIT(UNWIND_SLOT_FP);
+}
+
+/* The frame pointer of a frame, if it is known. */
+static int read_fp(struct unwind_user_state *state, unsigned long *fp)
+{
+	*fp = state->kept[UNWIND_SLOT_FP];
+	if (state->lost & BIT(UNWIND_SLOT_FP))
+		return -ENOENT;
+	if (!(state->in_memory & BIT(UNWIND_SLOT_FP)))
+		return 0;
+	if (unwind_read_word(state, *fp, fp))
+		return -EFAULT;
+	*fp += state->ss_base;
+	return 0;
+}
+
+/**
+ * unwind_may_return_to - can an address be the return address of a frame?
+ * @state: the walk, whose fault budget is charged
+ * @addr: linear user address, any value
+ *
+ * Interpreters choose where what they call returns to.  Code that has tables does not.
+ *
+ * Context: Task context of a user task; may sleep.
+ * Return: false if not.
+ */
+bool unwind_may_return_to(struct unwind_user_state *state, unsigned long addr)
+{
+	struct unwind_object object __uninitialized;
+
+	if (addr < PAGE_SIZE || addr >= TASK_SIZE_MAX || !unwind_is_executable(addr))
+		return false;
+	if (!unwind_cache_find_object(addr, &object) && object.nr)
+		return unwind_is_after_call(state, addr);
+	return true;
+}
+
+static bool may_be_return_address(struct unwind_user_state *state, unsigned long word)
+{
+	return unwind_may_return_to(state, word + state->cs_base);
+}
+
+/* This sorts out paths that went on where a function does not return. */
+static bool leads_to_caller(struct unwind_user_state *state,
+			    const struct unwind_user_rule *rule)
+{
+	unsigned long base = state->sp & ~1UL, slot, ra;
+
+	if (rule->cfa_reg == UNWIND_REG_FP) {
+		if (read_fp(state, &base))
+			return false;
+	} else if (unwind_sp_is_low(state)) {
+		return true;	/* see apply_either() */
+	}
+	slot = base + rule->cfa_off - state->word;
+	if (unwind_read_word(state, slot, &ra))
+		return false;
+	if (unlikely(state->probed) && unwind_is_return_address(state, slot))
+		return true;
+	return may_be_return_address(state, ra);
+}
+
+/* What code.c asks and tells of the places on a path. */
+struct code_search {
+	struct unwind_user_state	*state;
+	struct unwind_cache_state	begun;
+};
+
+static unsigned long code_key(const struct unwind_user_state *state, unsigned long ip)
+{
+	return ip | (state->word & 4UL) << (BITS_PER_LONG - 3);
+}
+
+static bool known_rule(void *ctx, unsigned long ip, struct unwind_code *code)
+{
+	struct code_search *search = ctx;
+	struct unwind_cfi_rule full __uninitialized;
+	struct unwind_user_rule rule;
+
+	if (unwind_cache_find_rule(code_key(search->state, ip), &rule, &full) ||
+	    rule.kind != UNWIND_RULE_CODE || !code_holds(ip, &rule))
+		return false;
+	code->by_fp = rule.cfa_reg == UNWIND_REG_FP;
+	code->cfa_off = rule.cfa_off;
+	code->fp_off = rule.fp_off;
+	code->fp_saved = rule.kept;
+	code->fp_lost = rule.lost & BIT(UNWIND_SLOT_FP);
+	code->extends = rule.extends;
+	return true;
+}
+
+static void keep_rule(struct code_search *search, unsigned long ip, unsigned long key,
+		      unsigned long end, struct unwind_user_rule *rule)
+{
+	s64 length = end - ip;
+
+	if (length != (s32)length || code_sum(ip, end, &rule->code_sum))
+		return;
+	rule->code_end = length;
+	unwind_cache_add_rule(&search->begun, key, rule, NULL);
+}
+
+static void note_rule(void *ctx, unsigned long ip, const struct unwind_code *code)
+{
+	struct code_search *search = ctx;
+	struct unwind_user_rule rule;
+
+	make_rule(code, &rule);
+	keep_rule(search, ip, code_key(search->state, ip), code->end, &rule);
+}
+
+static unsigned int search_read(void *ctx, unsigned long addr, u8 *to, unsigned int len)
+{
+	struct code_search *search = ctx;
+
+	return read_code(search->state, addr, to, len);
+}
+
+/* Find a rule in the code, or that there is none, and keep that. */
+static bool rule_by_code(struct unwind_user_state *state, struct unwind_user_rule *rule)
+{
+	struct code_search search = { .state = state };
+	struct unwind_code code = {
+		.read = search_read, .known = known_rule, .note = note_rule,
+		.ctx = &search, .word = state->word,
+	};
+	unsigned long ip = state->ip;
+
+	cond_resched();
+	code.end = ip;
+	*rule = (struct unwind_user_rule) {
+		.kind = UNWIND_RULE_NO_PATH, .cfa_off = U16_MAX,
+	};
+	if (time_after(jiffies, state->deadline) || !unwind_cache_begin(&search.begun))
+		return false;
+	if (unwind_code_find(&code, ip)) {
+		rule->cfa_off = code.live;
+		rule->extends = code.fp_is_base;
+		keep_rule(&search, ip, unwind_rule_key(state), ip, rule);
+		return false;
+	}
+	if (code.fp_saved && code.fp_off != (s16)code.fp_off)
+		return false;
+	make_rule(&code, rule);
+	if (!leads_to_caller(state, rule)) {
+		*rule = (struct unwind_user_rule) {
+			.kind = UNWIND_RULE_NO_PATH, .cfa_off = U16_MAX,
+		};
+		return false;
+	}
+	keep_rule(&search, ip, unwind_rule_key(state), code.end, rule);
+	return true;
+}
+
+/* Does the function set up a frame of the size that this one has?  That is kept. */
+static bool frame_by_code(struct unwind_user_state *state, unsigned long fp)
+{
+	struct code_search search = { .state = state };
+	struct unwind_code code = {
+		.read = search_read, .ctx = &search, .word = state->word,
+	};
+	struct unwind_user_rule rule;
+
+	if (state->exact || unwind_sp_is_low(state) || fp < state->sp ||
+	    !unwind_cache_begin(&search.begun) ||
+	    !unwind_code_has_frame(&code, state->ip, fp - state->sp))
+		return false;
+	rule = unwind_fp_set_up(state->word);
+	rule.kind = UNWIND_RULE_CODE;
+	if (!leads_to_caller(state, &rule))
+		return false;
+	keep_rule(&search, state->ip, unwind_rule_key(state), state->ip, &rule);
+	return true;
+}
+
+/*
+ * A function that has called another one, and whose code does not tell, is mostly one
+ * of a runtime that keeps frame pointers throughout; then a call is what leads to it.
+ */
+static bool frame_by_call(struct unwind_user_state *state, unsigned long fp)
+{
+	return !state->exact && fp >= state->sp &&
+	       unwind_is_return_address(state, fp + state->word);
+}
+
+/* The innermost code may have taken its return address off the stack for the moment. */
+static bool is_in_register(struct unwind_user_state *state, u16 live)
+{
+	unsigned long vals[UNWIND_ARCH_NR_GENERAL];
+	unsigned int i;
+
+	if (!state->regs)
+		return false;
+	arch_unwind_general(state->regs, vals);
+	for (i = 0; i < UNWIND_ARCH_NR_GENERAL; i++) {
+		if ((live & BIT(i)) && may_be_return_address(state, vals[i]))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A frame's return address lies above its stack pointer.  If there is none below the
+ * word above the frame pointer, it is that.
+ */
+static bool fp_is_certain(struct unwind_user_state *state, unsigned long fp,
+			  const struct unwind_user_rule *rule)
+{
+	unsigned long addr = state->sp & ~1UL, word;
+
+	if (fp < addr || fp - addr > MAX_FRAME_WORDS * state->word ||
+	    !IS_ALIGNED(fp, state->word))
+		return false;
+	/* the code has perhaps just pushed the return address of a call */
+	if (state->exact && rule->extends)
+		addr += state->word;
+	for (; addr <= fp; addr += state->word) {
+		if (unwind_read_word(state, addr, &word) ||
+		    may_be_return_address(state, word))
+			return false;
+	}
+	if (unwind_read_word(state, addr, &word))
+		return false;
+	return may_be_return_address(state, word) && !is_in_register(state, rule->cfa_off);
+}
+
+/*
+ * Code that has no frame of its own has its return address on top of the stack: the
+ * handlers of an interpreter that go on from one to the next.
+ */
+static bool is_on_top(struct unwind_user_state *state, const struct unwind_user_rule *rule)
+{
+	return state->exact && rule->kind == UNWIND_RULE_NO_PATH && !rule->extends &&
+	       !unwind_sp_is_low(state) && unwind_is_return_address(state, state->sp);
+}
+
+/**
+ * unwind_no_tables_rule - find the caller of a frame of code without tables
+ * @state: the frame
+ * @rule: filled in
+ *
+ * Context: Task context of a user task; may sleep.
+ * Return: 0, or -ENOENT if nothing is certain.
+ */
+int unwind_no_tables_rule(struct unwind_user_state *state, struct unwind_user_rule *rule)
+{
+	struct unwind_cfi_rule full __uninitialized;
+	unsigned long fp;
+	bool certain;
+
+	if (!unwind_cache_find_rule(unwind_rule_key(state), rule, &full) &&
+	    (rule->kind == UNWIND_RULE_CODE || rule->kind == UNWIND_RULE_NO_PATH) &&
+	    code_holds(state->ip, rule)) {
+		if (rule->kind == UNWIND_RULE_CODE)
+			return 0;
+	} else if (rule_by_code(state, rule)) {
+		return 0;
+	}
+
+	if (read_fp(state, &fp))
+		return -ENOENT;
+	if (is_on_top(state, rule)) {
+		*rule = (struct unwind_user_rule) {
+			.kind = UNWIND_RULE_CODE,
+			.cfa_reg = UNWIND_REG_SP,
+			.cfa_off = state->word,
+		};
+		return 0;
+	}
+	/* where threads begin it is 0; code that was interrupted may use it for that */
+	certain = (!fp && !state->exact) || fp_is_certain(state, fp, rule) ||
+		  frame_by_code(state, fp) || frame_by_call(state, fp);
+	*rule = unwind_fp_set_up(state->word);
+	rule->kind = UNWIND_RULE_CODE;
+	rule->extends = true;
+	return certain ? 0 : -ENOENT;
+}
