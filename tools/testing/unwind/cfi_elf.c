@@ -88,6 +88,7 @@ int cfi_elf_open(struct cfi_elf *elf, const char *name)
 		fprintf(stderr, "%s: cannot be read as an ELF file\n", name);
 		return -1;
 	}
+	elf->file = map;
 	if (find(elf, map, map[EI_CLASS] == ELFCLASS64 ? &layout_64 : &layout_32)) {
 		fprintf(stderr, "%s: no .eh_frame\n", name);
 		return -1;
@@ -112,6 +113,37 @@ int cfi_elf_read(void *ctx, unsigned long addr, void *to, size_t len)
 	    len > elf->size - (addr - elf->addr))
 		return -EFAULT;
 	memcpy(to, elf->bytes + (addr - elf->addr), len);
+	return 0;
+}
+
+/**
+ * cfi_elf_code - read code
+ * @elf: the file
+ * @addr: where
+ * @to: the bytes go there
+ * @len: how many
+ *
+ * Return: how many of them there are.
+ */
+unsigned int cfi_elf_code(const struct cfi_elf *elf, unsigned long addr, u8 *to,
+			  unsigned int len)
+{
+	const bool is_64 = elf->word == 8;
+	const u8 *ph = elf->file + field(elf->file + (is_64 ? 32 : 28), elf->word);
+	unsigned int nr = field(elf->file + (is_64 ? 56 : 44), 2), i;
+	unsigned long offset, vaddr, size;
+
+	for (i = 0; i < nr; i++, ph += is_64 ? 56 : 32) {
+		offset = field(ph + (is_64 ? 8 : 4), elf->word);
+		vaddr = field(ph + (is_64 ? 16 : 8), elf->word);
+		size = field(ph + (is_64 ? 32 : 16), elf->word);
+		if (field(ph, 4) != PT_LOAD || addr < vaddr || addr - vaddr >= size)
+			continue;
+		if (len > size - (addr - vaddr))
+			len = size - (addr - vaddr);
+		memcpy(to, elf->file + offset + (addr - vaddr), len);
+		return len;
+	}
 	return 0;
 }
 

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * libFuzzer target: any bytes as code for kernel/unwind/code.c, which may change while
+ * they are read.  Beyond what the sanitizers see: the search ends after a bounded number
+ * of reads, and a rule that it finds is one that can be followed.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "code.h"
+#include "fuzz_check.h"
+
+#define BASE		0x500000UL
+/* an instruction is read once, and once more if it may follow the end of a function */
+#define MAX_READS	(32 * 1024)
+#define MAX_OFFSET	(1 << 25)
+
+static const u8 *bytes;
+static size_t nr_bytes;
+static unsigned int reads;
+static bool writer, knows;
+
+static unsigned int read_code(void *ctx, unsigned long addr, u8 *to, unsigned int len)
+{
+	unsigned int i;
+
+	(void)ctx;
+	CHECK(len && len <= 64);
+	CHECK(++reads <= MAX_READS);
+	if (addr < BASE || addr >= BASE + nr_bytes)
+		return 0;
+	if (len > BASE + nr_bytes - addr)
+		len = BASE + nr_bytes - addr;
+	memcpy(to, bytes + (addr - BASE), len);
+	for (i = 0; writer && i < len; i += 5)
+		to[i] ^= reads * 31;
+	return len;
+}
+
+static void check_rule(const struct unwind_code *code)
+{
+	CHECK(code->cfa_off <= MAX_OFFSET && code->cfa_off >= -MAX_OFFSET);
+	if (code->fp_saved)
+		CHECK(code->fp_off <= 2 * MAX_OFFSET && code->fp_off >= -2 * MAX_OFFSET);
+	CHECK(!(code->fp_saved && code->fp_lost));
+}
+
+static bool known_rule(void *ctx, unsigned long ip, struct unwind_code *rule)
+{
+	(void)ctx;
+	if (!knows || ip % 3)
+		return false;
+	rule->by_fp = ip & 8;
+	rule->cfa_off = ip % 4096;
+	rule->fp_off = -16;
+	rule->fp_saved = true;
+	rule->fp_lost = false;
+	rule->extends = false;
+	return true;
+}
+
+static void note_rule(void *ctx, unsigned long ip, const struct unwind_code *rule)
+{
+	(void)ctx;
+	CHECK(ip);
+	check_rule(rule);
+}
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	struct unwind_code code = {
+		.read = read_code, .known = known_rule, .note = note_rule,
+	};
+
+	if (size < 3)
+		return 0;
+	code.word = data[0] & 1 ? 4 : 8;
+	writer = data[0] & 2;
+	knows = data[0] & 4;
+	bytes = data + 2;
+	nr_bytes = size - 2;
+
+	reads = 0;
+	if (!unwind_code_find(&code, BASE + data[1] % nr_bytes))
+		check_rule(&code);
+	reads = 0;
+	unwind_code_has_frame(&code, BASE + nr_bytes, data[1] * 8);
+	return 0;
+}
