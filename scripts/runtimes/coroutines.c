@@ -87,10 +87,10 @@ static __attribute__((noinline)) unsigned int work(unsigned int seed)
 static unsigned int even(int depth, unsigned int seed);
 
 /* The empty asm statements keep the room, and what is done behind the call. */
-#define FUNCTION(name, next)								\
+#define FUNCTION(name, bytes, next)								\
 	static __attribute__((noinline)) unsigned int name(int depth, unsigned int seed)	\
 	{										\
-		char room[24];								\
+		char room[bytes];								\
 		unsigned int ret;							\
 											\
 		memset(room, seed, sizeof(room));					\
@@ -100,8 +100,8 @@ static unsigned int even(int depth, unsigned int seed);
 		return ret + room[0];							\
 	}
 
-FUNCTION(odd, even)
-FUNCTION(even, odd)
+FUNCTION(odd, 24, even)
+FUNCTION(even, 8, odd)
 
 static __attribute__((noinline)) void coroutine(void)
 {

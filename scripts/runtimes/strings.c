@@ -21,7 +21,7 @@ static wchar_t *wide;
 
 /* The empty asm statement keeps the call, and that it is one. */
 #define CALL(name, call)					\
-	static __attribute__((noinline)) void call_##name(size_t n)	\
+	static __attribute__((noinline)) void use_##name(size_t n)	\
 	{							\
 		(void)n;						\
 		__asm__ volatile("" : : "r" (call) : "memory");	\
@@ -50,7 +50,7 @@ CALL(strspn, strspn(from, "xyz"))
 CALL(wcslen, wcslen(wide))
 CALL(wmemset, wmemset(wide, 'w', n / 4))
 
-#define EACH(name)	call_##name,
+#define EACH(name)	use_##name,
 static void (*const calls[])(size_t n) = {
 	EACH(memcpy) EACH(memmove) EACH(memmove_back) EACH(memset) EACH(memchr) EACH(memrchr)
 	EACH(rawmemchr) EACH(memcmp) EACH(strlen) EACH(strnlen) EACH(strchr) EACH(strrchr)

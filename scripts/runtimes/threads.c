@@ -44,10 +44,10 @@ static __attribute__((noinline)) unsigned int work(int id)
 static unsigned int even(int depth, int id);
 
 /* The empty asm statements keep the room, and what is done behind the call. */
-#define FUNCTION(name, next)								\
+#define FUNCTION(name, bytes, next)								\
 	static __attribute__((noinline)) unsigned int name(int depth, int id)		\
 	{										\
-		char room[24];								\
+		char room[bytes];								\
 		unsigned int ret;							\
 											\
 		memset(room, id, sizeof(room));					\
@@ -57,8 +57,8 @@ static unsigned int even(int depth, int id);
 		return ret + room[0];							\
 	}
 
-FUNCTION(odd, even)
-FUNCTION(even, odd)
+FUNCTION(odd, 24, even)
+FUNCTION(even, 8, odd)
 
 static void *thread(void *id)
 {
