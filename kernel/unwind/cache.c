@@ -19,7 +19,9 @@
  * Readers copy out under RCU.  Each entry has a sequence count for that; writers
  * hold the lock.  The shrinker takes whole caches from their mm, and the next
  * walk makes a new one; who still peeks into one that was taken sees it as it was
- * then.  Generations are of all caches together, so that one
+ * then.  An index of .eh_frame belongs to its object in the cache, and is freed after
+ * a grace period: it is searched under RCU, and found again for each search.
+ * Generations are of all caches together, so that one
  * noted from a cache that has gone is never that of its successor.
  */
 
@@ -39,6 +41,7 @@
 
 #include "cache.h"
 #include "cfi.h"
+#include "eh_index.h"
 
 #define RULE_SET_BITS	9
 #define RULE_SETS	BIT(RULE_SET_BITS)
@@ -46,6 +49,8 @@
 #define FULL_RULE_BITS	5
 #define FULL_RULES	BIT(FULL_RULE_BITS)
 #define MAX_OBJECTS	128
+/* how often the index of an .eh_frame that cannot be read is begun */
+#define MAX_INDEX_TRIES	8
 
 struct rule_entry {
 	seqcount_spinlock_t	seq;
@@ -414,9 +419,26 @@ void unwind_cache_add_rule(const struct unwind_cache_state *state,
 	rcu_read_unlock();
 }
 
+/* Of an object without tables there is no rule. */
+static bool has_tables(const struct unwind_object *object)
+{
+	return object->nr || object->eh_frame_size;
+}
+
+/* The object is about to be known no more. */
+static void free_index(struct unwind_object *object)
+{
+	if (object->index)
+		kvfree_rcu(object->index, rcu);
+}
+
 /* All that is known is void. */
 static void start_over(struct unwind_cache *cache)
 {
+	unsigned int i;
+
+	for (i = 0; i < cache->nr_objects; i++)
+		free_index(&cache->objects[i]);
 	WRITE_ONCE(cache->gen, atomic64_inc_return(&last_gen));
 	cache->watch_end = 0;
 	write_seqcount_begin(&cache->objects_seq);
@@ -430,7 +452,7 @@ static bool drop_one_without_tables(struct unwind_cache *cache)
 	unsigned int i;
 
 	for (i = 0; i < cache->nr_objects; i++) {
-		if (cache->objects[i].nr)
+		if (has_tables(&cache->objects[i]))
 			continue;
 		write_seqcount_begin(&cache->objects_seq);
 		cache->objects[i] = cache->objects[--cache->nr_objects];
@@ -460,6 +482,7 @@ static unsigned int place_for_one(struct unwind_cache *cache)
 
 	cache->last_replaced = (cache->last_replaced + 1) % MAX_OBJECTS;
 	watch(cache, &cache->objects[cache->last_replaced]);
+	free_index(&cache->objects[cache->last_replaced]);
 	return cache->last_replaced;
 }
 
@@ -497,6 +520,137 @@ void unwind_cache_add_object(const struct unwind_cache_state *state,
 	rcu_read_unlock();
 }
 
+/* Under the lock: the object at an address, if its .eh_frame is not indexed. */
+static struct unwind_object *unindexed_object(struct unwind_cache *cache, u64 gen,
+					      unsigned long ip)
+{
+	unsigned int i;
+
+	if (cache->gen != gen)
+		return NULL;
+	for (i = 0; i < cache->nr_objects; i++) {
+		struct unwind_object *object = &cache->objects[i];
+
+		if (covers(object, ip) && object->eh_frame_size && !object->index)
+			return object;
+	}
+	return NULL;
+}
+
+/**
+ * unwind_cache_claim_index - is it for this task to make an object's index?
+ * @state: as unwind_cache_begin() set it when the search began
+ * @ip: address in the object
+ *
+ * If so, unwind_cache_end_index() must follow.
+ *
+ * Context: Task context of a user task.
+ * Return: false if another does, has done it, or the object is not known any more.
+ */
+bool unwind_cache_claim_index(const struct unwind_cache_state *state,
+			      unsigned long ip)
+{
+	struct unwind_object *object = NULL;
+	struct unwind_cache *cache;
+
+	rcu_read_lock();
+	cache = unwind_cache_of_current();
+	if (cache) {
+		spin_lock(&cache->lock);
+		object = unindexed_object(cache, state->gen, ip);
+		if (object && object->indexing)
+			object = NULL;
+		if (object) {
+			write_seqcount_begin(&cache->objects_seq);
+			object->indexing = true;
+			object->index_tries++;
+			write_seqcount_end(&cache->objects_seq);
+		}
+		spin_unlock(&cache->lock);
+	}
+	rcu_read_unlock();
+	return object;
+}
+
+static void end_index(struct unwind_cache *cache, struct unwind_object *object,
+		      struct unwind_eh_index *index, bool hopeless)
+{
+	write_seqcount_begin(&cache->objects_seq);
+	object->indexing = false;
+	if (index) {
+		object->index = index;
+		object->nr = index->nr;
+	} else if (hopeless || object->index_tries >= MAX_INDEX_TRIES) {
+		object->eh_frame_size = 0;
+		object->table = 0;
+	}
+	write_seqcount_end(&cache->objects_seq);
+}
+
+/**
+ * unwind_cache_end_index - keep the index of an object
+ * @state: as unwind_cache_begin() set it when the search began
+ * @ip: address in the object
+ * @index: the index, which is given away; NULL if it cannot be made
+ * @hopeless: nor will it be the next time: the object has no tables
+ *
+ * The object was known all the time that the index was being made, or watched like
+ * one that is.  So the index is right if the generation is still the same, whatever
+ * else was unmapped meanwhile.
+ *
+ * Context: Task context of a user task.
+ */
+void unwind_cache_end_index(const struct unwind_cache_state *state,
+			    unsigned long ip, struct unwind_eh_index *index,
+			    bool hopeless)
+{
+	struct unwind_object *object = NULL;
+	struct unwind_cache *cache;
+
+	rcu_read_lock();
+	cache = unwind_cache_of_current();
+	if (cache) {
+		spin_lock(&cache->lock);
+		object = unindexed_object(cache, state->gen, ip);
+		if (object)
+			end_index(cache, object, index, hopeless);
+		spin_unlock(&cache->lock);
+	}
+	rcu_read_unlock();
+	if (!object)
+		kvfree(index);
+}
+
+/**
+ * unwind_cache_find_fde - the FDE of an address, by the index of its object
+ * @ip: linear user address
+ * @fde: set to the FDE's address
+ *
+ * Context: Task context of a user task.
+ * Return: as unwind_eh_index_find(), or -EAGAIN if the index has gone.
+ */
+int unwind_cache_find_fde(unsigned long ip, unsigned long *fde)
+{
+	struct unwind_object object;
+	struct unwind_cache *cache;
+	bool found = false;
+	unsigned int seq;
+	int ret = -EAGAIN;
+
+	rcu_read_lock();
+	cache = unwind_cache_of_current();
+	if (cache) {
+		do {
+			seq = read_seqcount_begin(&cache->objects_seq);
+			found = find_object(cache, ip, &object);
+		} while (read_seqcount_retry(&cache->objects_seq, seq));
+	}
+	if (found && object.index)
+		ret = unwind_eh_index_find(object.index, ip, fde);
+	rcu_read_unlock();
+	return ret;
+}
+
 /*
  * Of an object with tables there may be rules.  One without is just no longer
  * known: programs that make code at run time unmap it often.
@@ -517,7 +671,7 @@ static void forget_range(struct unwind_cache *cache, unsigned long start,
 			i++;
 			continue;
 		}
-		if (object->nr) {
+		if (has_tables(object)) {
 			start_over(cache);
 			return;
 		}
@@ -557,6 +711,10 @@ void __unwind_user_unmap(struct mm_struct *mm, unsigned long start,
 static void take_cache(struct unwind_cache *cache)
 {
 	RCU_INIT_POINTER(cache->mm->unwind_cache, NULL);
+	/* a walk that still has it must not leave an index in it */
+	spin_lock(&cache->lock);
+	start_over(cache);
+	spin_unlock(&cache->lock);
 	list_del(&cache->node);
 	WRITE_ONCE(nr_caches, nr_caches - 1);
 	kvfree_rcu(cache, rcu);

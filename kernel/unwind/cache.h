@@ -14,7 +14,8 @@
  * struct unwind_object - a loaded object and where its unwind tables lie
  * @start: first address that belongs to it
  * @end: first address that does not any more
- * @table: its table of FDEs, sorted by address; 0 if it has none
+ * @table: its table of FDEs, sorted by address; or its .eh_frame, if there is no
+ *	   such table in memory; 0 if it has neither
  * @base: what the table's values are relative to
  * @code_start: first address of the mapping that was asked for
  * @code_end: first address after that part of the object
@@ -23,6 +24,12 @@
  * @nr: how many FDEs there are in @table
  * @word: bytes of its addresses, 4 or 8
  * @transient: its code or tables may change untold: not to be remembered
+ * @indexing: a task makes the index of its .eh_frame
+ * @index_tries: how often one has begun to
+ * @eh_frame_size: bytes of .eh_frame, if @table is that; else 0
+ * @plt_start: first address of its procedure linkage table, if @eh_frame_size is set
+ * @plt_end: first address after that; 0 if there is none
+ * @index: the index of its .eh_frame; only for cache.c, which owns it
  */
 struct unwind_object {
 	unsigned long	start;
@@ -36,10 +43,17 @@ struct unwind_object {
 	u32		nr;
 	u16		word;
 	bool		transient;
+	bool		indexing;
+	u8		index_tries;
+	u32		eh_frame_size;
+	unsigned long	plt_start;
+	unsigned long	plt_end;
+	struct unwind_eh_index	*index;
 };
 
 struct unwind_cache;
 struct unwind_cfi_rule;
+struct unwind_eh_index;
 
 /**
  * struct unwind_cache_state - the state of the mm when a search began
@@ -86,5 +100,11 @@ void unwind_cache_add_rule(const struct unwind_cache_state *state,
 			   const struct unwind_cfi_rule *full);
 void unwind_cache_add_object(const struct unwind_cache_state *state,
 			     const struct unwind_object *object);
+bool unwind_cache_claim_index(const struct unwind_cache_state *state,
+			      unsigned long ip);
+void unwind_cache_end_index(const struct unwind_cache_state *state,
+			    unsigned long ip, struct unwind_eh_index *index,
+			    bool hopeless);
+int unwind_cache_find_fde(unsigned long ip, unsigned long *fde);
 
 #endif /* _KERNEL_UNWIND_CACHE_H */

@@ -5,7 +5,8 @@
  *
  * This file goes from an address to the rule that holds there: by the cache, or
  * by the object's sorted table of frame description entries, of which one has
- * the address.  What is in an entry is for cfi.c, which object has the address
+ * the address; eh_index.c makes that table where there is none.
+ * What is in an entry is for cfi.c, which object has the address
  * for object.c.
  *
  * Formats: Linux Standard Base Core 5.0, section 10.6 (.eh_frame, .eh_frame_hdr).
@@ -18,8 +19,11 @@
 #include <linux/mm.h>
 #include <linux/sched.h>
 
+#include <asm/unwind_user.h>
+
 #include "cache.h"
 #include "cfi.h"
+#include "eh_index.h"
 #include "object.h"
 #include "unwind.h"
 
@@ -61,6 +65,22 @@ static int find_row(struct unwind_user_state *state,
 			   sizeof(*row));
 }
 
+/* The FDE of the last function that begins at @ip or before it. */
+static int find_fde(struct unwind_user_state *state,
+		    const struct unwind_object *object, unsigned long ip,
+		    unsigned long *fde)
+{
+	struct table_row row __uninitialized;
+	int ret;
+
+	if (object->eh_frame_size)
+		return unwind_cache_find_fde(ip, fde);
+	ret = find_row(state, object, ip, &row);
+	if (!ret)
+		*fde = object->base + row.fde;
+	return ret;
+}
+
 /**
  * struct entry_reader - reads an entry of a table
  * @state: the walk, whose budget is charged
@@ -87,6 +107,37 @@ static int read_entry(void *ctx, unsigned long addr, void *to, size_t len)
 	return unwind_read(reader->state, addr, to, len);
 }
 
+/*
+ * Linkers write no FDE for the procedure linkage table of a static program, which has
+ * but stubs of one instruction, an indirect jump: there the stack is as at the entry of
+ * a function.
+ */
+static int stub_rule(struct unwind_user_state *state, const struct unwind_object *object,
+		     unsigned long ip, struct unwind_cfi_rule *full)
+{
+	u8 insn[UNWIND_ARCH_STUB_BYTES];
+	int slot;
+
+	if (!state->exact || ip < object->plt_start || ip >= object->plt_end)
+		return -ENOENT;
+	if (unwind_read(state, ip, insn, sizeof(insn)))
+		return -EFAULT;
+	if (!arch_unwind_is_stub(insn))
+		return -ENOENT;
+
+	*full = (struct unwind_cfi_rule) {
+		.cfa_reg = UNWIND_REG_SP,
+		.cfa_off = object->word,
+		.ra_where = UNWIND_AT_CFA,
+		.ra_off = -(s32)object->word,
+	};
+	for (slot = 0; slot < UNWIND_NR_KEPT; slot++)
+		full->kept_where[slot] = UNWIND_SAME;
+	/* nothing may be known of the rows before it */
+	state->cfi->row_end = object->plt_end;
+	return 0;
+}
+
 /* The rule for @ip from the tables, in full; and whether it is for keeping. */
 static int interpret(struct unwind_user_state *state,
 		     const struct unwind_object *object, unsigned long ip,
@@ -97,11 +148,13 @@ static int interpret(struct unwind_user_state *state,
 		.start = object->stay_start,
 		.size = object->stay_end - object->stay_start,
 	};
-	struct table_row row __uninitialized;
 	struct unwind_cfi *cfi = state->cfi;
+	unsigned long fde;
 	int ret;
 
-	ret = find_row(state, object, ip, &row);
+	ret = find_fde(state, object, ip, &fde);
+	if (ret == -ENOENT && object->eh_frame_size)
+		return stub_rule(state, object, ip, full);
 	if (ret)
 		return ret;
 
@@ -111,8 +164,10 @@ static int interpret(struct unwind_user_state *state,
 	cfi->limit = object->end;
 	cfi->data = object->base;
 	cfi->word = object->word;
-	ret = unwind_cfi_rule(cfi, object->base + row.fde, ip, full);
+	ret = unwind_cfi_rule(cfi, fde, ip, full);
 	*stays = !reader.strayed;
+	if (ret == -ENOENT && object->eh_frame_size)
+		ret = stub_rule(state, object, ip, full);
 	return ret;
 }
 
@@ -223,12 +278,14 @@ static int find_in_tables(struct unwind_user_state *state, unsigned long ip,
 	if (ret)
 		return ret;
 
+	if (object.eh_frame_size && !object.nr)
+		return unwind_eh_index_build(state, &begun, ip, &object);
 	if (!object.nr)
 		return unwind_cache_holds(&begun) ? -ENOENT : -EAGAIN;
 	if (object.word != state->word)
 		return -EOPNOTSUPP;
 	ret = interpret(state, &object, ip, full, &stays);
-	if (ret == -EFAULT || ret == -EINTR)
+	if (ret == -EFAULT || ret == -EINTR || ret == -EAGAIN)
 		return ret;
 	if (ret)
 		*rule = (struct unwind_user_rule) {

@@ -10,6 +10,8 @@
  * A task that must not wait takes no page fault: it reads the page cache instead.
  */
 
+#include <linux/file.h>
+#include <linux/fs.h>
 #include <linux/highmem.h>
 #include <linux/jiffies.h>
 #include <linux/mm.h>
@@ -19,6 +21,7 @@
 #include <linux/pagewalk.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
+#include <linux/uio.h>
 #include <linux/uprobes.h>
 #include <linux/userfaultfd_k.h>
 
@@ -305,6 +308,79 @@ int __unwind_read_word(struct unwind_user_state *state, unsigned long addr,
 		return unwind_read(state, addr, val, sizeof(*val));
 	ret = unwind_read(state, addr, &val32, sizeof(val32));
 	*val = val32;
+	return ret;
+}
+
+/* The file whose page cache a page fault at @addr would map; put it with fput(). */
+static struct file *get_plain_file(unsigned long addr)
+{
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+	struct file *file = ERR_PTR(-EOPNOTSUPP);
+
+	if (mmap_read_lock_killable(mm))
+		return ERR_PTR(-EFAULT);
+	vma = vma_lookup(mm, addr);
+	if (vma && is_plain_file(vma))
+		file = get_file(vma->vm_file);
+	mmap_read_unlock(mm);
+	return file;
+}
+
+static int read_plain_file(struct file *file, u64 pos, void *to, size_t len, int flags)
+{
+	struct kvec vec = { .iov_base = to, .iov_len = len };
+	struct iov_iter iter;
+	struct kiocb iocb;
+
+	init_sync_kiocb(&iocb, file);
+	iocb.ki_flags = flags;
+	iocb.ki_pos = pos;
+	iov_iter_kvec(&iter, ITER_DEST, &vec, 1, len);
+	return filemap_read(&iocb, &iter, 0) == len ? 0 : -EFAULT;
+}
+
+/**
+ * unwind_read_file - read a few bytes of a file that is mapped
+ * @state: the walk, whose fault budget is charged
+ * @addr: linear user address where the file is mapped; code
+ * @pos: offset in the file; S64_MAX at most with @len added
+ * @to: where to put the bytes
+ * @len: how many
+ *
+ * The bytes need not be mapped, but they are read as a page fault would read them:
+ * from the page cache of a file that is privately mapped, which filemap_read() does
+ * whatever else the file system has for read().  So no permission is asked for and
+ * no fanotify listener waited for, which could be the task itself.  Where the page
+ * cache does not have the bytes the wait can be killed, and no lock is held.  As with
+ * page faults, a dying task and a uprobe handler do not wait; nor is memory of
+ * tmpfs, which has no read_folio(), brought in from swap.
+ *
+ * Context: Task context of a user task, without the mmap lock; may sleep.
+ * Return: 0; -EFAULT if the bytes are not there now; -EOPNOTSUPP if no such file is
+ *	   mapped there; -EINVAL if it ends before that.
+ */
+int unwind_read_file(struct unwind_user_state *state, unsigned long addr, u64 pos,
+		     void *to, size_t len)
+{
+	struct file *file;
+	int ret;
+
+	file = get_plain_file(addr);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+
+	if (pos + len > i_size_read(file->f_mapping->host))
+		ret = -EINVAL;
+	else
+		ret = read_plain_file(file, pos, to, len, IOCB_NOIO);
+	if (ret == -EFAULT && state->faults && file->f_mapping->a_ops->read_folio &&
+	    !task_is_dying() && !in_uprobe_handler() &&
+	    !time_after(jiffies, state->deadline)) {
+		state->faults--;
+		ret = read_plain_file(file, pos, to, len, 0);
+	}
+	fput(file);
 	return ret;
 }
 

@@ -22,6 +22,7 @@
 
 #include <asm/unwind_user.h>
 
+#include "eh_index.h"
 #include "object.h"
 
 /* how many mappings below that of the code may lie between it and the header */
@@ -72,13 +73,15 @@ static bool may_begin_object(struct vm_area_struct *vma,
  * @is_code: of each, whether it can be executed
  * @nr: their number
  * @code_has_file: is the mapping of the code a file's?
- * @file_start: if so: where the file would begin, if it was mapped in one piece
+ * @code_is_written: can it be written to?
+ * @file_start: if it is a file's: where the file would begin, if it was mapped in one piece
  */
 struct places {
 	unsigned long	begin[MAX_MAPPINGS_BELOW + 1];
 	bool		is_code[MAX_MAPPINGS_BELOW + 1];
 	int		nr;
 	bool		code_has_file;
+	bool		code_is_written;
 	unsigned long	file_start;
 };
 
@@ -107,6 +110,7 @@ static int list_places(unsigned long ip, struct places *places,
 
 	places->nr = 0;
 	places->code_has_file = first->vm_file;
+	places->code_is_written = first->vm_flags & VM_WRITE;
 	places->file_start = first->vm_start - first->vm_pgoff * PAGE_SIZE;
 
 	vma = first;
@@ -359,6 +363,39 @@ static int read_eh_hdr(struct unwind_user_state *state, unsigned long addr,
 	return 0;
 }
 
+/*
+ * Where there is no .eh_frame_hdr, section headers tell of .eh_frame.  An index of it is
+ * worth its while only if it can be kept.
+ */
+static int find_eh_frame(struct unwind_user_state *state, unsigned long ip,
+			 unsigned long bias, struct unwind_object *object)
+{
+	struct unwind_eh_sections found;
+	unsigned long start, plt;
+	u64 size;
+	int ret;
+
+	ret = unwind_eh_index_sections(state, ip, object->word, &found);
+	if (ret)
+		return ret == -EFAULT ? ret : 0;
+	start = bias + found.eh_frame;
+	size = found.eh_frame_size;
+	if (start < object->start || start >= object->end ||
+	    size > object->end - start || object->end - object->start > U32_MAX ||
+	    !tables_stay(start, start + size, object))
+		return 0;
+	object->table = start;
+	object->eh_frame_size = size;
+
+	plt = bias + found.plt;
+	if (plt >= object->start && plt < object->end &&
+	    found.plt_size <= object->end - plt) {
+		object->plt_start = plt;
+		object->plt_end = plt + found.plt_size;
+	}
+	return 0;
+}
+
 /* Is it an object that begins here, and does it have the address? */
 static int object_from(struct unwind_user_state *state,
 		       const struct places *places, int at, unsigned long ip,
@@ -388,7 +425,8 @@ static int object_from(struct unwind_user_state *state,
 		return ret;
 
 	if (!layout.eh_hdr_size)
-		return 0;
+		return places->code_has_file && !places->code_is_written ?
+		       find_eh_frame(state, ip, bias, object) : 0;
 	hdr = bias + layout.eh_hdr;
 	if (hdr < object->start || hdr > object->end ||
 	    layout.eh_hdr_size > object->end - hdr)

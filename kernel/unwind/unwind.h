@@ -263,6 +263,8 @@ int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to,
 		size_t len);
 int __unwind_read_word(struct unwind_user_state *state, unsigned long addr,
 		       unsigned long *val);
+int unwind_read_file(struct unwind_user_state *state, unsigned long addr, u64 pos,
+		     void *to, size_t len);
 bool unwind_is_mapped(unsigned long addr);
 bool unwind_other_mapping(unsigned long a, unsigned long b);
 bool unwind_is_executable(unsigned long addr);

@@ -162,6 +162,14 @@ static inline enum unwind_arch_frame arch_unwind_frame(const u8 *insn,
 	return UNWIND_FRAME_SET_UP;
 }
 
+/* jmp *disp32(%rip), jmp *disp32: what a stub of the procedure linkage table does */
+#define UNWIND_ARCH_STUB_BYTES	2
+
+static inline bool arch_unwind_is_stub(const u8 *insn)
+{
+	return insn[0] == 0xff && insn[1] == 0x25;
+}
+
 /* syscall, sysenter, int $0x80 */
 static inline bool arch_unwind_is_syscall(const u8 *insn)
 {

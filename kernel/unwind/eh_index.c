@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Unwind tables without .eh_frame_hdr, as static programs of glibc have them: where
+ * is .eh_frame, and where in it is the FDE of an address?
+ *
+ * No program header tells where .eh_frame lies, only a section header does, and the
+ * section headers are not mapped: they are read from the file.  The entries are in no
+ * order that serves a search, so the section is read once, from the process's
+ * memory, and a sorted index of it is kept in kernel memory with the mm's cache.
+ *
+ * The file and the section are not trusted.  Section headers only say where in the
+ * object's own segments the entries may be.  The index only says which entry may
+ * cover an address: cfi.c checks in the process's memory that it does, as it does
+ * with the rows of .eh_frame_hdr.
+ *
+ * Formats: System V ABI, chapter 4 (sections); Linux Standard Base Core 5.0,
+ * section 10.6.1 (.eh_frame).
+ */
+
+#include <linux/elf.h>
+#include <linux/errno.h>
+#include <linux/jiffies.h>
+#include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+#include <linux/sort.h>
+#include <linux/string.h>
+
+#include <asm/unwind_user.h>
+
+#include "cache.h"
+#include "cfi.h"
+#include "eh_index.h"
+#include "unwind.h"
+
+/* a linked program has some 30 sections */
+#define MAX_SECTIONS	256
+/*
+ * The index takes 8 bytes for each FDE, and 12 more while it is made: 2 MiB and 3 MiB
+ * at most.  A static program of glibc has some 50 KiB of .eh_frame with 1,200 FDEs.
+ * An object that has more than this is unwound as one without tables.
+ */
+#define MAX_EH_FRAME	SZ_16M
+#define MAX_ROWS	(256 * 1024U)
+/* how long threads wait for one that makes the index, in jiffies */
+#define MAX_WAIT	(HZ / 10 + 1)
+/* the smallest FDE: length, CIE, start and size of two bytes each */
+#define MIN_FDE		12
+
+#define SHT_X86_64_UNWIND	0x70000001
+
+#define EH_FRAME	".eh_frame"
+#define PLT		".plt"
+
+/* what section headers of both classes have to say */
+struct section {
+	u32	name;
+	u32	type;
+	u64	flags;
+	u64	addr;
+	u64	offset;
+	u64	size;
+};
+
+struct sections {
+	u64	offset;
+	u32	nr;
+	u32	names;
+	u32	entsize;
+	u32	word;
+};
+
+static int read_file(struct unwind_user_state *state, unsigned long ip, u64 pos,
+		     void *to, size_t len)
+{
+	u64 end;
+
+	if (check_add_overflow(pos, len, &end) || end > S64_MAX)
+		return -EINVAL;
+	if (!unwind_may_read(state, len))
+		return -EFAULT;
+	return unwind_read_file(state, ip, pos, to, len);
+}
+
+static int read_elf(struct unwind_user_state *state, unsigned long ip,
+		    unsigned int word, struct sections *sections)
+{
+	union {
+		unsigned char		ident[EI_NIDENT];
+		struct elf32_hdr	e32;
+		struct elf64_hdr	e64;
+	} elf;
+	u32 entsize;
+	int ret;
+
+	ret = read_file(state, ip, 0, &elf, sizeof(elf));
+	if (ret)
+		return ret;
+	if (memcmp(elf.ident, ELFMAG, SELFMAG) || elf.ident[EI_DATA] != ELFDATA2LSB)
+		return -EINVAL;
+
+	sections->word = word;
+	if (word == sizeof(u64)) {
+		if (elf.ident[EI_CLASS] != ELFCLASS64)
+			return -EINVAL;
+		sections->offset = elf.e64.e_shoff;
+		sections->nr = elf.e64.e_shnum;
+		sections->names = elf.e64.e_shstrndx;
+		sections->entsize = sizeof(struct elf64_shdr);
+		entsize = elf.e64.e_shentsize;
+	} else {
+		if (elf.ident[EI_CLASS] != ELFCLASS32)
+			return -EINVAL;
+		sections->offset = elf.e32.e_shoff;
+		sections->nr = elf.e32.e_shnum;
+		sections->names = elf.e32.e_shstrndx;
+		sections->entsize = sizeof(struct elf32_shdr);
+		entsize = elf.e32.e_shentsize;
+	}
+	/* stripped of its section headers, or no linked program */
+	if (!sections->offset || sections->names >= sections->nr ||
+	    sections->nr > MAX_SECTIONS || entsize != sections->entsize)
+		return -EINVAL;
+	return 0;
+}
+
+static int read_section(struct unwind_user_state *state, unsigned long ip,
+			const struct sections *sections, u32 i,
+			struct section *section)
+{
+	union {
+		struct elf32_shdr	s32;
+		struct elf64_shdr	s64;
+	} sh;
+	u64 pos;
+	int ret;
+
+	if (check_add_overflow(sections->offset, (u64)i * sections->entsize, &pos))
+		return -EINVAL;
+	ret = read_file(state, ip, pos, &sh, sections->entsize);
+	if (ret)
+		return ret;
+
+	if (sections->word == sizeof(u64)) {
+		*section = (struct section) {
+			.name = sh.s64.sh_name,
+			.type = sh.s64.sh_type,
+			.flags = sh.s64.sh_flags,
+			.addr = sh.s64.sh_addr,
+			.offset = sh.s64.sh_offset,
+			.size = sh.s64.sh_size,
+		};
+	} else {
+		*section = (struct section) {
+			.name = sh.s32.sh_name,
+			.type = sh.s32.sh_type,
+			.flags = sh.s32.sh_flags,
+			.addr = sh.s32.sh_addr,
+			.offset = sh.s32.sh_offset,
+			.size = sh.s32.sh_size,
+		};
+	}
+	return 0;
+}
+
+/* Note the section if it has the name and the looks of one that is looked for. */
+static int note_section(struct unwind_user_state *state, unsigned long ip,
+			const struct section *names, const struct section *section,
+			struct unwind_eh_sections *found)
+{
+	bool is_code = section->flags & SHF_EXECINSTR;
+	char name[sizeof(EH_FRAME)];
+	u64 pos;
+	int ret;
+
+	if ((section->type != SHT_PROGBITS && section->type != SHT_X86_64_UNWIND) ||
+	    !(section->flags & SHF_ALLOC))
+		return 0;
+	if (names->size < sizeof(name) || section->name > names->size - sizeof(name))
+		return 0;
+	if (check_add_overflow(names->offset, (u64)section->name, &pos))
+		return -EINVAL;
+	ret = read_file(state, ip, pos, name, sizeof(name));
+	if (ret)
+		return ret;
+
+	if (is_code && !memcmp(name, PLT, sizeof(PLT))) {
+		found->plt = section->addr;
+		found->plt_size = section->size;
+	}
+	if (!is_code && !memcmp(name, EH_FRAME, sizeof(name))) {
+		if (section->size > MAX_EH_FRAME)
+			return -E2BIG;
+		found->eh_frame = section->addr;
+		found->eh_frame_size = section->size;
+	}
+	return 0;
+}
+
+/**
+ * unwind_eh_index_sections - find .eh_frame by the section headers of a file
+ * @state: the walk, whose budget is charged
+ * @ip: address of code that is mapped from the file
+ * @word: bytes of an address in it
+ * @found: filled in
+ *
+ * Nothing is known of the values but that the file has them.
+ *
+ * Context: Task context of a user task; may sleep.
+ * Return: 0; -EFAULT if the file cannot be read now; or another error if there is
+ *	   no such file or section.
+ */
+int unwind_eh_index_sections(struct unwind_user_state *state, unsigned long ip,
+			     unsigned int word, struct unwind_eh_sections *found)
+{
+	struct section names, section;
+	struct sections sections;
+	int ret;
+	u32 i;
+
+	*found = (struct unwind_eh_sections) {};
+	ret = read_elf(state, ip, word, &sections) ?:
+	      read_section(state, ip, &sections, sections.names, &names);
+	if (ret)
+		return ret;
+
+	for (i = 0; i < sections.nr; i++) {
+		ret = read_section(state, ip, &sections, i, &section) ?:
+		      note_section(state, ip, &names, &section, found);
+		if (ret)
+			return ret;
+	}
+	return found->eh_frame_size ? 0 : -ENOENT;
+}
+
+/* a row in the making: @end is where its function ends */
+struct scan_row {
+	u32	ip;
+	u32	end;
+	u32	fde;
+};
+
+/**
+ * struct scan - reads a section from one end to the other
+ * @state: the walk
+ * @object: whose section it is
+ * @rows: what was found
+ * @nr: how many
+ * @max: how many there is room for
+ * @sorted: they are in order as they are
+ */
+struct scan {
+	struct unwind_user_state	*state;
+	const struct unwind_object	*object;
+	struct scan_row			*rows;
+	u32				nr;
+	u32				max;
+	bool				sorted;
+};
+
+static int scan_read(void *ctx, unsigned long addr, void *to, size_t len)
+{
+	struct scan *scan = ctx;
+
+	return unwind_read(scan->state, addr, to, len);
+}
+
+/*
+ * Only the code that the FDE covers is of interest.  Asked for the rule of an address
+ * that no function has, cfi.c tells just that.
+ */
+static int scan_fde(struct scan *scan, unsigned long fde)
+{
+	const struct unwind_object *object = scan->object;
+	struct unwind_cfi *cfi = scan->state->cfi;
+	struct unwind_cfi_rule rule;
+	struct scan_row *row;
+	int ret;
+
+	ret = unwind_cfi_rule(cfi, fde, ULONG_MAX, &rule);
+	if (ret == -EFAULT)
+		return ret;
+	/* an entry that cannot be read covers nothing, nor does that of removed code */
+	if (ret != -ENOENT || cfi->row_start >= cfi->row_end ||
+	    cfi->row_start < object->start || cfi->row_end > object->end)
+		return 0;
+	if (scan->nr == scan->max)
+		return -E2BIG;
+
+	row = &scan->rows[scan->nr];
+	row->ip = cfi->row_start - object->start;
+	row->end = cfi->row_end - object->start;
+	row->fde = fde - object->start;
+	if (scan->nr && row[-1].ip > row->ip)
+		scan->sorted = false;
+	scan->nr++;
+	return 0;
+}
+
+static int scan_section(struct scan *scan)
+{
+	const struct unwind_object *object = scan->object;
+	unsigned long at = object->table, end = at + object->eh_frame_size;
+	struct {
+		u32	len;
+		u32	cie;	/* 0: this is a CIE itself */
+	} entry;
+	int ret;
+
+	for (; end - at >= sizeof(entry); at += sizeof(entry.len) + entry.len) {
+		cond_resched();
+		if (fatal_signal_pending(current) ||
+		    time_after(jiffies, scan->state->deadline))
+			return -EFAULT;
+		if (unwind_read(scan->state, at, &entry, sizeof(entry)))
+			return -EFAULT;
+		if (!entry.len)
+			break;
+		/* entries of 4 GiB and their longer lengths are written by nobody */
+		if (entry.len < sizeof(entry.cie) ||
+		    entry.len > end - at - sizeof(entry.len))
+			return -EINVAL;
+		ret = entry.cie ? scan_fde(scan, at) : 0;
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct scan_row *one = a, *other = b;
+
+	cond_resched();
+	return one->ip < other->ip ? -1 : one->ip > other->ip;
+}
+
+/* Of functions that overlap nobody knows which entry is right: none is used. */
+static void refuse_overlaps(struct scan_row *rows, u32 nr)
+{
+	u32 i, last = 0;	/* the one that ends last */
+
+	for (i = 1; i < nr; i++) {
+		if (rows[i].ip < rows[last].end) {
+			rows[i].fde = 0;
+			rows[last].fde = 0;
+		}
+		if (rows[i].end > rows[last].end)
+			last = i;
+	}
+}
+
+/* no reason to kill a process of the memcg */
+static void *index_alloc(size_t size)
+{
+	return kvmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
+}
+
+static int index_make(struct scan *scan, struct unwind_eh_index **to)
+{
+	struct unwind_eh_index *index;
+	u32 i;
+
+	if (!scan->nr)
+		return -ENOENT;
+	if (!scan->sorted)
+		sort(scan->rows, scan->nr, sizeof(*scan->rows), compare_rows, NULL);
+	refuse_overlaps(scan->rows, scan->nr);
+
+	index = index_alloc(struct_size(index, rows, scan->nr));
+	if (!index)
+		return -ENOMEM;
+	index->start = scan->object->start;
+	index->nr = scan->nr;
+	for (i = 0; i < scan->nr; i++) {
+		index->rows[i].ip = scan->rows[i].ip;
+		index->rows[i].fde = scan->rows[i].fde;
+	}
+	*to = index;
+	return 0;
+}
+
+static int index_section(struct unwind_user_state *state,
+			 const struct unwind_object *object,
+			 struct unwind_eh_index **index)
+{
+	struct scan scan = { .state = state, .object = object, .sorted = true };
+	struct unwind_cfi *cfi = state->cfi;
+	int ret;
+
+	scan.max = min_t(u32, object->eh_frame_size / MIN_FDE, MAX_ROWS);
+	scan.rows = index_alloc(scan.max * sizeof(*scan.rows));
+	if (!scan.rows)
+		return -ENOMEM;
+
+	/* entries elsewhere may change untold */
+	cfi->read = scan_read;
+	cfi->ctx = &scan;
+	cfi->start = object->table;
+	cfi->limit = object->table + object->eh_frame_size;
+	cfi->data = 0;
+	cfi->word = object->word;
+	ret = scan_section(&scan) ?: index_make(&scan, index);
+	kvfree(scan.rows);
+	return ret;
+}
+
+/*
+ * Another thread makes the index, which takes some milliseconds.  It may have to wait
+ * for pages, so nobody waits for it for long.
+ */
+static void wait_for_index(unsigned long ip)
+{
+	struct unwind_object object;
+	int ticks;
+
+	for (ticks = 0; ticks < MAX_WAIT; ticks++) {
+		if (unwind_cache_find_object(ip, &object) || !object.indexing ||
+		    fatal_signal_pending(current))
+			return;
+		schedule_timeout_killable(1);
+	}
+}
+
+/**
+ * unwind_eh_index_build - make the index of an object, and keep it
+ * @state: the walk
+ * @begun: as unwind_cache_begin() set it before the object was looked for
+ * @ip: address in the object
+ * @object: the object, which has an .eh_frame that is not indexed
+ *
+ * Threads of a process that come here at the same time do it once.  After an
+ * error that will not go away, or a few others, the object is kept as one without
+ * tables.
+ *
+ * Context: Task context of a user task; may sleep.
+ * Return: -EAGAIN if the object is to be looked for again; -EFAULT or -ENOMEM.
+ */
+int unwind_eh_index_build(struct unwind_user_state *state,
+			  const struct unwind_cache_state *begun, unsigned long ip,
+			  const struct unwind_object *object)
+{
+	struct unwind_eh_index *index = NULL;
+	int ret;
+
+	if (!unwind_cache_claim_index(begun, ip)) {
+		wait_for_index(ip);
+		return -EAGAIN;
+	}
+	ret = index_section(state, object, &index);
+	unwind_cache_end_index(begun, ip, index, ret && ret != -EFAULT && ret != -ENOMEM);
+	return ret == -EFAULT || ret == -ENOMEM ? ret : -EAGAIN;
+}

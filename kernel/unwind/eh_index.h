@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Sorted indexes of .eh_frame, for objects whose linker wrote no .eh_frame_hdr.
+ */
+#ifndef _KERNEL_UNWIND_EH_INDEX_H
+#define _KERNEL_UNWIND_EH_INDEX_H
+
+#include <linux/errno.h>
+#include <linux/rcupdate.h>
+#include <linux/types.h>
+
+struct unwind_cache_state;
+struct unwind_object;
+struct unwind_user_state;
+
+/**
+ * struct unwind_eh_row - a function that has an FDE
+ * @ip: where it begins, as an offset from the start of the object
+ * @fde: the same of its FDE; 0 if several entries claim the function
+ */
+struct unwind_eh_row {
+	u32	ip;
+	u32	fde;
+};
+
+/**
+ * struct unwind_eh_index - the FDEs of an object, sorted by address
+ * @rcu: frees it
+ * @start: first address of the object
+ * @nr: how many @rows there are
+ * @rows: sorted by unwind_eh_row::ip
+ */
+struct unwind_eh_index {
+	struct rcu_head		rcu;
+	unsigned long		start;
+	u32			nr;
+	struct unwind_eh_row	rows[];
+};
+
+/**
+ * struct unwind_eh_sections - what section headers say, which nobody has checked
+ * @eh_frame: address of .eh_frame, as it was linked
+ * @eh_frame_size: its size
+ * @plt: address of .plt
+ * @plt_size: its size; 0 if there is none
+ */
+struct unwind_eh_sections {
+	u64	eh_frame;
+	u64	eh_frame_size;
+	u64	plt;
+	u64	plt_size;
+};
+
+int unwind_eh_index_sections(struct unwind_user_state *state, unsigned long ip,
+			     unsigned int word, struct unwind_eh_sections *found);
+int unwind_eh_index_build(struct unwind_user_state *state,
+			  const struct unwind_cache_state *begun, unsigned long ip,
+			  const struct unwind_object *object);
+
+/**
+ * unwind_eh_index_find - the FDE of an address
+ * @index: the index
+ * @ip: the address
+ * @fde: set to the address of the last FDE whose function begins at @ip or before
+ *
+ * Context: Any.
+ * Return: 0; -ENOENT if there is none; -EOPNOTSUPP if several entries claim it.
+ */
+static inline int unwind_eh_index_find(const struct unwind_eh_index *index,
+				       unsigned long ip, unsigned long *fde)
+{
+	unsigned long want = ip - index->start;
+	u32 low = 0, high = index->nr;
+
+	/* rows below low begin at or before it, those from high on after it */
+	while (low < high) {
+		u32 mid = low + (high - low) / 2;
+
+		if (index->rows[mid].ip <= want)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (!low)
+		return -ENOENT;
+	if (!index->rows[low - 1].fde)
+		return -EOPNOTSUPP;
+	*fde = index->start + index->rows[low - 1].fde;
+	return 0;
+}
+
+#endif /* _KERNEL_UNWIND_EH_INDEX_H */
