@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * libFuzzer target: a process of any mappings with any contents, and an address
- * in it, for kernel/unwind/object.c and eh_frame.c and what they call.  Beyond
+ * in it, for kernel/unwind/object.c, eh_index.c, eh_frame.c and what they call.  Beyond
  * what the sanitizers see: all is read by unwind_read(), and no more often than
  * the search's bounds allow; an object that is found has the address, its code
  * and its table; the binary search comes to the same row as one from end to end;
@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "cfi.h"
+#include "eh_index.h"
 #include "finder_fuzz.h"
 #include "fuzz_check.h"
 #include "object.h"
@@ -26,6 +27,11 @@
 #define MAX_OBJECT	(9 * (1 + 64 + 1))
 /* ... then 32 halvings and the row; and entries, of which each read has a byte */
 #define MAX_SEARCH	(MAX_OBJECT + 33 + MAX_TABLES / UNWIND_CFI_WINDOW + 64)
+/* of a file: its header, that of the names, and each section's with its name */
+#define MAX_FILE_READS	(9 * (2 + 2 * 256))
+/* an index takes its length, the FDE and the CIE of each entry, in a few windows */
+#define MAX_MAPS_BYTES	(FINDER_FUZZ_MAPS * 64 * 4096U)
+#define MAX_INDEX	(2 * MAX_MAPS_BYTES)
 /* a search is done again twice where something was unmapped during it */
 #define MAX_READS	(3 * MAX_SEARCH)
 
@@ -41,6 +47,10 @@ struct process {
 	struct unwind_object	object;	/* that was found last */
 	bool			kept;
 	bool			kept_rule;
+	bool			indexing;
+	bool			no_index;
+	struct unwind_eh_index	*index;
+	unsigned int		file_reads;
 	bool			unread;	/* what the interpreter wanted to read */
 	bool			untold;	/* what it read may change untold */
 	unsigned long		ip;	/* whose rule is asked for */
@@ -81,7 +91,7 @@ int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to,
 
 	(void)state;
 	CHECK(len && len <= UNWIND_CFI_WINDOW);
-	CHECK(++process.reads <= MAX_READS);
+	CHECK(++process.reads <= (process.indexing ? MAX_INDEX : MAX_READS));
 	CHECK(!process.mm.readers);
 	for (i = 0; i < len; i++) {
 		if (read_byte(addr + i, bytes + i)) {
@@ -94,13 +104,69 @@ int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to,
 	return 0;
 }
 
+/* the file's bytes are those that are mapped of it, as far as it is; then zeros */
+static u8 file_byte(const struct file *file, u64 pos)
+{
+	const struct vm_area_struct *map;
+	u64 from;
+	size_t at;
+	int i;
+
+	for (i = 0; i < process.mm.nr_maps; i++) {
+		map = &process.maps[i];
+		from = map->vm_pgoff * PAGE_SIZE;
+		if (map->vm_file != file || pos < from ||
+		    pos - from >= map->vm_end - map->vm_start)
+			continue;
+		at = process.from[i] + (pos - from);
+		return at < process.nr ? process.bytes[at] : 0;
+	}
+	return 0;
+}
+
+int unwind_read_file(struct unwind_user_state *state, unsigned long addr, u64 pos,
+		     void *to, size_t len)
+{
+	struct vm_area_struct *map = vma_lookup(&process.mm, addr);
+	u8 *bytes = to;
+	size_t i;
+
+	(void)state;
+	CHECK(len && len <= UNWIND_CFI_WINDOW);
+	CHECK(pos <= INT64_MAX && len <= INT64_MAX - pos);
+	CHECK(++process.file_reads <= 4 * MAX_FILE_READS);
+	CHECK(!process.mm.readers);
+	CHECK(map && map->vm_file && !(map->vm_flags & VM_WRITE));
+	if (pos > 1U << 20)
+		return -EINVAL;
+	for (i = 0; i < len; i++) {
+		bytes[i] = file_byte(map->vm_file, pos + i);
+		if ((process.flags & FINDER_FUZZ_WRITER) && i % 7 == 0)
+			bytes[i] ^= process.file_reads * 29;
+	}
+	return 0;
+}
+
+static void check_eh_frame(const struct unwind_object *object)
+{
+	CHECK(!object->transient);
+	CHECK(object->table >= object->start && object->table < object->end);
+	CHECK(object->eh_frame_size <= object->end - object->table);
+	CHECK(object->table >= object->stay_start);
+	CHECK(object->table + object->eh_frame_size <= object->stay_end);
+	CHECK(object->end - object->start <= UINT32_MAX);
+	CHECK(!object->base);
+}
+
 static void check_object(const struct unwind_object *object, unsigned long ip)
 {
 	CHECK(object->start <= ip && ip < object->end);
 	CHECK(object->code_start <= ip && ip < object->code_end);
 	CHECK(object->code_start >= object->start);
 	CHECK(object->code_end <= object->end);
-	if (!object->nr)
+	if (object->eh_frame_size)
+		check_eh_frame(object);
+	if (!object->nr || object->eh_frame_size)
 		return;
 	CHECK(object->word == sizeof(u32) || object->word == sizeof(u64));
 	CHECK(object->base >= object->start);
@@ -140,7 +206,8 @@ int unwind_cache_find_rule(unsigned long ip, struct unwind_user_rule *rule,
 
 int unwind_cache_find_object(unsigned long ip, struct unwind_object *object)
 {
-	if (!process.kept || !(process.flags & FINDER_FUZZ_KEPT))
+	if (!process.kept || !(process.flags & FINDER_FUZZ_KEPT ||
+			       process.index || process.no_index))
 		return -ENOENT;
 	check_object(&process.object, ip);
 	*object = process.object;
@@ -183,6 +250,64 @@ void unwind_cache_add_object(const struct unwind_cache_state *state,
 	/* from here on: the table, then the entry */
 	process.unread = false;
 	process.untold = false;
+}
+
+bool unwind_cache_claim_index(const struct unwind_cache_state *state,
+			      unsigned long ip)
+{
+	(void)state;
+	CHECK(ip == process.ip && !process.indexing);
+	if (process.index || (process.flags & FINDER_FUZZ_UNMAPPED))
+		return false;
+	CHECK(process.kept && process.object.eh_frame_size);
+	process.reads = 0;
+	process.indexing = true;
+	return true;
+}
+
+/* no function has two entries, and no entry lies where it may change untold */
+static void check_index(const struct unwind_eh_index *index)
+{
+	const struct unwind_object *object = &process.object;
+	const struct unwind_eh_row *row;
+	u32 i;
+
+	CHECK(index->nr && index->start == object->start);
+	CHECK(index->nr <= object->eh_frame_size);
+	for (i = 0; i < index->nr; i++) {
+		row = &index->rows[i];
+		CHECK(index->start + row->ip < object->end);
+		CHECK(!row->fde || index->start + row->fde >= object->table);
+		CHECK(!row->fde || index->start + row->fde <
+				   object->table + object->eh_frame_size);
+		CHECK(!i || row[-1].ip < row->ip ||
+		      (row[-1].ip == row->ip && !row->fde && !row[-1].fde));
+	}
+}
+
+void unwind_cache_end_index(const struct unwind_cache_state *state,
+			    unsigned long ip, struct unwind_eh_index *index,
+			    bool hopeless)
+{
+	(void)state;
+	CHECK(ip == process.ip && process.indexing);
+	process.reads = 0;
+	process.indexing = false;
+	process.index = index;
+	if (index) {
+		CHECK(!hopeless);
+		check_index(index);
+		process.object.nr = index->nr;
+	} else if (hopeless) {
+		process.no_index = true;
+		process.object.eh_frame_size = 0;
+	}
+}
+
+int unwind_cache_find_fde(unsigned long ip, unsigned long *fde)
+{
+	CHECK(ip == process.ip && process.index);
+	return unwind_eh_index_find(process.index, ip, fde);
 }
 
 struct row {
@@ -234,6 +359,12 @@ int __wrap_unwind_cfi_rule(struct unwind_cfi *cfi, unsigned long fde,
 	struct unwind_object object;
 	unsigned long want;
 
+	if (process.indexing) {
+		CHECK(ip == ULONG_MAX && !cfi->data);
+		CHECK(cfi->start == process.object.table);
+		CHECK(cfi->limit == cfi->start + process.object.eh_frame_size);
+		return __real_unwind_cfi_rule(cfi, fde, ip, rule);
+	}
 	CHECK(ip == process.ip);
 	CHECK(cfi->start <= ip && ip < cfi->limit);
 	CHECK(cfi->word == (process.flags & FINDER_FUZZ_32BIT ? 4 : 8));
@@ -241,7 +372,7 @@ int __wrap_unwind_cfi_rule(struct unwind_cfi *cfi, unsigned long fde,
 		object = process.object;
 		CHECK(cfi->start == object.start && cfi->limit == object.end);
 		CHECK(cfi->data == object.base);
-		CHECK(!last_row(&object, ip, &want) || want == fde);
+		CHECK(object.eh_frame_size || !last_row(&object, ip, &want) || want == fde);
 	}
 	process.unread = false;
 	process.untold = false;
@@ -326,6 +457,7 @@ int finder_fuzz_run(const u8 *data, size_t size, struct unwind_user_rule *rule,
 
 	if (size < sizeof(*in))
 		return -ENODATA;
+	free(process.index);
 	memset(&process, 0, sizeof(process));
 	process.flags = in->flags;
 	process.bytes = data + sizeof(*in);
@@ -355,6 +487,12 @@ int finder_fuzz_run(const u8 *data, size_t size, struct unwind_user_rule *rule,
 bool finder_fuzz_kept_rule(void)
 {
 	return process.kept_rule;
+}
+
+/* Was an index made in the last run? */
+bool finder_fuzz_indexed(void)
+{
+	return process.index;
 }
 
 /* Was an object kept in the last run? */

@@ -67,5 +67,6 @@ int finder_fuzz_run(const u8 *data, size_t size, struct unwind_user_rule *rule,
 		    struct unwind_cfi_rule *full);
 bool finder_fuzz_kept_rule(void);
 bool finder_fuzz_kept_object(void);
+bool finder_fuzz_indexed(void);
 
 #endif /* _FINDER_FUZZ_H */

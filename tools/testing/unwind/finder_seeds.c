@@ -21,12 +21,16 @@
 #define PAGE		4096
 #define HDR		384	/* offset of .eh_frame_hdr */
 #define FUNCTIONS	5
+#define CIE		(HDR + 12 + FUNCTIONS * 8)
+#define SHDRS		768	/* offset of the section headers */
+#define NAMES		(SHDRS + 3 * 64)
 #define FUNCTION	64	/* from one function to the next */
 #define CODE		48	/* of which this is code */
 #define PROLOGUE	4	/* bytes of it before its frame is there */
 
 enum broken { NOTHING, FAR_PHDRS, MANY_PHDRS, HUGE_HDR, FAR_HDR, SHORT_HDR, ENCODING, COUNT,
-	      MOVED, PACKED, NOT_CODE };
+	      MOVED, PACKED, NOT_CODE, TWO_FDES, NO_SECTIONS, OTHER_NAME, FAR_SECTION,
+	      HUGE_SECTION, FAR_NAMES, BAD_LENGTH, MANY_SECTIONS, WRAPPED };
 
 /**
  * struct seed - a process with one object, and what is found there
@@ -44,6 +48,7 @@ enum broken { NOTHING, FAR_PHDRS, MANY_PHDRS, HUGE_HDR, FAR_HDR, SHORT_HDR, ENCO
  * @broken: what is not as linkers write it
  * @anew: the rule is not for keeping
  * @signal: the rule is that of a signal frame
+ * @sections: it has section headers, and no .eh_frame_hdr
  */
 struct seed {
 	const char		*name;
@@ -60,6 +65,7 @@ struct seed {
 	enum broken		broken;
 	bool			anew;
 	bool			signal;
+	bool			sections;
 };
 
 #define MAP_R(page, nr)	{ 0, (nr) - 1, 1, page, FINDER_FUZZ_READ, 0 }
@@ -78,6 +84,8 @@ struct seed {
 #define OF_MANY		.nr_maps = 6, .at = 5,					\
 	.maps = { MAP_R(0, 1), MAP_X(1, 1), MAP_R(2, 1), MAP_W(3, 1),		\
 		  MAP_R(4, 1), MAP_X(5, 1) }
+
+#define SECTIONS	AS_LINKED, .sections = true
 
 /* the file has one page, which is mapped twice; or was copied to other memory */
 #define TWICE(low, high) .nr_maps = 2, .at = 1, .broken = PACKED,		\
@@ -133,6 +141,27 @@ static const struct seed seeds[] = {
 	{ "packed-copied", 8, TWICE(0, 0), LATE(3), .words = 5, .anew = true },
 	{ "not-code", 8, AS_LINKED, .ret = -ENOENT, .broken = NOT_CODE },
 	{ "no-map", 8, AS_LINKED, .ip = PAGE, .ret = -ENXIO },
+	{ "sections", 8, SECTIONS, LATE(2), .words = 4 },
+	{ "sections-first", 8, SECTIONS, EARLY(0), .words = 1 },
+	{ "sections-last", 8, SECTIONS, LATE(4), .words = 6 },
+	{ "sections-32-bit", 4, SECTIONS, LATE(2), .words = 4 },
+	{ "sections-static", 8, .vaddr = 0x400000, SECTIONS, LATE(1), .words = 3 },
+	{ "sections-between", 8, SECTIONS, .ip = CODE, .ret = -ENOENT },
+	{ "sections-writer", 8, .flags = FINDER_FUZZ_WRITER, SECTIONS, .ret = -ENOENT },
+	{ "sections-unmapped", 8, .flags = FINDER_FUZZ_UNMAPPED, SECTIONS, .ret = -EAGAIN },
+	{ "sections-written", 8, .sections = true, .nr_maps = 2, .at = 1, .ret = -ENOENT,
+	  .maps = { { 0, 0, 1, 0, FINDER_FUZZ_READ | FINDER_FUZZ_WRITE, 0 }, MAP_X(1, 1) } },
+	{ "sections-no-file", 8, .sections = true, .ip = PAGE + FUNCTION, VDSO, .ret = -ENOENT },
+	{ "two-fdes", 8, SECTIONS, LATE(2), .words = 0, .broken = TWO_FDES },
+	{ "two-fdes-other", 8, SECTIONS, LATE(1), .words = 3, .broken = TWO_FDES },
+	{ "no-sections", 8, SECTIONS, .ret = -ENOENT, .broken = NO_SECTIONS },
+	{ "other-name", 8, SECTIONS, .ret = -ENOENT, .broken = OTHER_NAME },
+	{ "far-section", 8, SECTIONS, .ret = -ENOENT, .broken = FAR_SECTION },
+	{ "huge-section", 8, SECTIONS, .ret = -ENOENT, .broken = HUGE_SECTION },
+	{ "wrapped", 8, SECTIONS, .ret = -ENOENT, .broken = WRAPPED },
+	{ "far-names", 8, SECTIONS, .ret = -ENOENT, .broken = FAR_NAMES },
+	{ "bad-length", 8, SECTIONS, .ret = -ENOENT, .broken = BAD_LENGTH },
+	{ "many-sections", 8, SECTIONS, .ret = -ENOENT, .broken = MANY_SECTIONS },
 };
 
 /* an input in the making; @nr bytes of the contents are there */
@@ -161,13 +190,19 @@ static void put32(struct image *to, u32 val)
 
 static void put_elf(struct image *to, const struct seed *seed)
 {
+	unsigned int sections = seed->sections && seed->broken != NO_SECTIONS ? SHDRS : 0;
 	struct elf64_hdr e64 = {
 		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB },
 		.e_machine = EM_X86_64, .e_phnum = seed->broken == MANY_PHDRS ? 65 : 3,
 		.e_phoff = seed->broken == FAR_PHDRS ? PAGE : sizeof(e64),
 		.e_phentsize = sizeof(struct elf64_phdr),
+		.e_shoff = sections, .e_shstrndx = 2,
+		.e_shnum = seed->broken == MANY_SECTIONS ? 257 : 3,
+		.e_shentsize = sizeof(struct elf64_shdr),
 	};
 	struct elf32_hdr e32 = {
+		.e_shoff = sections, .e_shnum = 3, .e_shstrndx = 2,
+		.e_shentsize = sizeof(struct elf32_shdr),
 		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS32, ELFDATA2LSB },
 		.e_machine = EM_386, .e_phoff = sizeof(e32), .e_phnum = 3,
 		.e_phentsize = sizeof(struct elf32_phdr),
@@ -228,18 +263,58 @@ static void put_fde(struct image *to, const struct seed *seed, unsigned int cie,
 
 static void put_tables(struct image *to, const struct seed *seed)
 {
-	unsigned int n, cie = HDR + 12 + FUNCTIONS * 8;
+	unsigned int n, cie = CIE;
 
 	put32(to, seed->broken == ENCODING ? 0x3b0b1b01 : 0x3b031b01);
 	put32(to, cie - to->nr);
 	put32(to, FUNCTIONS + (seed->broken == COUNT));
 	for (n = 0; n < FUNCTIONS; n++) {
 		put32(to, text_of(seed) + n * FUNCTION - HDR);
-		put32(to, moved(seed) + cie + 24 + n * 24 - HDR);
+		put32(to, moved(seed) + cie + 24 + (FUNCTIONS - 1 - n) * 24 - HDR);
 	}
 	put_cie(to, seed->word);
-	for (n = 0; n < FUNCTIONS; n++)
+	for (n = FUNCTIONS; n-- > 0;)
 		put_fde(to, seed, cie, n);
+	if (seed->broken == TWO_FDES)
+		put_fde(to, seed, cie, 2);
+	if (seed->broken == BAD_LENGTH)
+		put32(to, PAGE);
+	put32(to, 0);
+}
+
+static void put_section(struct image *to, const struct seed *seed, u32 name, u32 type,
+			u64 addr, u32 offset, u64 size)
+{
+	struct elf64_shdr s64 = { .sh_name = name, .sh_type = type, .sh_flags = SHF_ALLOC,
+		.sh_addr = addr, .sh_offset = offset, .sh_size = size };
+	struct elf32_shdr s32 = { .sh_name = name, .sh_type = type, .sh_flags = SHF_ALLOC,
+		.sh_addr = addr, .sh_offset = offset, .sh_size = size };
+
+	if (seed->word == 8)
+		put(to, &s64, sizeof(s64));
+	else
+		put(to, &s32, sizeof(s32));
+}
+
+/* none, .eh_frame, and the names */
+static void put_sections(struct image *to, const struct seed *seed, u32 end)
+{
+	static const char names[] = "\0.text\0.eh_frame";
+	u64 addr = seed->vaddr + CIE, size = end - CIE;
+
+	if (seed->broken == FAR_SECTION)
+		addr += 9 * PAGE;
+	if (seed->broken == HUGE_SECTION)
+		size = 5 * PAGE;
+	if (seed->broken == WRAPPED)
+		addr = -8ULL;
+	to->nr = SHDRS;
+	put_section(to, seed, 0, SHT_NULL, 0, 0, 0);
+	put_section(to, seed, seed->broken == OTHER_NAME ? 1 : 7, SHT_PROGBITS, addr, CIE, size);
+	put_section(to, seed, 0, SHT_STRTAB, 0, NAMES,
+		    seed->broken == FAR_NAMES ? 12 : sizeof(names));
+	to->nr = NAMES;
+	put(to, names, sizeof(names));
 }
 
 static u32 table_bytes(const struct seed *seed)
@@ -263,10 +338,12 @@ static void make(struct image *to, const struct seed *seed)
 	put_segment(to, seed, PT_LOAD, PF_R, 0, PAGE);
 	put_segment(to, seed, PT_LOAD, seed->broken == NOT_CODE ? PF_R : PF_R | PF_X,
 		    text_of(seed), PAGE + moved(seed));
-	put_segment(to, seed, PT_GNU_EH_FRAME, PF_R,
+	put_segment(to, seed, seed->sections ? PT_NULL : PT_GNU_EH_FRAME, PF_R,
 		    seed->broken == FAR_HDR ? 9 * PAGE : HDR, table_bytes(seed));
 	to->nr = HDR;
 	put_tables(to, seed);
+	if (seed->sections)
+		put_sections(to, seed, to->nr);
 }
 
 static int check(const struct image *image, size_t size, const struct seed *seed)
@@ -279,7 +356,9 @@ static int check(const struct image *image, size_t size, const struct seed *seed
 	bool kept_wrongly = seed->broken == NOT_CODE && finder_fuzz_kept_object();
 	bool signal = !ret && rule.kind == UNWIND_RULE_FULL && full.signal;
 
-	if (ret == seed->ret && !kept_wrongly &&
+	bool indexed = seed->sections && !seed->ret;
+
+	if (ret == seed->ret && !kept_wrongly && (!indexed || finder_fuzz_indexed()) &&
 	    (ret || ((signal || rule.cfa_off == cfa_off) && signal == seed->signal &&
 		     finder_fuzz_kept_rule() == !seed->anew)))
 		return 0;

@@ -3,10 +3,13 @@
 #ifndef _UNWIND_FINDER_LINUX_MM_H
 #define _UNWIND_FINDER_LINUX_MM_H
 
+#include <limits.h>
 #include <linux/kernel.h>
 #include <linux/types.h>
 #include <stdint.h>
 
+#define U32_MAX		UINT32_MAX
+#define S64_MAX		INT64_MAX
 #define U64_MAX		UINT64_MAX
 #define PAGE_SIZE	4096UL
 #define PAGE_MASK	(~(PAGE_SIZE - 1))

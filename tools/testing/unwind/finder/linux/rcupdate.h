@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* One task: nobody else reads. */
+#ifndef _UNWIND_FINDER_LINUX_RCUPDATE_H
+#define _UNWIND_FINDER_LINUX_RCUPDATE_H
+
+struct rcu_head {
+	void	*next;
+};
+
+#endif /* _UNWIND_FINDER_LINUX_RCUPDATE_H */

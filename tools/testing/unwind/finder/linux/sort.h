@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The C library sorts as well. */
+#ifndef _UNWIND_FINDER_LINUX_SORT_H
+#define _UNWIND_FINDER_LINUX_SORT_H
+
+#include <stdlib.h>
+
+#define sort(base, nr, size, compare, swap)	qsort(base, nr, size, compare)
+
+#endif /* _UNWIND_FINDER_LINUX_SORT_H */
