@@ -106,6 +106,7 @@ enum unwind_rule_kind {
  * @lost: bit mask of the slots whose values for the caller are not known
  * @cfa_reg: the base register, UNWIND_REG_*
  * @kind: enum unwind_rule_kind
+ * @fp_off: the first of @kept_off, that of the frame pointer
  * @extends: for rules of code without tables: the frame may take room from its
  *	     caller's, see unwind_sp_is_low()
  * @code_end: for rules of code without tables: distance in bytes from the address to
