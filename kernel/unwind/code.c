@@ -57,31 +57,31 @@ enum value_kind {
 	AT_FP,
 };
 
-struct value {
+struct code_value {
 	s32	off;
 	u8	kind;
 };
 
-struct written {
-	struct value	place;
-	struct value	val;
+struct code_written {
+	struct code_value	place;
+	struct code_value	val;
 };
 
 /* where a path may go on as well, with what matters most of what was known there */
-struct fork {
+struct code_fork {
 	unsigned long	ip;
-	struct value	sp;
-	struct value	fp;
+	struct code_value	sp;
+	struct code_value	fp;
 	bool		fp_is_frame;
 };
 
-struct note {
+struct code_note {
 	unsigned long	ip;
 	s32		sp;
 };
 
 /**
- * struct path - a path, and what is known where it has come to
+ * struct code_path - a path, and what is known where it has come to
  * @code: what it goes through
  * @ip: address of the next instruction
  * @regs: the registers
@@ -100,55 +100,55 @@ struct note {
  * @nr_notes: how many
  * @insns: how many more instructions may be looked at
  */
-struct path {
+struct code_path {
 	struct unwind_code	*code;
 	unsigned long		ip;
-	struct value		regs[UNWIND_CODE_NR_REGS];
-	struct written		written[MAX_WRITTEN];
+	struct code_value		regs[UNWIND_CODE_NR_REGS];
+	struct code_written		written[MAX_WRITTEN];
 	unsigned int		nr_written;
 	unsigned long		branches[MAX_BRANCHES];
 	unsigned int		nr_branches;
-	struct fork		forks[MAX_FORKS];
+	struct code_fork		forks[MAX_FORKS];
 	unsigned int		nr_forks;
 	bool			fp_is_frame;
 	u16			used;
 	u16			dead;
 	bool			left;
 	bool			fp_is_base;
-	struct note		notes[MAX_NOTES];
+	struct code_note		notes[MAX_NOTES];
 	unsigned int		nr_notes;
 	unsigned int		insns;
 };
 
-static struct value value_plus(struct value v, s64 off)
+static struct code_value value_plus(struct code_value v, s64 off)
 {
 	if (!off)
 		return v;
 	off += v.off;
 	if ((v.kind != SP && v.kind != FP) || off > MAX_OFFSET || off < -MAX_OFFSET)
-		return (struct value) {};
+		return (struct code_value) {};
 	v.off = off;
 	return v;
 }
 
-static struct value path_reg(const struct path *path, u8 reg)
+static struct code_value path_reg(const struct code_path *path, u8 reg)
 {
-	return reg < UNWIND_CODE_NR_REGS ? path->regs[reg] : (struct value) {};
+	return reg < UNWIND_CODE_NR_REGS ? path->regs[reg] : (struct code_value) {};
 }
 
 /* Has it come from the stack? */
-static bool is_place(struct value v)
+static bool is_place(struct code_value v)
 {
 	return v.kind == AT_SP || v.kind == AT_FP;
 }
 
-static struct value place_of(struct value v)
+static struct code_value place_of(struct code_value v)
 {
 	v.kind = v.kind == AT_SP ? SP : FP;
 	return v;
 }
 
-static struct value place_behind(const struct path *path, struct value v)
+static struct code_value place_behind(const struct code_path *path, struct code_value v)
 {
 	return value_plus(place_of(v), path->code->word);
 }
@@ -158,18 +158,18 @@ static u16 reg_bit(u8 reg)
 	return reg < UNWIND_CODE_NR_REGS ? BIT(reg) : 0;
 }
 
-static void path_set(struct path *path, u8 reg, struct value v)
+static void path_set(struct code_path *path, u8 reg, struct code_value v)
 {
 	if (reg < UNWIND_CODE_NR_REGS)
 		path->regs[reg] = v;
 }
 
-static bool value_same(struct value a, struct value b)
+static bool value_same(struct code_value a, struct code_value b)
 {
 	return a.kind == b.kind && a.off == b.off;
 }
 
-static struct written *path_find_written(struct path *path, struct value place)
+static struct code_written *path_find_written(struct code_path *path, struct code_value place)
 {
 	unsigned int i, nr = min_t(unsigned int, path->nr_written, MAX_WRITTEN);
 
@@ -181,14 +181,14 @@ static struct written *path_find_written(struct path *path, struct value place)
 }
 
 /* Nothing has been there since the start of the path but what was written on it. */
-static bool is_below(struct value place)
+static bool is_below(struct code_value place)
 {
 	return place.kind == SP && place.off < 0;
 }
 
-static void path_store(struct path *path, struct value place, struct value val)
+static void path_store(struct code_path *path, struct code_value place, struct code_value val)
 {
-	struct written *w;
+	struct code_written *w;
 
 	if (place.kind != SP && place.kind != FP)
 		return;
@@ -201,33 +201,33 @@ static void path_store(struct path *path, struct value place, struct value val)
 	w->val = val;
 }
 
-static struct value path_load(struct path *path, struct value place)
+static struct code_value path_load(struct code_path *path, struct code_value place)
 {
-	struct written *w;
+	struct code_written *w;
 
 	if (place.kind != SP && place.kind != FP)
-		return (struct value) {};
+		return (struct code_value) {};
 	w = path_find_written(path, place);
 	if (w)
 		return w->val;
 	if (is_below(place))
-		return (struct value) {};
+		return (struct code_value) {};
 	place.kind = place.kind == SP ? AT_SP : AT_FP;
 	return place;
 }
 
-static void path_push(struct path *path, struct value val)
+static void path_push(struct code_path *path, struct code_value val)
 {
-	struct value sp = value_plus(path->regs[unwind_code_sp],
+	struct code_value sp = value_plus(path->regs[unwind_code_sp],
 				     -(s64)path->code->word);
 
 	path->regs[unwind_code_sp] = sp;
 	path_store(path, sp, val);
 }
 
-static struct value path_pop(struct path *path)
+static struct code_value path_pop(struct code_path *path)
 {
-	struct value sp = path->regs[unwind_code_sp];
+	struct code_value sp = path->regs[unwind_code_sp];
 
 	path->regs[unwind_code_sp] = value_plus(sp, path->code->word);
 	return path_load(path, sp);
@@ -237,14 +237,14 @@ static struct value path_pop(struct path *path)
  * What functions may destroy by the ABI.  Those that destroy more have callers that
  * know.
  */
-static void path_forget(struct path *path)
+static void path_forget(struct code_path *path)
 {
 	u16 scratch = unwind_code_scratch(path->code->word);
 	unsigned int i;
 
 	for (i = 0; i < UNWIND_CODE_NR_REGS; i++) {
 		if (scratch & BIT(i))
-			path->regs[i] = (struct value) {};
+			path->regs[i] = (struct code_value) {};
 	}
 }
 
@@ -252,10 +252,10 @@ static void path_forget(struct path *path)
  * The return address lies at @place, or was taken from the place that the word
  * written there came from.
  */
-static bool path_return_at(struct path *path, struct value place)
+static bool path_return_at(struct code_path *path, struct code_value place)
 {
 	struct unwind_code *code = path->code;
-	struct value fp = path->regs[unwind_code_fp];
+	struct code_value fp = path->regs[unwind_code_fp];
 
 	place = path_load(path, place);
 	if (place.kind != AT_SP && place.kind != AT_FP)
@@ -271,7 +271,7 @@ static bool path_return_at(struct path *path, struct value place)
 }
 
 /* The frame pointer leads to the caller's, and that to the return address. */
-static bool path_return_by_fp(struct path *path)
+static bool path_return_by_fp(struct code_path *path)
 {
 	struct unwind_code *code = path->code;
 
@@ -285,7 +285,7 @@ static bool path_return_by_fp(struct path *path)
 }
 
 /* Has the stack pointer been found from what the frame pointer was? */
-static void path_note_frame(struct path *path)
+static void path_note_frame(struct code_path *path)
 {
 	u8 kind = path->regs[unwind_code_sp].kind;
 
@@ -297,11 +297,11 @@ static void path_note_frame(struct path *path)
  * False if this sets up a frame, whose return address lies above the frame pointer
  * that was pushed.
  */
-static bool path_move(struct path *path, const struct unwind_code_insn *insn)
+static bool path_move(struct code_path *path, const struct unwind_code_insn *insn)
 {
-	struct value v = value_plus(path_reg(path, insn->base), insn->off);
-	const struct value caller = { .kind = FP };
-	struct written *w;
+	struct code_value v = value_plus(path_reg(path, insn->base), insn->off);
+	const struct code_value caller = { .kind = FP };
+	struct code_written *w;
 
 	if (insn->reg == unwind_code_fp && insn->base == unwind_code_sp &&
 	    value_same(path->regs[unwind_code_fp], caller)) {
@@ -314,7 +314,7 @@ static bool path_move(struct path *path, const struct unwind_code_insn *insn)
 }
 
 /* Go on behind a branch, and keep where it leads to.  False if a path was here before. */
-static bool path_branch(struct path *path, unsigned long target)
+static bool path_branch(struct code_path *path, unsigned long target)
 {
 	unsigned int i, nr = min_t(unsigned int, path->nr_branches, MAX_BRANCHES);
 
@@ -324,7 +324,7 @@ static bool path_branch(struct path *path, unsigned long target)
 	}
 	path->branches[path->nr_branches++ % MAX_BRANCHES] = path->ip;
 	if (path->nr_forks < MAX_FORKS)
-		path->forks[path->nr_forks++] = (struct fork) {
+		path->forks[path->nr_forks++] = (struct code_fork) {
 			.ip = target,
 			.sp = path->regs[unwind_code_sp],
 			.fp = path->regs[unwind_code_fp],
@@ -334,9 +334,9 @@ static bool path_branch(struct path *path, unsigned long target)
 }
 
 /* Go on where the last branch leads to that was passed.  False if there is none. */
-static bool path_next_fork(struct path *path)
+static bool path_next_fork(struct code_path *path)
 {
-	const struct fork *fork;
+	const struct code_fork *fork;
 
 	if (!path->nr_forks)
 		return false;
@@ -361,7 +361,7 @@ enum step {
  * May the next instruction be the first of another function?  Then what was called
  * may be one that does not return.
  */
-static bool path_at_function(const struct path *path)
+static bool path_at_function(const struct code_path *path)
 {
 	u8 bytes[UNWIND_CODE_INSN_BYTES];
 	unsigned long ip = path->ip;
@@ -381,14 +381,14 @@ static bool path_at_function(const struct path *path)
 	return true;
 }
 
-static void path_note_base(struct path *path, struct value place)
+static void path_note_base(struct code_path *path, struct code_value place)
 {
 	if (place.kind == FP && place.off < 0)
 		path->fp_is_base = true;
 }
 
 /* What becomes of the registers' first values? */
-static void path_note_use(struct path *path, const struct unwind_code_insn *insn)
+static void path_note_use(struct code_path *path, const struct unwind_code_insn *insn)
 {
 	u16 from = 0, to = insn->clobbers;
 
@@ -411,11 +411,11 @@ static void path_note_use(struct path *path, const struct unwind_code_insn *insn
 	path->dead |= to & ~path->used;
 }
 
-static enum step path_call(struct path *path, const struct unwind_code_insn *insn)
+static enum step path_call(struct code_path *path, const struct unwind_code_insn *insn)
 {
 	/* a call of the next instruction is a push of its address */
 	if (insn->op == UNWIND_CODE_CALL && !insn->off) {
-		path_push(path, (struct value) {});
+		path_push(path, (struct code_value) {});
 		return GO_ON;
 	}
 	if (path_at_function(path))
@@ -423,21 +423,21 @@ static enum step path_call(struct path *path, const struct unwind_code_insn *ins
 	path_forget(path);
 	/* functions of 32-bit code may take their arguments off the stack */
 	if (path->code->word == sizeof(u32))
-		path->regs[unwind_code_sp] = (struct value) {};
+		path->regs[unwind_code_sp] = (struct code_value) {};
 	return GO_ON;
 }
 
 /* A function that goes on in another one has its caller's frame pointer just popped. */
-static bool path_is_at_end(const struct path *path)
+static bool path_is_at_end(const struct code_path *path)
 {
-	struct value fp = path->regs[unwind_code_fp];
+	struct code_value fp = path->regs[unwind_code_fp];
 
 	return is_place(fp) &&
 	       value_same(place_behind(path, fp), path->regs[unwind_code_sp]);
 }
 
 /* A jump to an address that was popped is a return. */
-static enum step path_jump(struct path *path, struct value to)
+static enum step path_jump(struct code_path *path, struct code_value to)
 {
 	if (is_place(to) &&
 	    value_same(place_behind(path, to), path->regs[unwind_code_sp]))
@@ -449,15 +449,15 @@ static enum step path_jump(struct path *path, struct value to)
 }
 
 /* Carry out one instruction; path->ip is behind it already. */
-static enum step path_step(struct path *path, const struct unwind_code_insn *insn)
+static enum step path_step(struct code_path *path, const struct unwind_code_insn *insn)
 {
-	struct value v, sp = path->regs[unwind_code_sp];
+	struct code_value v, sp = path->regs[unwind_code_sp];
 	unsigned long target = path->ip + insn->off;
 	unsigned int i;
 
 	for (i = 0; i < UNWIND_CODE_NR_REGS; i++) {
 		if (insn->clobbers & BIT(i))
-			path->regs[i] = (struct value) {};
+			path->regs[i] = (struct code_value) {};
 	}
 
 	switch (insn->op) {
@@ -515,16 +515,16 @@ static enum step path_step(struct path *path, const struct unwind_code_insn *ins
 }
 
 /* At some places of a path the frame pointer is what it was and the stack pointer known. */
-static bool path_is_simple(const struct path *path)
+static bool path_is_simple(const struct code_path *path)
 {
-	const struct value fp = { .kind = FP };
+	const struct code_value fp = { .kind = FP };
 
 	return path->regs[unwind_code_sp].kind == SP &&
 	       value_same(path->regs[unwind_code_fp], fp);
 }
 
 /* The rule of another place on the path is known: it is the same but for the depth. */
-static bool path_use_known(struct path *path)
+static bool path_use_known(struct code_path *path)
 {
 	struct unwind_code *code = path->code, known = *code;
 	s32 sp = path->regs[unwind_code_sp].off;
@@ -541,20 +541,20 @@ static bool path_use_known(struct path *path)
 	return true;
 }
 
-static bool path_come_to(struct path *path, unsigned long from)
+static bool path_come_to(struct code_path *path, unsigned long from)
 {
 	if (from / NOTE_DISTANCE == path->ip / NOTE_DISTANCE || !path_is_simple(path))
 		return false;
 	if (path_use_known(path))
 		return true;
 	if (path->nr_notes < MAX_NOTES)
-		path->notes[path->nr_notes++] = (struct note) {
+		path->notes[path->nr_notes++] = (struct code_note) {
 			.ip = path->ip, .sp = path->regs[unwind_code_sp].off,
 		};
 	return false;
 }
 
-static void path_tell(const struct path *path)
+static void path_tell(const struct code_path *path)
 {
 	struct unwind_code *code = path->code, rule;
 	unsigned int i;
@@ -567,7 +567,7 @@ static void path_tell(const struct path *path)
 	}
 }
 
-static bool path_follow(struct path *path)
+static bool path_follow(struct code_path *path)
 {
 	unsigned long from;
 
@@ -616,7 +616,7 @@ static bool same_fp(const struct unwind_code *a, const struct unwind_code *b)
 int unwind_code_find(struct unwind_code *code, unsigned long ip)
 {
 	struct unwind_code first;
-	struct path path;
+	struct code_path path;
 	bool found;
 
 	memset(&path, 0, sizeof(path));
