@@ -94,22 +94,24 @@ static struct task_struct *task_of(struct unwind_task_info *info)
 	return container_of(info, struct task_struct, unwind_info);
 }
 
-static void note_start(struct unwind_task_info *info,
-		       struct unwind_user_start *start)
+/*
+ * A context that a system call opens late may be served by the interrupt behind it, in
+ * which more registers are known: bit 0 of the checksum says which it is of.
+ */
+static void note_start(struct pt_regs *regs, bool all, struct unwind_user_start *start)
 {
-	struct pt_regs *regs = task_pt_regs(task_of(info));
-
 	start->ip = instruction_pointer(regs);
 	start->sp = user_stack_pointer(regs);
 	start->fp = frame_pointer(regs);
-	start->others = arch_unwind_others(regs);
+	start->others = arch_unwind_others(regs, all) << 1 | all;
 }
 
 static bool start_holds(struct unwind_task_info *info)
 {
+	struct pt_regs *regs = task_pt_regs(task_of(info));
 	struct unwind_user_start now;
 
-	note_start(info, &now);
+	note_start(regs, info->start.others & 1, &now);
 	return now.ip == info->start.ip && now.sp == info->start.sp &&
 	       now.fp == info->start.fp && now.others == info->start.others;
 }
@@ -121,9 +123,10 @@ static bool start_holds(struct unwind_task_info *info)
  */
 static u64 open_context(struct unwind_task_info *info)
 {
+	struct pt_regs *regs = task_pt_regs(task_of(info));
 	u64 cookie, old;
 
-	note_start(info, &info->start);
+	note_start(regs, !arch_unwind_in_syscall(regs), &info->start);
 	info->late = 0;
 	barrier();
 	cookie = next_cookie();

@@ -256,6 +256,86 @@ static void in_register(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EINVAL);
 }
 
+/* CFA = REG + 8 */
+#define CFA_BY(reg)	{ 0x0c, (reg), 8 }
+
+struct volatile_case {
+	const char	*name;
+	u8		insns[INSNS];
+	size_t		at;	/* of the register in struct pt_regs */
+	bool		is_32;
+	bool		in_syscall;
+};
+
+#define REG(name)	offsetof(struct pt_regs, name)
+
+static const struct volatile_case volatile_cases[] = {
+	{ "ax",			CFA_BY(0),  REG(ax),  false, false },
+	{ "dx",			CFA_BY(1),  REG(dx),  false, true },
+	{ "cx",			CFA_BY(2),  REG(cx),  false, false },
+	{ "cx of 32-bit code",	CFA_BY(2),  REG(cx),  true,  true },
+	{ "si",			CFA_BY(4),  REG(si),  false, true },
+	{ "di",			CFA_BY(5),  REG(di),  false, true },
+	{ "r8",			CFA_BY(8),  REG(r8),  false, true },
+	{ "r9",			CFA_BY(9),  REG(r9),  false, true },
+	{ "r10",		CFA_BY(10), REG(r10), false, true },
+	{ "r11",		CFA_BY(11), REG(r11), false, false },
+};
+
+KUNIT_ARRAY_PARAM_DESC(volatile_case, volatile_cases, name);
+
+/*
+ * OpenSSL's assembly keeps the stack pointer in rax or r11.  That is followed where the
+ * register is known, and nowhere else, also by a rule that has been found before.
+ */
+static void volatile_register(struct kunit *test)
+{
+	const struct volatile_case *c = test->param_value;
+	unsigned long base = make_object(test, 1, c->insns);
+	unsigned long stack = map(test, SZ_4K, 0);
+	struct pt_regs regs = {
+		.cs = c->is_32 ? __USER32_CS : __USER_CS, .orig_ax = -1,
+	};
+	struct unwind_user_state state;
+	int i, ret;
+
+	*(unsigned long *)((void *)&regs + c->at) = stack + 0x80;
+	put_word(test, stack + 0x80, base + CODE + 0x20);
+	for (i = 0; i < 2; i++) {
+		state = at(test, base + CODE + 8, stack, 8);
+		state.regs = &regs;
+		KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
+		KUNIT_EXPECT_EQ(test, state.ip, base + CODE + 0x20);
+		KUNIT_EXPECT_EQ(test, state.sp, stack + 0x88);
+	}
+
+	/* of a caller they are not known */
+	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EOPNOTSUPP);
+
+	state = at(test, base + CODE + 8, stack, 8);
+	regs.orig_ax = 1;
+	state.regs = &regs;
+	ret = unwind_user_next(&state);
+	KUNIT_EXPECT_EQ(test, ret, c->in_syscall ? 0 : -EOPNOTSUPP);
+}
+
+/* A register that a walk may begin from is not changed without being noticed. */
+static void checksum(struct kunit *test)
+{
+	const struct volatile_case *c = test->param_value;
+	struct pt_regs regs = { .cs = __USER_CS, .orig_ax = -1 };
+	unsigned long *reg = (void *)&regs + c->at, sum;
+
+	sum = arch_unwind_others(&regs, true);
+	*reg += 8;
+	KUNIT_EXPECT_NE(test, arch_unwind_others(&regs, true), sum);
+
+	/* a system call's result comes meanwhile */
+	sum = arch_unwind_others(&regs, false);
+	regs.ax = -EINTR;
+	KUNIT_EXPECT_EQ(test, arch_unwind_others(&regs, false), sum);
+}
+
 /* What a step reads of tables with so many rows. */
 static unsigned int table_bytes(struct kunit *test, u32 rows)
 {
@@ -510,6 +590,8 @@ static struct kunit_case eh_frame_cases[] = {
 	KUNIT_CASE(by_tables),
 	KUNIT_CASE(realigned),
 	KUNIT_CASE(in_register),
+	KUNIT_CASE_PARAM(volatile_register, volatile_case_gen_params),
+	KUNIT_CASE_PARAM(checksum, volatile_case_gen_params),
 	KUNIT_CASE(table_budget),
 	KUNIT_CASE(other_word),
 	KUNIT_CASE(many_objects),

@@ -66,13 +66,19 @@ static inline bool arch_unwind_in_syscall(struct pt_regs *regs)
 
 /*
  * A checksum of the registers by which a frame may be found, besides ip, sp and fp:
- * if one of them is changed it changes.
+ * if one of them is changed it changes.  A system call changes ax by itself, and r11
+ * is not known there, so these count with @all only.
  */
-static inline unsigned long arch_unwind_others(struct pt_regs *regs)
+static inline unsigned long arch_unwind_others(struct pt_regs *regs, bool all)
 {
-	return regs->bx + 3 * regs->r12 + 5 * regs->r13 + 7 * regs->r14 +
-	       9 * regs->r15 + 11 * regs->r10 + 13 * regs->si + 15 * regs->di +
-	       17 * regs->dx + 19 * regs->cx + 21 * regs->r8 + 23 * regs->r9;
+	unsigned long sum = regs->bx + 3 * regs->r12 + 5 * regs->r13 +
+			    7 * regs->r14 + 9 * regs->r15 + 11 * regs->r10 +
+			    13 * regs->si + 15 * regs->di + 17 * regs->dx +
+			    19 * regs->cx + 21 * regs->r8 + 23 * regs->r9;
+
+	if (all)
+		sum += 25 * regs->ax + 27 * regs->r11;
+	return sum;
 }
 
 /* The registers of all slots; see <asm/unwind_regs.h>. */
@@ -107,11 +113,17 @@ static inline void arch_unwind_general(struct pt_regs *regs, unsigned long *vals
 	__builtin_memcpy(vals, all, sizeof(all));
 }
 
-/* A system call changes ax, cx and r11; entries of other kinds change none. */
+/*
+ * A system call changes ax, and by the syscall instruction cx and r11 as well.  The
+ * entries of 32-bit code keep its cx: vfork() has its return address there.  Other
+ * entries change nothing.
+ */
 static inline bool arch_unwind_has_reg(struct pt_regs *regs, unsigned int reg)
 {
-	if (reg == 0 || reg == 2 || reg == 11)
+	if (reg == 0 || reg == 11)
 		return !arch_unwind_in_syscall(regs);
+	if (reg == 2)
+		return !arch_unwind_in_syscall(regs) || !user_64bit_mode(regs);
 	return reg == 1 || reg == 4 || reg == 5 || (reg >= 8 && reg <= 10);
 }
 
