@@ -55,16 +55,6 @@ struct unwind_cache;
 struct unwind_cfi_rule;
 struct unwind_eh_index;
 
-/**
- * struct unwind_cache_state - the state of the mm when a search began
- * @gen: the generation of what is known
- * @unmaps: how often code or a file was unmapped
- */
-struct unwind_cache_state {
-	u64		gen;
-	unsigned long	unmaps;
-};
-
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 struct unwind_cache *unwind_cache_of_current(void);
 bool unwind_cache_peek(struct unwind_cache *cache, unsigned long ip,

@@ -56,8 +56,9 @@
 enum cfa_kind {
 	CFA_UNSET,
 	CFA_OFFSET,	/* register plus offset, which instructions change singly */
-	CFA_EXPR,	/* an expression that is a rule */
-	CFA_HARD,	/* one that is not */
+	CFA_EXPR,	/* an expression that has been reduced */
+	CFA_HARD,	/* one that is to be carried out, whose offset is expr_off */
+	CFA_BAD,	/* one that comes to nothing */
 };
 
 static s32 to_s32(struct unwind_cfi *cfi, s64 val)
@@ -144,15 +145,41 @@ static u8 where_is(const struct cfi_value *v, bool is_value)
 	return UNWIND_LOST;
 }
 
-static void by_expression(struct unwind_cfi_bytes *b, u64 dwarf, bool is_value)
+/*
+ * An expression that is to be carried out is known by its distance from the FDE.  One
+ * that lies in the CIE makes the CIE's row that of this place alone.
+ */
+static bool expr_offset(struct unwind_cfi_bytes *b, unsigned long expr, s32 *off)
 {
 	struct unwind_cfi *cfi = b->cfi;
-	struct cfi_value v;
+	s64 distance = (s64)(expr - cfi->entry);
 
-	if (cfi_expr(b, true, &v))
-		set_where(cfi, dwarf, where_is(&v, is_value), v.off);
-	else
-		set_where(cfi, dwarf, UNWIND_LOST, 0);
+	if (!cfi->entry || distance != (s32)distance)
+		return false;
+	if (b == &cfi->cie)
+		cfi->movable = false;
+	cfi->row.has_expr = true;
+	*off = distance;
+	return true;
+}
+
+static void by_expression(struct unwind_cfi_bytes *b, u64 dwarf, bool is_value)
+{
+	unsigned long expr = cfi_here(b);
+	u8 where = UNWIND_LOST;
+	enum cfi_expr_kind kind;
+	struct cfi_value v;
+	s32 off = 0;
+
+	kind = cfi_expr(b, true, &v);
+	if (kind == CFI_EXPR_VALUE) {
+		where = where_is(&v, is_value);
+		off = v.off;
+	}
+	if (kind != CFI_EXPR_BAD && where == UNWIND_LOST &&
+	    expr_offset(b, expr, &off))
+		where = is_value ? UNWIND_IS_EXPR : UNWIND_AT_EXPR;
+	set_where(b->cfi, dwarf, where, off);
 }
 
 static void cfa_register(struct unwind_cfi *cfi, u64 dwarf)
@@ -191,12 +218,20 @@ static void def_cfa_offset(struct unwind_cfi *cfi, s32 off)
 static void def_cfa_expression(struct unwind_cfi_bytes *b)
 {
 	struct unwind_cfi_row *row = &b->cfi->row;
+	unsigned long expr = cfi_here(b);
+	enum cfi_expr_kind kind;
 	struct cfi_value v;
 
-	row->cfa_kind = CFA_HARD;
-	if (!cfi_expr(b, false, &v) || v.base >= CFI_BASE_CFA ||
-	    v.off != (s32)v.off || v.add != (s32)v.add)
+	kind = cfi_expr(b, false, &v);
+	row->cfa_kind = CFA_BAD;
+	if (kind == CFI_EXPR_BAD)
 		return;
+	if (kind == CFI_EXPR_HARD || v.base >= CFI_BASE_CFA ||
+	    v.off != (s32)v.off || v.add != (s32)v.add) {
+		if (expr_offset(b, expr, &row->expr_off))
+			row->cfa_kind = CFA_HARD;
+		return;
+	}
 	row->cfa_kind = CFA_EXPR;
 	row->cfa_reg = v.base;
 	row->expr_deref = v.deref;
@@ -645,40 +680,59 @@ static bool sp_is_cfa(const struct unwind_cfi_row *row)
 	return false;
 }
 
-static int make_rule(const struct unwind_cfi *cfi, struct unwind_cfi_rule *rule)
+/* Where the CFA is given by an expression. */
+static void make_cfa(const struct unwind_cfi_row *row, struct unwind_cfi_rule *rule)
 {
-	const struct unwind_cfi_row *row = &cfi->row;
-	bool is_expr = row->cfa_kind == CFA_EXPR;
+	rule->cfa_off = row->expr_off;
+	if (row->cfa_kind == CFA_HARD) {
+		rule->cfa_expr = true;
+		rule->cfa_reg = 0;
+	} else if (row->expr_deref) {
+		rule->cfa_deref = true;
+		rule->cfa_add = row->expr_add;
+	}
+}
 
-	*rule = (struct unwind_cfi_rule) {
-		.cfa_reg	= row->cfa_reg,
-		.cfa_off	= is_expr ? row->expr_off : row->cfa_off,
-		.cfa_deref	= is_expr && row->expr_deref,
-		.cfa_add	= is_expr && row->expr_deref ? row->expr_add : 0,
-		.ra_where	= row->where[UNWIND_SLOT_RA],
-		.ra_off		= row->off[UNWIND_SLOT_RA],
-		.signal		= cfi->signal,
-	};
-	memcpy(rule->kept_off, row->off, sizeof(rule->kept_off));
-	memcpy(rule->kept_where, row->where, sizeof(rule->kept_where));
-
-	switch (rule->ra_where) {
+/* Does the row say where all is that a frame cannot do without? */
+static int check_row(const struct unwind_cfi_row *row)
+{
+	switch (row->where[UNWIND_SLOT_RA]) {
 	case UNWIND_UNDEFINED:
 		return 0;
-	case UNWIND_AT_CFA:
-	case UNWIND_AT_SP:
-	case UNWIND_AT_FP:
-	case UNWIND_IN_REG:
-		break;
-	default:
+	case UNWIND_SAME:
+	case UNWIND_IS_CFA:
+	case UNWIND_LOST:
 		return -EOPNOTSUPP;
 	}
 	if (row->cfa_kind == CFA_UNSET)
 		return -EINVAL;
-	if (row->cfa_kind == CFA_HARD || row->cfa_reg == NO_REG ||
-	    !sp_is_cfa(row))
+	if (row->cfa_kind == CFA_BAD ||
+	    (row->cfa_kind != CFA_HARD && row->cfa_reg == NO_REG))
 		return -EOPNOTSUPP;
-	return 0;
+	return row->where[UNWIND_SLOT_SP] < UNWIND_UNDEFINED ? 0 : -EOPNOTSUPP;
+}
+
+static int make_rule(const struct unwind_cfi *cfi, struct unwind_cfi_rule *rule)
+{
+	const struct unwind_cfi_row *row = &cfi->row;
+
+	*rule = (struct unwind_cfi_rule) {
+		.cfa_reg	= row->cfa_reg,
+		.cfa_off	= row->cfa_off,
+		.ra_where	= row->where[UNWIND_SLOT_RA],
+		.ra_off		= row->off[UNWIND_SLOT_RA],
+		.signal		= cfi->signal,
+		.expr_base	= row->has_expr ? cfi->entry : 0,
+	};
+	if (unlikely(row->cfa_kind != CFA_OFFSET))
+		make_cfa(row, rule);
+	memcpy(rule->kept_off, row->off, sizeof(rule->kept_off));
+	memcpy(rule->kept_where, row->where, sizeof(rule->kept_where));
+	if (!sp_is_cfa(row)) {
+		rule->sp_where = row->where[UNWIND_SLOT_SP];
+		rule->sp_off = row->off[UNWIND_SLOT_SP];
+	}
+	return check_row(row);
 }
 
 /**
@@ -697,6 +751,7 @@ int unwind_cfi_rule(struct unwind_cfi *cfi, unsigned long fde, unsigned long ip,
 {
 	int ret;
 
+	cfi->entry = fde;
 	cfi->ip = ip;
 	cfi->err = 0;
 	cfi->spent = 0;

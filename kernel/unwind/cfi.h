@@ -21,6 +21,9 @@
  * @UNWIND_AT_FP: in memory, at this frame's frame pointer plus the offset
  * @UNWIND_IS_CFA: it is the CFA plus the offset itself
  * @UNWIND_IN_REG: in another register, whose UNWIND_REG_* is the offset
+ * @UNWIND_AT_EXPR: in memory, at the address that an expression comes to; the offset
+ *		    is that of the expression from the rule's expr_base
+ * @UNWIND_IS_EXPR: it is what such an expression comes to
  * @UNWIND_UNDEFINED: nowhere: the table says that it is gone
  * @UNWIND_LOST: where a rule cannot say
  */
@@ -31,21 +34,28 @@ enum unwind_where {
 	UNWIND_AT_FP,
 	UNWIND_IS_CFA,
 	UNWIND_IN_REG,
+	UNWIND_AT_EXPR,
+	UNWIND_IS_EXPR,
 	UNWIND_UNDEFINED,
 	UNWIND_LOST,
 };
 
 /**
  * struct unwind_cfi_rule - how to get from a frame to its caller's
- * @cfa_off: offset from the base register, in bytes
+ * @expr_base: what the offsets of expressions are relative to; 0 if there can be none
+ * @cfa_off: offset from the base register, in bytes; or of an expression
  * @cfa_add: what is added after @cfa_deref
  * @ra_off: offset of the return address by @ra_where
+ * @sp_off: offset of the caller's stack pointer by @sp_where
  * @kept_off: offsets of the registers kept for the caller by @kept_where
  * @cfa_reg: the base register, UNWIND_REG_*
- * @cfa_deref: the CFA (the caller's sp) is not base + @cfa_off, but the word in
- *	       memory there, plus @cfa_add
- * @ra_where: AT_CFA, AT_SP, AT_FP or IN_REG; or UNDEFINED: this frame has no caller,
+ * @cfa_deref: the CFA is not base + @cfa_off, but the word in memory there, plus
+ *	       @cfa_add
+ * @cfa_expr: the CFA is what an expression comes to
+ * @ra_where: neither SAME nor IS_CFA nor LOST; or UNDEFINED: this frame has no caller,
  *	      the stack ends here, and nothing else in the rule is valid
+ * @sp_where: SAME if the caller's stack pointer is the CFA, as nearly always; neither
+ *	      UNDEFINED nor LOST
  * @kept_where: enum unwind_where of each slot
  * @signal: the kernel made this frame for a signal handler; the caller's address
  *	    is that of the next instruction to run
@@ -55,13 +65,17 @@ enum unwind_where {
  * a signal interrupted.
  */
 struct unwind_cfi_rule {
+	unsigned long	expr_base;
 	s32	cfa_off;
 	s32	cfa_add;
 	s32	ra_off;
+	s32	sp_off;
 	s32	kept_off[UNWIND_NR_KEPT];
 	u8	cfa_reg;
 	bool	cfa_deref;
+	bool	cfa_expr;
 	u8	ra_where;
+	u8	sp_where;
 	u8	kept_where[UNWIND_NR_KEPT];
 	bool	signal;
 };
@@ -103,6 +117,7 @@ struct unwind_cfi_row {
 	u8	cfa_kind;
 	u8	cfa_reg;
 	bool	expr_deref;
+	bool	has_expr;
 };
 
 /**
@@ -135,6 +150,7 @@ struct unwind_cfi {
 	unsigned long		row_end;
 
 	/* private: */
+	unsigned long		entry;
 	unsigned long		ip;
 	unsigned long		code_align;
 	s64			data_align;
@@ -156,6 +172,20 @@ struct unwind_cfi {
 	struct unwind_cfi_row	remembered[UNWIND_CFI_REMEMBER];
 };
 
+/**
+ * struct unwind_cfi_frame - registers and memory of a frame, for expressions
+ * @reg: gives the value of a register, UNWIND_REG_*; 0 or an error
+ * @load: reads @len <= 8 bytes of memory; 0 or an error
+ * @ctx: for both
+ */
+struct unwind_cfi_frame {
+	int			(*reg)(void *ctx, unsigned int reg,
+				       unsigned long *val);
+	int			(*load)(void *ctx, unsigned long addr,
+					void *to, size_t len);
+	void			*ctx;
+};
+
 /* Before the first use, instead of zeroing all of it. */
 static inline void unwind_cfi_init(struct unwind_cfi *cfi)
 {
@@ -169,5 +199,13 @@ static inline void unwind_cfi_init(struct unwind_cfi *cfi)
  */
 int unwind_cfi_rule(struct unwind_cfi *cfi, unsigned long fde, unsigned long ip,
 		    struct unwind_cfi_rule *rule);
+
+/*
+ * Carry out an expression of a rule in the frame that the rule is for.  Of @cfi only
+ * read, ctx and word are used.
+ */
+int unwind_cfi_expr(struct unwind_cfi *cfi, const struct unwind_cfi_frame *frame,
+		    unsigned long expr, unsigned long ip, const unsigned long *cfa,
+		    unsigned long *val);
 
 #endif /* _KERNEL_UNWIND_CFI_H */

@@ -8,6 +8,8 @@
 #ifndef _KERNEL_UNWIND_CFI_BYTES_H
 #define _KERNEL_UNWIND_CFI_BYTES_H
 
+#include <linux/compiler.h>
+
 #include "cfi.h"
 
 /* pointer encodings: LSB Core 5.0, section 10.5.1 */

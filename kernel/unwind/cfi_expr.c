@@ -2,17 +2,21 @@
 /*
  * DWARF expressions in call frame information.
  *
- * An expression is not carried out, as registers and memory are not at hand, but
- * reduced to one form: base + offset, or the word in memory there plus a number.
- * The program counter is at hand, so what is done with it is arithmetic; that of
- * the linker's PLT entries comes to the stack pointer plus 8 or 16.
+ * One stack machine serves two purposes.  While a rule is made no registers and no
+ * memory are at hand.  Then an expression is reduced to one form, if it can be: base +
+ * offset, or the word in memory there plus a number.  The program counter is at hand,
+ * so what is done with it is arithmetic; that of the linker's PLT entries comes to the
+ * stack pointer plus 8 or 16.  Other expressions are carried out in the frame that they
+ * are for, where all values are numbers.
  */
 
 #include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/overflow.h>
+#include <linux/string.h>
 #include <linux/types.h>
+#include <linux/unaligned.h>
 
 #include "cfi_expr.h"
 
@@ -31,8 +35,15 @@
 #define DW_OP_consts		0x11
 #define DW_OP_dup		0x12
 #define DW_OP_drop		0x13
+#define DW_OP_over		0x14
+#define DW_OP_pick		0x15
+#define DW_OP_swap		0x16
+#define DW_OP_rot		0x17
+#define DW_OP_abs		0x19
 #define DW_OP_and		0x1a
+#define DW_OP_div		0x1b
 #define DW_OP_minus		0x1c
+#define DW_OP_mod		0x1d
 #define DW_OP_mul		0x1e
 #define DW_OP_neg		0x1f
 #define DW_OP_not		0x20
@@ -43,33 +54,66 @@
 #define DW_OP_shr		0x25
 #define DW_OP_shra		0x26
 #define DW_OP_xor		0x27
+#define DW_OP_bra		0x28
 #define DW_OP_eq		0x29
 #define DW_OP_ge		0x2a
 #define DW_OP_gt		0x2b
 #define DW_OP_le		0x2c
 #define DW_OP_lt		0x2d
 #define DW_OP_ne		0x2e
+#define DW_OP_skip		0x2f
 #define DW_OP_lit0		0x30
 #define DW_OP_lit31		0x4f
 #define DW_OP_breg0		0x70
 #define DW_OP_breg31		0x8f
 #define DW_OP_bregx		0x92
+#define DW_OP_deref_size	0x94
 #define DW_OP_nop		0x96
 
 /* the PLT's expression needs 3 */
-#define EXPR_STACK		4
+#define EXPR_STACK	8
+/* most operations that are carried out: an expression may loop */
+#define EXPR_STEPS	128
 
 /**
- * struct expr - an expression that is being reduced
+ * struct expr - an expression that is reduced or carried out
  * @b: its next byte
+ * @frame: registers and memory, to carry it out; or NULL, to reduce it
+ * @start: address of its first byte
+ * @end: address behind its last byte
+ * @err: -EOPNOTSUPP if it is wrong or has an unknown operation, or what @frame returned
  * @nr: values on the stack
  * @stack: the last one is on top
  */
 struct expr {
-	struct unwind_cfi_bytes	*b;
-	unsigned int		nr;
-	struct cfi_value	stack[EXPR_STACK];
+	struct unwind_cfi_bytes		*b;
+	const struct unwind_cfi_frame	*frame;
+	unsigned long			start;
+	unsigned long			end;
+	int				err;
+	unsigned int			nr;
+	struct cfi_value		stack[EXPR_STACK];
 };
+
+/**
+ * struct operation - an operation with its operands
+ * @op: DW_OP_*; DW_OP_consts for all numbers, DW_OP_bregx for all registers
+ * @reg: the register's number in DWARF
+ * @arg: any other operand
+ */
+struct operation {
+	u8	op;
+	u64	reg;
+	s64	arg;
+};
+
+/* The expression is wrong: it comes to nothing in any frame. */
+static bool wrong(struct expr *e)
+{
+	if (!e->err)
+		e->err = -EOPNOTSUPP;
+	return false;
+}
 
 /* numbers are as wide as a word */
 static s64 wrap(const struct expr *e, s64 val)
@@ -77,10 +121,16 @@ static s64 wrap(const struct expr *e, s64 val)
 	return e->b->cfi->word == 4 ? (s32)val : val;
 }
 
+/* the same as an unsigned number, or as an address */
+static u64 to_unsigned(const struct expr *e, s64 val)
+{
+	return e->b->cfi->word == 4 ? (u32)val : (u64)val;
+}
+
 static bool push(struct expr *e, u8 base, s64 off)
 {
 	if (e->nr == EXPR_STACK)
-		return false;
+		return wrong(e);
 	e->stack[e->nr++] = (struct cfi_value) {
 		.base = base, .off = wrap(e, off),
 	};
@@ -96,66 +146,122 @@ static bool push_reg(struct expr *e, u64 dwarf, s64 off)
 {
 	struct unwind_cfi *cfi = e->b->cfi;
 	int reg = arch_unwind_reg(dwarf, cfi->word);
+	unsigned long val = 0;
 
 	if (reg < 0)
-		return false;
+		return wrong(e);
 	if (reg == UNWIND_REG_RA) {
 		cfi->ip_used = true;
 		return push_number(e, (s64)(cfi->ip + (u64)off));
 	}
-	return push(e, reg, off);
+	if (!e->frame)
+		return push(e, reg, off);
+	e->err = e->frame->reg(e->frame->ctx, reg, &val);
+	return !e->err && push_number(e, (s64)((u64)val + (u64)off));
 }
 
-static struct cfi_value *top(struct expr *e)
+/* The value that is so many below the top. */
+static struct cfi_value *below_top(struct expr *e, u64 depth)
 {
-	return e->nr ? &e->stack[e->nr - 1] : NULL;
+	if (depth >= e->nr) {
+		wrong(e);
+		return NULL;
+	}
+	return &e->stack[e->nr - 1 - depth];
 }
 
-static bool add(struct cfi_value *v, s64 n)
+static bool add(const struct expr *e, struct cfi_value *v, s64 n)
 {
 	s64 *to = v->deref ? &v->add : &v->off;
 
+	if (v->base == CFI_BASE_NONE) {
+		v->off = wrap(e, (s64)((u64)v->off + (u64)n));
+		return true;
+	}
 	return !check_add_overflow(*to, n, to);
 }
 
-static bool dup_top(struct expr *e)
+static bool pick(struct expr *e, u64 depth)
 {
-	if (!e->nr || e->nr == EXPR_STACK)
-		return false;
-	e->stack[e->nr] = e->stack[e->nr - 1];
-	e->nr++;
+	struct cfi_value *v = below_top(e, depth);
+
+	if (!v || e->nr == EXPR_STACK)
+		return wrong(e);
+	e->stack[e->nr++] = *v;
 	return true;
 }
 
-static bool deref_top(struct expr *e)
+/* The value on top goes below so many others. */
+static bool rotate(struct expr *e, unsigned int others)
 {
-	struct cfi_value *v = top(e);
+	struct cfi_value *to = below_top(e, others);
+	struct cfi_value top_value;
 
-	if (!v || v->deref || v->base == CFI_BASE_NONE)
+	if (!to)
+		return false;
+	top_value = to[others];
+	memmove(to + 1, to, others * sizeof(*to));
+	*to = top_value;
+	return true;
+}
+
+/* The number in memory that the number on top is the address of. */
+static bool load(struct expr *e, struct cfi_value *v, size_t len)
+{
+	u8 bytes[8] = {};
+
+	e->err = e->frame->load(e->frame->ctx, to_unsigned(e, v->off), bytes, len);
+	v->off = wrap(e, get_unaligned_le64(bytes));
+	return !e->err;
+}
+
+static bool deref_top(struct expr *e, u64 len)
+{
+	struct cfi_value *v = below_top(e, 0);
+
+	if (!v || !len || len > e->b->cfi->word)
+		return wrong(e);
+	if (e->frame)
+		return load(e, v, len);
+	if (v->deref || v->base == CFI_BASE_NONE || len != e->b->cfi->word)
 		return false;
 	v->deref = true;
 	return true;
 }
 
-static bool add_to_top(struct expr *e, u64 n)
+static bool add_to_top(struct expr *e, s64 n)
 {
-	return e->nr && (s64)n >= 0 && add(top(e), n);
+	struct cfi_value *v = below_top(e, 0);
+
+	return v && add(e, v, n);
 }
 
-static u64 shift_right(const struct expr *e, s64 x, u64 by)
+/* As with all that is signed, the one quotient that is too great wraps. */
+static bool divide(struct expr *e, s64 x, s64 y, s64 *res)
 {
-	u64 val = e->b->cfi->word == 4 ? (u32)x : (u64)x;
+	if (!y)
+		return wrong(e);
+	*res = y == -1 ? (s64)-(u64)x : x / y;
+	return true;
+}
 
-	return by < 64 ? val >> by : 0;
+static bool modulo(struct expr *e, s64 x, s64 y, s64 *res)
+{
+	if (!y)
+		return wrong(e);
+	*res = to_unsigned(e, x) % to_unsigned(e, y);
+	return true;
 }
 
 /* arithmetic on numbers, modulo the size of a word; comparisons are signed */
-static bool compute(const struct expr *e, u8 op, s64 x, s64 y, s64 *res)
+static bool compute(struct expr *e, u8 op, s64 x, s64 y, s64 *res)
 {
 	switch (op) {
 	case DW_OP_and:
 		*res = x & y;
 		return true;
+	case DW_OP_div:
+		return divide(e, x, y, res);
 	case DW_OP_or:
 		*res = x | y;
 		return true;
@@ -168,17 +274,19 @@ static bool compute(const struct expr *e, u8 op, s64 x, s64 y, s64 *res)
 	case DW_OP_minus:
 		*res = (s64)((u64)x - (u64)y);
 		return true;
+	case DW_OP_mod:
+		return modulo(e, x, y, res);
 	case DW_OP_mul:
 		*res = (s64)((u64)x * (u64)y);
 		return true;
 	case DW_OP_shl:
-		*res = (u64)y < 64 ? (s64)((u64)x << y) : 0;
+		*res = to_unsigned(e, y) < 64 ? (s64)((u64)x << y) : 0;
 		return true;
 	case DW_OP_shr:
-		*res = (s64)shift_right(e, x, y);
+		*res = to_unsigned(e, y) < 64 ? (s64)(to_unsigned(e, x) >> y) : 0;
 		return true;
 	case DW_OP_shra:
-		*res = x >> min_t(u64, y, 63);
+		*res = x >> min_t(u64, to_unsigned(e, y), 63);
 		return true;
 	case DW_OP_eq:
 		*res = x == y;
@@ -199,24 +307,24 @@ static bool compute(const struct expr *e, u8 op, s64 x, s64 y, s64 *res)
 		*res = x != y;
 		return true;
 	}
-	return false;
+	return wrong(e);
 }
 
 static bool binary(struct expr *e, u8 op)
 {
-	struct cfi_value *x, *y;
+	struct cfi_value *x = below_top(e, 1), *y;
 
-	if (e->nr < 2)
+	if (!x)
 		return false;
-	y = &e->stack[--e->nr];
-	x = &e->stack[e->nr - 1];
+	y = below_top(e, 0);
+	e->nr--;
 
 	/* a number plus something is something plus a number */
 	if (op == DW_OP_plus && x->base == CFI_BASE_NONE) {
-		struct cfi_value number = *x;
+		struct cfi_value value = *x;
 
 		*x = *y;
-		*y = number;
+		*y = value;
 	}
 	if (y->base != CFI_BASE_NONE)
 		return false;
@@ -229,107 +337,294 @@ static bool binary(struct expr *e, u8 op)
 	}
 	if (op == DW_OP_minus && check_sub_overflow((s64)0, y->off, &y->off))
 		return false;
-	return (op == DW_OP_plus || op == DW_OP_minus) && add(x, y->off);
+	return (op == DW_OP_plus || op == DW_OP_minus) && add(e, x, y->off);
 }
 
 static bool unary(struct expr *e, u8 op)
 {
-	struct cfi_value *x = top(e);
+	struct cfi_value *x = below_top(e, 0);
 
 	if (!x || x->base != CFI_BASE_NONE)
 		return false;
-	x->off = wrap(e, op == DW_OP_not ? ~x->off : (s64)-(u64)x->off);
+	if (op == DW_OP_not)
+		x->off = ~x->off;
+	else if (op == DW_OP_neg || x->off < 0)
+		x->off = wrap(e, (s64)-(u64)x->off);
 	return true;
 }
 
-/* Is there an operation for it, and does its result have the form? */
-static bool operation(struct expr *e)
+/* Only where numbers decide, and to an operation of the same expression. */
+static bool jump(struct expr *e, s64 by)
+{
+	struct unwind_cfi_bytes *b = e->b;
+	unsigned long to = cfi_here(b) + by;
+
+	if (!e->frame)
+		return false;
+	if (to < e->start || to > e->end)
+		return wrong(e);
+	if (to >= b->at && to - b->at <= b->nr) {
+		b->pos = to - b->at;
+		return true;
+	}
+	b->at = to;
+	b->pos = 0;
+	b->nr = 0;
+	return true;
+}
+
+static bool branch(struct expr *e, s64 by)
+{
+	struct cfi_value *v = below_top(e, 0);
+
+	if (!v || !e->frame)
+		return false;
+	e->nr--;
+	return !v->off || jump(e, by);
+}
+
+static bool drop(struct expr *e)
+{
+	return below_top(e, 0) && e->nr--;
+}
+
+/* False if it cannot be carried out; for good, if e->err says so. */
+static bool carry_out(struct expr *e, const struct operation *o)
+{
+	switch (o->op) {
+	case DW_OP_consts:
+		return push_number(e, o->arg);
+	case DW_OP_bregx:
+		return push_reg(e, o->reg, o->arg);
+	case DW_OP_dup:
+		return pick(e, 0);
+	case DW_OP_drop:
+		return drop(e);
+	case DW_OP_over:
+		return pick(e, 1);
+	case DW_OP_pick:
+		return pick(e, o->arg);
+	case DW_OP_swap:
+		return rotate(e, 1);
+	case DW_OP_rot:
+		return rotate(e, 2);
+	case DW_OP_deref:
+		return deref_top(e, e->b->cfi->word);
+	case DW_OP_deref_size:
+		return deref_top(e, o->arg);
+	case DW_OP_plus_uconst:
+		return add_to_top(e, o->arg);
+	case DW_OP_abs:
+	case DW_OP_neg:
+	case DW_OP_not:
+		return unary(e, o->op);
+	case DW_OP_skip:
+		return jump(e, o->arg);
+	case DW_OP_bra:
+		return branch(e, o->arg);
+	case DW_OP_nop:
+		return true;
+	}
+	return binary(e, o->op);
+}
+
+static bool number(struct operation *o, s64 val)
+{
+	o->op = DW_OP_consts;
+	o->arg = val;
+	return true;
+}
+
+static bool reg_and_offset(struct operation *o, u64 reg, s64 off)
+{
+	o->op = DW_OP_bregx;
+	o->reg = reg;
+	o->arg = off;
+	return true;
+}
+
+/* Operations without operands, but for those of two values. */
+static bool is_plain(u8 op)
+{
+	switch (op) {
+	case DW_OP_deref:
+	case DW_OP_dup:
+	case DW_OP_drop:
+	case DW_OP_over:
+	case DW_OP_swap:
+	case DW_OP_rot:
+	case DW_OP_nop:
+		return true;
+	}
+	return (op >= DW_OP_abs && op <= DW_OP_plus) ||
+	       (op >= DW_OP_shl && op <= DW_OP_xor) ||
+	       (op >= DW_OP_eq && op <= DW_OP_ne);
+}
+
+/* Read the next operation.  False if it is not known. */
+static bool read_operation(struct expr *e, struct operation *o)
 {
 	struct unwind_cfi_bytes *b = e->b;
 	u8 op = cfi_u8(b);
 	u64 reg;
 
+	o->op = op;
 	if (op >= DW_OP_lit0 && op <= DW_OP_lit31)
-		return push_number(e, op - DW_OP_lit0);
+		return number(o, op - DW_OP_lit0);
 	if (op >= DW_OP_breg0 && op <= DW_OP_breg31)
-		return push_reg(e, op - DW_OP_breg0, cfi_sleb(b));
+		return reg_and_offset(o, op - DW_OP_breg0, cfi_sleb(b));
 
 	switch (op) {
 	case DW_OP_addr:
-		return push_number(e, b->cfi->word == 4 ? cfi_u32(b) : cfi_u64(b));
+		return number(o, b->cfi->word == 4 ? cfi_u32(b) : cfi_u64(b));
 	case DW_OP_const1u:
-		return push_number(e, cfi_u8(b));
+		return number(o, cfi_u8(b));
 	case DW_OP_const1s:
-		return push_number(e, (s8)cfi_u8(b));
+		return number(o, (s8)cfi_u8(b));
 	case DW_OP_const2u:
-		return push_number(e, cfi_u16(b));
+		return number(o, cfi_u16(b));
 	case DW_OP_const2s:
-		return push_number(e, (s16)cfi_u16(b));
+		return number(o, (s16)cfi_u16(b));
 	case DW_OP_const4u:
-		return push_number(e, cfi_u32(b));
+		return number(o, cfi_u32(b));
 	case DW_OP_const4s:
-		return push_number(e, (s32)cfi_u32(b));
+		return number(o, (s32)cfi_u32(b));
 	case DW_OP_const8u:
 	case DW_OP_const8s:
-		return push_number(e, cfi_u64(b));
+		return number(o, cfi_u64(b));
 	case DW_OP_constu:
-		return push_number(e, cfi_uleb(b));
+		return number(o, cfi_uleb(b));
 	case DW_OP_consts:
-		return push_number(e, cfi_sleb(b));
+		return number(o, cfi_sleb(b));
 	case DW_OP_bregx:
 		reg = cfi_uleb(b);
-		return push_reg(e, reg, cfi_sleb(b));
-	case DW_OP_dup:
-		return dup_top(e);
-	case DW_OP_drop:
-		return e->nr && e->nr--;
-	case DW_OP_deref:
-		return deref_top(e);
+		return reg_and_offset(o, reg, cfi_sleb(b));
+	case DW_OP_pick:
+	case DW_OP_deref_size:
+		o->arg = cfi_u8(b);
+		return true;
 	case DW_OP_plus_uconst:
-		return add_to_top(e, cfi_uleb(b));
-	case DW_OP_neg:
-	case DW_OP_not:
-		return unary(e, op);
-	case DW_OP_nop:
+		o->arg = cfi_uleb(b);
+		return true;
+	case DW_OP_bra:
+	case DW_OP_skip:
+		o->arg = (s16)cfi_u16(b);
 		return true;
 	}
-	return binary(e, op);
+	return is_plain(op) || wrong(e);
+}
+
+/* Read its length. */
+static bool open_expr(struct expr *e)
+{
+	struct unwind_cfi_bytes *b = e->b;
+	u64 len = cfi_uleb(b);
+
+	e->start = cfi_here(b);
+	if (len > cfi_left(b)) {
+		cfi_fail(b->cfi, -EINVAL);
+		return false;
+	}
+	e->end = e->start + len;
+	return true;
+}
+
+/* Carry out all of it, or what of it there is to know before there is a frame. */
+static bool run_expr(struct expr *e)
+{
+	unsigned int steps = EXPR_STEPS;
+	struct operation o = {};
+	bool good = true;
+
+	while (!e->err && !e->b->cfi->err && cfi_here(e->b) < e->end) {
+		if (!steps--)
+			return wrong(e);
+		if (read_operation(e, &o) && good)
+			good = carry_out(e, &o);
+	}
+	if (cfi_here(e->b) > e->end)
+		cfi_fail(e->b->cfi, -EINVAL);
+	if (good && !e->nr)
+		wrong(e);
+	return good && !e->err && !e->b->cfi->err;
 }
 
 /**
  * cfi_expr - reduce an expression, and go behind it
  * @b: where it starts, with its length
  * @have_cfa: it starts with the CFA on its stack
- * @value: filled in
+ * @value: filled in if it has the form
  *
- * Return: true if it has the form; false if not, or after an error.
+ * Return: CFI_EXPR_VALUE if it has the form; CFI_EXPR_HARD if not, but it may come to
+ *	   a value in a frame; CFI_EXPR_BAD if it cannot, or after an error.
  */
-bool cfi_expr(struct unwind_cfi_bytes *b, bool have_cfa,
-	      struct cfi_value *value)
+enum cfi_expr_kind cfi_expr(struct unwind_cfi_bytes *b, bool have_cfa,
+			    struct cfi_value *value)
 {
 	struct expr e = { .b = b };
-	u64 len = cfi_uleb(b);
-	unsigned long end;
-	bool good = true;
+	bool good;
 
-	if (len > cfi_left(b)) {
-		cfi_fail(b->cfi, -EINVAL);
-		return false;
-	}
-	end = cfi_here(b) + len;
+	if (!open_expr(&e))
+		return CFI_EXPR_BAD;
 	if (have_cfa)
 		push(&e, CFI_BASE_CFA, 0);
 
-	while (good && cfi_here(b) < end)
-		good = operation(&e);
-
-	if (cfi_here(b) > end)
-		cfi_fail(b->cfi, -EINVAL);
+	good = run_expr(&e);
 	if (b->cfi->err)
-		return false;
-	cfi_skip(b, end - cfi_here(b));
-	if (!good || !e.nr)
-		return false;
-	*value = e.stack[e.nr - 1];
-	return true;
+		return CFI_EXPR_BAD;
+	cfi_skip(b, e.end - cfi_here(b));
+	if (good)
+		*value = e.stack[e.nr - 1];
+	else if (e.err)
+		return CFI_EXPR_BAD;
+	return good ? CFI_EXPR_VALUE : CFI_EXPR_HARD;
+}
+
+/* A place where nothing but the expression is known to be. */
+static void open_anywhere(struct unwind_cfi_bytes *b, struct unwind_cfi *cfi,
+			  unsigned long addr)
+{
+	b->cfi = cfi;
+	b->at = addr;
+	b->end = ~0UL;
+	b->pos = 0;
+	b->nr = 0;
+}
+
+/**
+ * unwind_cfi_expr - carry out an expression
+ * @cfi: the tables
+ * @frame: registers and memory of the frame that it is for
+ * @expr: address of the expression, which begins with its length
+ * @ip: the program counter
+ * @cfa: the CFA, which it has on its stack to begin with; or NULL
+ * @val: filled in on success
+ *
+ * Context: As the functions of @cfi and @frame.
+ * Return: 0; -EOPNOTSUPP if it is wrong, takes too long or needs a register that is
+ *	   not known; -EINVAL or -E2BIG if its bytes make no sense; or what one of the
+ *	   functions of @cfi and @frame returned.
+ */
+int unwind_cfi_expr(struct unwind_cfi *cfi, const struct unwind_cfi_frame *frame,
+		    unsigned long expr, unsigned long ip, const unsigned long *cfa,
+		    unsigned long *val)
+{
+	struct expr e = { .b = &cfi->fde, .frame = frame };
+
+	cfi->ip = ip;
+	cfi->err = 0;
+	cfi->spent = 0;
+	open_anywhere(e.b, cfi, expr);
+	if (!open_expr(&e))
+		return cfi->err;
+	/* no byte behind it is read */
+	e.b->end = e.end;
+	e.b->nr = min_t(unsigned long, e.b->nr, e.end - e.b->at);
+	if (cfa)
+		push_number(&e, *cfa);
+
+	if (!run_expr(&e))
+		return cfi->err ?: e.err ?: -EOPNOTSUPP;
+	*val = to_unsigned(&e, e.stack[e.nr - 1].off);
+	return 0;
 }

@@ -23,7 +23,13 @@ struct cfi_value {
 	bool	deref;
 };
 
-bool cfi_expr(struct unwind_cfi_bytes *b, bool have_cfa,
-	      struct cfi_value *value);
+enum cfi_expr_kind {
+	CFI_EXPR_VALUE,	/* it has been reduced */
+	CFI_EXPR_HARD,	/* it must be carried out in the frame */
+	CFI_EXPR_BAD,	/* it comes to nothing */
+};
+
+enum cfi_expr_kind cfi_expr(struct unwind_cfi_bytes *b, bool have_cfa,
+			    struct cfi_value *value);
 
 #endif /* _KERNEL_UNWIND_CFI_EXPR_H */

@@ -135,11 +135,12 @@ static void print_where(char *to, size_t size, const char *name, u8 where, s32 o
 	static const char * const text[] = {
 		[UNWIND_SAME] = "same", [UNWIND_AT_CFA] = "c", [UNWIND_AT_SP] = "sp",
 		[UNWIND_AT_FP] = "fp", [UNWIND_IS_CFA] = "=c", [UNWIND_IN_REG] = "r",
+		[UNWIND_AT_EXPR] = "*expr", [UNWIND_IS_EXPR] = "expr",
 		[UNWIND_UNDEFINED] = "none", [UNWIND_LOST] = "lost",
 	};
 	size_t at = strlen(to);
 
-	if (where == UNWIND_SAME || where >= UNWIND_UNDEFINED)
+	if (where == UNWIND_SAME || where >= UNWIND_AT_EXPR)
 		snprintf(to + at, size - at, " %s %s", name, text[where]);
 	else
 		snprintf(to + at, size - at, " %s %s%+d", name, text[where], off);
@@ -158,11 +159,15 @@ static void print_rule(char *to, size_t size, const struct unwind_cfi_rule *rule
 	else
 		snprintf(reg, sizeof(reg), "r%d", rule->cfa_reg);
 
-	if (rule->cfa_deref)
+	if (rule->cfa_expr)
+		snprintf(to, size, "expr");
+	else if (rule->cfa_deref)
 		snprintf(to, size, "*(%s%+d)%+d", reg, rule->cfa_off, rule->cfa_add);
 	else
 		snprintf(to, size, "%s%+d", reg, rule->cfa_off);
 	print_where(to, size, "ra", rule->ra_where, rule->ra_off);
+	if (rule->sp_where != UNWIND_SAME)
+		print_where(to, size, "sp", rule->sp_where, rule->sp_off);
 	for (i = 0; i < UNWIND_NR_KEPT; i++) {
 		if (rule->kept_where[i] != UNWIND_SAME)
 			print_where(to, size, kept[i], rule->kept_where[i],
@@ -274,9 +279,11 @@ static const struct insn_case insn_cases[] = {
 	RULE("restore to the CIE's", "\x90\x03\xd0", "sp+8 ra c-8"),
 	RULE("restore_extended", "\x86\x02\x83\x03\x06\x06", "sp+8 ra c-8 bx c-24"),
 	RULE("sp is the CFA", "\x14\x07\x00", "sp+8 ra c-8"),
-	REFUSED("sp is not the CFA", "\x14\x07\x01", -EOPNOTSUPP),
-	REFUSED("sp in memory", "\x87\x02", -EOPNOTSUPP),
-	REFUSED("sp in a register", "\x09\x07\x08", -EOPNOTSUPP),
+	RULE("sp is not the CFA", "\x14\x07\x01", "sp+8 ra c-8 sp =c-8"),
+	RULE("sp in memory", "\x87\x02", "sp+8 ra c-8 sp c-16"),
+	RULE("sp in a register", "\x09\x07\x08", "sp+8 ra c-8 sp r+8"),
+	REFUSED("sp undefined", "\x07\x07", -EOPNOTSUPP),
+	REFUSED("sp in a register that is not known", "\x09\x07\x12", -EOPNOTSUPP),
 	REFUSED("return address with the same value", "\x08\x10", -EOPNOTSUPP),
 	REFUSED("return address is the CFA", "\x14\x10\x00", -EOPNOTSUPP),
 	REFUSED("offset too great", "\x86\x81\x80\x80\x80\x01", -EINVAL),
@@ -357,37 +364,45 @@ static const struct insn_case insn_cases[] = {
 	     "\x0f\x02\x77\x20\x0c\x07\x10", "sp+16 ra c-8"),
 	RULE("nothing is left of an expression", "\x0f\x03\x77\x20\x06\x0c\x07\x10",
 	     "sp+16 ra c-8"),
-	REFUSED("CFA by two registers", "\x0f\x0a\x77\x08\x79\x00\x38\x1e\x22\x06\x23\x08",
-		-EOPNOTSUPP),
-	REFUSED("CFA is the sum of two registers", "\x0f\x05\x77\x08\x76\x00\x22",
-		-EOPNOTSUPP),
-	REFUSED("CFA plus a number of 64 bits",
-		"\x0f\x0d\x77\x08\x23\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
-		-EOPNOTSUPP),
-	REFUSED("CFA is a number", "\x0f\x01\x38", -EOPNOTSUPP),
+	RULE("CFA by two registers", "\x0f\x0a\x77\x08\x79\x00\x38\x1e\x22\x06\x23\x08",
+	     "expr ra c-8"),
+	RULE("CFA is the sum of two registers", "\x0f\x05\x77\x08\x76\x00\x22",
+	     "expr ra c-8"),
+	RULE("CFA is a number", "\x0f\x01\x38", "expr ra c-8"),
+	RULE("CFA by what is read twice", "\x0f\x04\x77\x08\x06\x06", "expr ra c-8"),
+	RULE("CFA by a part of a word", "\x0f\x04\x77\x08\x94\x04", "expr ra c-8"),
+	RULE("CFA by all of a word", "\x0f\x04\x77\x08\x94\x08", "*(sp+8)+0 ra c-8"),
+	RULE("CFA by a branch", "\x0f\x05\x77\x08\x2f\xfd\xff", "expr ra c-8"),
+	RULE("CFA too far off", "\x0f\x06\x77\x80\x80\x80\x80\x08", "expr ra c-8"),
+	RULE("CFA, sum wraps",
+	     "\x0f\x0c\x77\x01\x23\xff\xff\xff\xff\xff\xff\xff\xff\x7f",
+	     "expr ra c-8"),
+	RULE("CFA is a register and a mask", "\x0f\x05\x77\x00\x09\xf0\x1a",
+	     "expr ra c-8"),
+	RULE("CFA is a multiple of a register", "\x0f\x04\x77\x08\x32\x1e",
+	     "expr ra c-8"),
+	RULE("CFA is minus a register", "\x0f\x03\x77\x00\x1f", "expr ra c-8"),
+	RULE("CFA is a number minus a register", "\x0f\x04\x38\x77\x08\x1c",
+	     "expr ra c-8"),
+	RULE("CFA compares a register", "\x0f\x04\x77\x08\x38\x2a", "expr ra c-8"),
+	RULE("CFA by memory at a number", "\x0f\x02\x38\x06", "expr ra c-8"),
 	REFUSED("CFA by an empty expression", "\x0f\x00", -EOPNOTSUPP),
-	REFUSED("CFA by what is read twice", "\x0f\x04\x77\x08\x06\x06", -EOPNOTSUPP),
-	REFUSED("CFA by an unknown operation", "\x0f\x03\x77\x08\x2f", -EOPNOTSUPP),
-	REFUSED("CFA by a branch", "\x0f\x05\x77\x08\x2f\xfd\xff", -EOPNOTSUPP),
-	REFUSED("CFA by a stack too deep", "\x0f\x06\x77\x08\x30\x30\x30\x30",
+	REFUSED("CFA by an unknown operation", "\x0f\x03\x77\x08\x18", -EOPNOTSUPP),
+	REFUSED("CFA by an unknown operation after what is hard",
+		"\x0f\x06\x77\x08\x76\x00\x22\x9c", -EOPNOTSUPP),
+	REFUSED("CFA by a register that is not known", "\x0f\x02\x82\x00", -EOPNOTSUPP),
+	REFUSED("CFA by a stack too deep", "\x0f\x0a\x77\x08\x30\x30\x30\x30\x30\x30\x30\x30",
 		-EOPNOTSUPP),
 	REFUSED("CFA by an empty stack", "\x0f\x01\x22", -EOPNOTSUPP),
-	REFUSED("CFA too far off", "\x0f\x06\x77\x80\x80\x80\x80\x08", -EOPNOTSUPP),
-	REFUSED("CFA, sum wraps",
-		"\x0f\x0c\x77\x01\x23\xff\xff\xff\xff\xff\xff\xff\xff\x7f",
-		-EOPNOTSUPP),
-	REFUSED("CFA is a register and a mask", "\x0f\x05\x77\x00\x09\xf0\x1a",
-		-EOPNOTSUPP),
-	REFUSED("CFA is a multiple of a register", "\x0f\x04\x77\x08\x32\x1e",
-		-EOPNOTSUPP),
-	REFUSED("CFA is minus a register", "\x0f\x03\x77\x00\x1f", -EOPNOTSUPP),
-	REFUSED("CFA is a number minus a register", "\x0f\x04\x38\x77\x08\x1c",
-		-EOPNOTSUPP),
-	REFUSED("CFA compares a register", "\x0f\x04\x77\x08\x38\x2a", -EOPNOTSUPP),
-	REFUSED("CFA by memory at a number", "\x0f\x02\x38\x06", -EOPNOTSUPP),
+	REFUSED("CFA by a number divided by 0", "\x0f\x03\x38\x30\x1b", -EOPNOTSUPP),
+	REFUSED("CFA by more than a word", "\x0f\x04\x77\x08\x94\x09", -EOPNOTSUPP),
+	REFUSED("CFA by none of a word", "\x0f\x04\x77\x08\x94\x00", -EOPNOTSUPP),
 	REFUSED("CFA by nothing plus a number", "\x0f\x02\x23\x08", -EOPNOTSUPP),
 	REFUSED("CFA by nothing twice", "\x0f\x01\x12", -EOPNOTSUPP),
 	REFUSED("CFA by nothing dropped", "\x0f\x01\x13", -EOPNOTSUPP),
+	REFUSED("CFA by nothing picked", "\x0f\x04\x77\x08\x15\x01", -EOPNOTSUPP),
+	REFUSED("CFA by too little rotated", "\x0f\x05\x77\x08\x76\x00\x17", -EOPNOTSUPP),
+	REFUSED("CFA by too little swapped", "\x0f\x03\x77\x08\x16", -EOPNOTSUPP),
 	REFUSED("an expression longer than the entry", "\x0f\x70\x77\x08", -EINVAL),
 	REFUSED("an operand past the end of its expression", "\x0f\x01\x77\x08", -EINVAL),
 	REFUSED("def_cfa_offset after an expression", "\x0f\x02\x77\x20\x0e\x08",
@@ -404,12 +419,15 @@ static const struct insn_case insn_cases[] = {
 	     "sp+8 ra c-8 k4 fp-16"),
 	RULE("register at an aligned address",
 	     "\x10\x0c\x0a\x38\x1c\x0d\xe0\xff\xff\xff\x1a\x38\x22",
-	     "sp+8 ra c-8 k2 lost"),
+	     "sp+8 ra c-8 k2 *expr"),
 	RULE("register at *(reg + n)", "\x10\x06\x03\x76\x00\x06",
-	     "sp+8 ra c-8 fp lost"),
-	RULE("register at a register that is not followed", "\x10\x06\x02\x7a\x00",
-	     "sp+8 ra c-8 fp lost"),
+	     "sp+8 ra c-8 fp *expr"),
+	RULE("register at another register", "\x10\x06\x02\x7a\x00",
+	     "sp+8 ra c-8 fp *expr"),
 	RULE("register too far off", "\x10\x06\x06\x76\x80\x80\x80\x80\x08",
+	     "sp+8 ra c-8 fp *expr"),
+	RULE("register at nothing", "\x10\x06\x01\x13", "sp+8 ra c-8 fp lost"),
+	RULE("register by an unknown operation", "\x10\x06\x03\x76\x00\x18",
 	     "sp+8 ra c-8 fp lost"),
 	RULE("val_expression", "\x16\x06\x02\x23\x10", "sp+8 ra c-8 fp =c+16"),
 	RULE("val_expression of memory", "\x16\x06\x03\x76\x70\x06",
@@ -417,16 +435,25 @@ static const struct insn_case insn_cases[] = {
 	RULE("val_expression of memory at the CFA", "\x16\x06\x01\x06",
 	     "sp+8 ra c-8 fp c+0"),
 	RULE("val_expression of memory and more", "\x16\x06\x05\x76\x70\x06\x23\x08",
-	     "sp+8 ra c-8 fp lost"),
+	     "sp+8 ra c-8 fp expr"),
 	RULE("val_expression of a register", "\x16\x06\x02\x76\x10",
-	     "sp+8 ra c-8 fp lost"),
+	     "sp+8 ra c-8 fp expr"),
 	RULE("signal frame",
 	     "\x0f\x04\x77\xa0\x01\x06\x10\x06\x03\x77\xf8\x00"
 	     "\x10\x10\x03\x77\xa8\x01\x10\x07\x03\x77\xa0\x01",
 	     "*(sp+160)+0 ra sp+168 fp sp+120"),
-	REFUSED("sp is not the CFA of an expression",
-		"\x0f\x04\x77\xa0\x01\x06\x10\x07\x03\x77\xa8\x01", -EOPNOTSUPP),
-	REFUSED("return address lost", "\x10\x10\x03\x76\x00\x06", -EOPNOTSUPP),
+	RULE("sp is not the CFA of an expression",
+	     "\x0f\x04\x77\xa0\x01\x06\x10\x07\x03\x77\xa8\x01",
+	     "*(sp+160)+0 ra c-8 sp sp+168"),
+	RULE("sp by an expression", "\x16\x07\x04\x0a\x00\x01\x22",
+	     "sp+8 ra c-8 sp =c+256"),
+	RULE("sp by an expression with a register", "\x16\x07\x02\x76\x00",
+	     "sp+8 ra c-8 sp expr"),
+	RULE("return address by an expression", "\x10\x10\x03\x76\x00\x06",
+	     "sp+8 ra *expr"),
+	RULE("return address is what an expression comes to", "\x16\x10\x02\x76\x00",
+	     "sp+8 ra expr"),
+	REFUSED("return address lost", "\x10\x10\x03\x76\x00\x18", -EOPNOTSUPP),
 
 	/* the entry ends too early */
 	REFUSED("def_cfa without offset", "\x0c\x07", -EINVAL),
@@ -704,19 +731,92 @@ static const struct number_case number_cases[] = {
 	BOTH("not ne", "\x35\x35\x2e", 0),
 	BOTH("dup", "\x35\x12\x1e", 25),
 	BOTH("drop", "\x35\x36\x13", 5),
+	BOTH("over", "\x35\x36\x14\x1c\x1c", 4),
+	BOTH("pick", "\x35\x36\x37\x15\x02\x1e\x22\x22", 46),
+	BOTH("pick the top", "\x35\x36\x15\x00\x1e\x22", 41),
+	BOTH("swap", "\x35\x37\x16\x1c", 2),
+	BOTH("rot", "\x31\x32\x35\x17\x1c\x1e", -5),
+	BOTH("abs", "\x09\xf9\x19\x37\x19\x22", 14),
+	BOTH("div", "\x41\x35\x1b", 3),
+	BOTH("div is signed", "\x09\xef\x35\x1b", -3),
+	BOTH("div by -1", "\x35\x09\xff\x1b", -5),
+	EITHER("div of the least number",
+	       "\x31\x08\x3f\x24\x09\xff\x1b\x08\x3f\x25", 1, 0),
+	BOTH("mod", "\x41\x35\x1d", 2),
+	EITHER("mod is not signed", "\x09\xff\x0a\x00\x01\x1d", 255, 255),
+	EITHER("mod of all bits", "\x09\xff\x0a\x01\x01\x1d", 0, 0),
+	BOTH("plus_uconst", "\x35\x23\x06", 11),
+	EITHER("plus_uconst wraps", "\x0c\xff\xff\xff\x7f\x23\x01\x30\x2d", 0, 1),
 };
 
 KUNIT_ARRAY_PARAM_DESC(number, number_cases, name);
 
-/* CFA = sp + the number */
+/* A frame: each register has a number by its own, and the stack has words. */
+#define FRAME_REG(reg)	(0x1000UL * (reg))
+#define FRAME_SP	FRAME_REG(UNWIND_REG_SP)
+#define FRAME_WORDS	16
+/* the register that is not known */
+#define FRAME_LOST	UNWIND_REG_BX
+
+struct frame {
+	unsigned int	word;
+	unsigned int	regs;
+	unsigned int	loads;
+};
+
+static int frame_reg(void *ctx, unsigned int reg, unsigned long *val)
+{
+	struct frame *frame = ctx;
+
+	frame->regs++;
+	if (reg == FRAME_LOST)
+		return -EOPNOTSUPP;
+	*val = FRAME_REG(reg);
+	return 0;
+}
+
+/* the words have the numbers 0x100, 0x101, ... and -16 at the end */
+static int frame_load(void *ctx, unsigned long addr, void *to, size_t len)
+{
+	struct frame *frame = ctx;
+	unsigned long at = addr - FRAME_SP, i = at / frame->word;
+	u64 val = i == FRAME_WORDS - 1 ? -16ULL : 0x100 + i;
+
+	frame->loads++;
+	if (i >= FRAME_WORDS || len > frame->word || at % frame->word)
+		return -EFAULT;
+	memcpy(to, &val, len);
+	return 0;
+}
+
+static int carry_out_at(struct tables *t, unsigned long expr, const unsigned long *cfa,
+			struct frame *frame, unsigned long *val)
+{
+	const struct unwind_cfi_frame cfi_frame = {
+		.reg = frame_reg, .load = frame_load, .ctx = frame,
+	};
+
+	frame->word = t->cfi.word;
+	frame->regs = 0;
+	frame->loads = 0;
+	t->reads = 0;
+	/* of memory there are whole pages */
+	t->nr = sizeof(t->bytes);
+	return unwind_cfi_expr(&t->cfi, &cfi_frame, expr, CODE + 5, cfa, val);
+}
+
+/* CFA = sp + the number, reduced and carried out */
 static void number(struct kunit *test)
 {
 	const struct number_case *c = test->param_value;
 	unsigned int word;
 
 	for (word = 4; word <= 8; word += 4) {
+		s32 want = word == 4 && c->differs ? c->want32 : c->want;
 		struct tables *t = new_tables(test, word);
-		u8 insns[16] = { 0x0f, c->nr + 3 };
+		u8 insns[24] = { 0x0f, c->nr + 3 };
+		unsigned long expr, val = 0;
+		struct frame frame;
 
 		memcpy(insns + 2, c->bytes, c->nr);
 		insns[2 + c->nr] = word == 8 ? 0x77 : 0x74;
@@ -724,15 +824,198 @@ static void number(struct kunit *test)
 		put_usual(t, insns, 5 + c->nr);
 		KUNIT_EXPECT_EQ(test, look_up(t, CODE), 0);
 		KUNIT_EXPECT_EQ(test, t->rule.cfa_reg, UNWIND_REG_SP);
-		KUNIT_EXPECT_EQ(test, t->rule.cfa_off,
-				word == 4 && c->differs ? c->want32 : c->want);
+		KUNIT_EXPECT_EQ(test, t->rule.cfa_off, want);
+		expr = TABLES + t->nr - c->nr - 4;
+		KUNIT_EXPECT_EQ(test, carry_out_at(t, expr, NULL, &frame, &val), 0);
+		KUNIT_EXPECT_EQ(test, val, FRAME_SP + want);
 	}
+}
+
+/**
+ * struct frame_case - an expression, and what it comes to in a frame
+ * @name: for the log
+ * @bytes: the CFA's expression
+ * @nr: of @bytes
+ * @word: 4 or 8
+ * @ret: what comes back
+ * @want: the CFA
+ */
+struct frame_case {
+	const char	*name;
+	const char	*bytes;
+	u8		nr;
+	u8		word;
+	int		ret;
+	unsigned long	want;
+};
+
+#define COMES_TO(_name, _word, _bytes, _want)				\
+	{ .name = (_name), .bytes = (_bytes), .nr = sizeof(_bytes) - 1,	\
+	  .word = (_word), .want = (_want) }
+#define FAILS(_name, _word, _bytes, _ret)				\
+	{ .name = (_name), .bytes = (_bytes), .nr = sizeof(_bytes) - 1,	\
+	  .word = (_word), .ret = (_ret) }
+
+/* 0x70 + n: breg n; all of them cannot be reduced */
+static const struct frame_case frame_cases[] = {
+	COMES_TO("the sum of two registers", 8, "\x76\x01\x79\x00\x22",
+		 FRAME_REG(6) + 1 + FRAME_REG(9)),
+	/* as in OpenSSL's RSA; register 1 is rdx */
+	COMES_TO("a word by an index", 8,
+		 "\x77\x08\x71\x80\x60\x38\x1e\x22\x06\x23\x08", 0x101 + 8),
+	COMES_TO("a word by an index, one further", 8,
+		 "\x77\x08\x71\x81\x60\x38\x1e\x22\x06\x23\x08", 0x102 + 8),
+	COMES_TO("bregx", 8, "\x92\x0b\x7f\x12\x22", 2 * (FRAME_REG(11) - 1)),
+	COMES_TO("an aligned register", 8, "\x76\xc1\x00\x09\xc0\x1a", FRAME_REG(6) + 64),
+	COMES_TO("memory at a number", 8, "\x0a\x00\x70\x06", 0x100),
+	COMES_TO("two loads", 8, "\x77\x00\x06\x77\x08\x06\x22", 0x201),
+	COMES_TO("the program counter", 8, "\x80\x00\x76\x00\x12\x1c\x22", CODE + 5),
+	COMES_TO("the lower half of a word", 8, "\x77\xf8\x00\x94\x04", 0xfffffff0),
+	COMES_TO("one byte", 8, "\x77\xf8\x00\x94\x01", 0xf0),
+	COMES_TO("all of a word", 8, "\x77\xf8\x00\x94\x08\x12\x22", -32UL),
+	COMES_TO("a branch that is taken", 8, "\x76\x00\x31\x28\x03\x00\x23\x08\x96\x23\x01",
+		 FRAME_REG(6) + 1),
+	COMES_TO("a branch that is not taken", 8,
+		 "\x76\x00\x30\x28\x03\x00\x23\x08\x96\x23\x01", FRAME_REG(6) + 9),
+	COMES_TO("skip", 8, "\x76\x00\x2f\x02\x00\x23\x08\x23\x01", FRAME_REG(6) + 1),
+	COMES_TO("skip to the end", 8, "\x76\x00\x2f\x02\x00\x23\x08", FRAME_REG(6)),
+	/* 5 times: the number is counted down, the register up by 8 */
+	COMES_TO("a loop", 8, "\x76\x00\x35\x16\x23\x08\x16\x31\x1c\x12\x28\xf6\xff\x13",
+		 FRAME_REG(6) + 40),
+	COMES_TO("registers wrap", 8, "\x76\x00\x20\x76\x00\x22", -1UL),
+	/* i386: esp is 4, ebp 5 */
+	COMES_TO("32-bit registers", 4, "\x74\x00\x75\x00\x22", FRAME_SP + FRAME_REG(6)),
+	COMES_TO("32-bit words", 4, "\x74\x04\x06\x12\x22", 0x202),
+	COMES_TO("32-bit numbers wrap", 4, "\x75\x00\x20\x75\x00\x22", 0xffffffff),
+	COMES_TO("32-bit addresses wrap", 4,
+		 "\x74\x04\x0c\x00\x00\x00\x80\x22\x0c\x00\x00\x00\x80\x22\x06", 0x101),
+	COMES_TO("a 32-bit word is not signed in the end", 4, "\x74\x3c\x06\x31\x21", 0xfffffff1),
+	COMES_TO("32-bit division of the least number", 4,
+		 "\x0c\x00\x00\x00\x80\x75\x00\x0a\xfd\x5f\x1c\x1b", 0xd5555556),
+
+	FAILS("a register that is not known", 8, "\x73\x00\x76\x00\x22", -EOPNOTSUPP),
+	FAILS("a word that is not there", 8, "\x76\x00\x12\x22\x06", -EFAULT),
+	FAILS("a word that is not there, later", 8, "\x77\x00\x06\x06", -EFAULT),
+	FAILS("a division by 0", 8, "\x76\x00\x12\x12\x1c\x1b", -EOPNOTSUPP),
+	FAILS("a remainder by 0", 8, "\x76\x00\x12\x12\x1c\x1d", -EOPNOTSUPP),
+	FAILS("an endless loop", 8, "\x76\x00\x2f\xfd\xff", -EOPNOTSUPP),
+	FAILS("an endless loop that pushes", 8, "\x76\x00\x2f\xfb\xff", -EOPNOTSUPP),
+	FAILS("a step behind the end", 8, "\x76\x00\x2f\x01\x00", -EOPNOTSUPP),
+	FAILS("a step before the start", 8, "\x76\x00\x2f\xfa\xff", -EOPNOTSUPP),
+	FAILS("a step into the last operation's operand", 8,
+	      "\x2f\x01\x00\x09\x23", -EINVAL),
+	FAILS("nothing left", 8, "\x76\x00\x30\x28\x00\x00\x13", -EOPNOTSUPP),
+	FAILS("a branch by nothing", 8, "\x76\x00\x2f\x00\x00\x13\x28\x00\x00", -EOPNOTSUPP),
+};
+
+KUNIT_ARRAY_PARAM_DESC(frame_case, frame_cases, name);
+
+/* Wherever the windows end, as branches go back over them. */
+static void carried_out(struct kunit *test)
+{
+	const struct frame_case *c = test->param_value;
+	unsigned int pad;
+
+	for (pad = 0; pad < 70; pad++) {
+		struct tables *t = new_tables(test, c->word);
+		unsigned long val = 0;
+		struct frame frame;
+		u8 insns[100] = {};
+
+		insns[pad] = 0x0f;
+		insns[pad + 1] = c->nr;
+		memcpy(insns + pad + 2, c->bytes, c->nr);
+		put_usual(t, insns, pad + 2 + c->nr);
+		KUNIT_ASSERT_EQ(test, look_up(t, CODE), 0);
+		KUNIT_EXPECT_TRUE(test, t->rule.cfa_expr);
+		KUNIT_EXPECT_EQ(test, t->rule.expr_base, t->fde);
+		KUNIT_EXPECT_EQ(test, carry_out_at(t, t->rule.expr_base + t->rule.cfa_off,
+						   NULL, &frame, &val), c->ret);
+		KUNIT_EXPECT_EQ(test, val, c->want);
+		KUNIT_EXPECT_LE(test, t->reads, 3);
+		KUNIT_EXPECT_LE(test, frame.loads, 2);
+	}
+}
+
+/* A register's expression begins with the CFA on its stack. */
+static void begins_with_cfa(struct kunit *test)
+{
+	static const u8 insns[] = { 0x10, 6, 3, 0x76, 0, 0x22, 0x16, 3, 3, 0x76, 8, 0x1c };
+	struct tables *t = new_tables(test, 8);
+	unsigned long cfa = 0x5000, val = 0;
+	struct frame frame;
+
+	put_usual(t, insns, sizeof(insns));
+	KUNIT_ASSERT_EQ(test, look_up(t, CODE), 0);
+	KUNIT_EXPECT_FALSE(test, t->rule.cfa_expr);
+	KUNIT_EXPECT_EQ(test, t->rule.kept_where[UNWIND_SLOT_FP], UNWIND_AT_EXPR);
+	KUNIT_EXPECT_EQ(test, t->rule.kept_where[UNWIND_SLOT_BX], UNWIND_IS_EXPR);
+	KUNIT_ASSERT_EQ(test, carry_out_at(t, t->rule.expr_base +
+					   t->rule.kept_off[UNWIND_SLOT_FP],
+					   &cfa, &frame, &val), 0);
+	KUNIT_EXPECT_EQ(test, val, cfa + FRAME_REG(6));
+	KUNIT_ASSERT_EQ(test, carry_out_at(t, t->rule.expr_base +
+					   t->rule.kept_off[UNWIND_SLOT_BX],
+					   &cfa, &frame, &val), 0);
+	KUNIT_EXPECT_EQ(test, val, cfa - FRAME_REG(6) - 8);
+}
+
+/* What a CIE says by an expression lies at its own distance from each FDE. */
+static void expression_in_cie(struct kunit *test)
+{
+	static const u8 insns[] = {
+		0x0f, 5, 0x76, 0, 0x79, 0, 0x22, 0x80 | 16, 1,
+	};
+	struct tables *t = new_tables(test, 8);
+	unsigned long val;
+	struct frame frame;
+	size_t cie_end, i;
+
+	put_cie(t, head_64, sizeof(head_64), insns, sizeof(insns));
+	cie_end = t->nr;
+	for (i = 0; i < 3; i++) {
+		t->nr = cie_end;
+		for (val = 0; val < 13 * i; val++)
+			put_u8(t, 0);
+		put_fde(t, "", 0);
+		KUNIT_ASSERT_EQ(test, look_up(t, CODE), 0);
+		KUNIT_EXPECT_TRUE(test, t->rule.cfa_expr);
+		KUNIT_EXPECT_EQ(test, t->rule.expr_base + t->rule.cfa_off,
+				TABLES + cie_end - 8);
+		val = 0;
+		KUNIT_EXPECT_EQ(test, carry_out_at(t, t->rule.expr_base + t->rule.cfa_off,
+						   NULL, &frame, &val), 0);
+		KUNIT_EXPECT_EQ(test, val, FRAME_REG(6) + FRAME_REG(9));
+	}
+}
+
+/* The bytes of an expression may be others by the time that it is carried out. */
+static void expression_changed(struct kunit *test)
+{
+	static const u8 insns[] = { 0x0f, 5, 0x76, 0, 0x79, 0, 0x22 };
+	struct tables *t = new_tables(test, 8);
+	unsigned long expr, val = 1;
+	struct frame frame;
+	size_t at;
+
+	put_usual(t, insns, sizeof(insns));
+	KUNIT_ASSERT_EQ(test, look_up(t, CODE), 0);
+	expr = t->rule.expr_base + t->rule.cfa_off;
+	at = expr - TABLES;
+
+	t->bytes[at + 5] = 0x18;
+	KUNIT_EXPECT_EQ(test, carry_out_at(t, expr, NULL, &frame, &val), -EOPNOTSUPP);
+	memset(t->bytes + at, 0xff, 12);
+	KUNIT_EXPECT_EQ(test, carry_out_at(t, expr, NULL, &frame, &val), -EINVAL);
+	KUNIT_EXPECT_EQ(test, carry_out_at(t, ~0UL, NULL, &frame, &val), -EINVAL);
+	KUNIT_EXPECT_EQ(test, carry_out_at(t, 0, NULL, &frame, &val), -EFAULT);
+	KUNIT_EXPECT_EQ_MSG(test, val, 1, "nothing comes of it");
 }
 
 /* what is passed over may lie beyond the window */
 static void long_expression(struct kunit *test)
 {
-	u8 insns[104] = { 0x41, 0x10, 0x06, 98, 0x2f };
+	u8 insns[104] = { 0x41, 0x10, 0x06, 98, 0x18 };
 	struct tables *t = new_tables(test, 8);
 
 	memset(insns + 5, 0x0b, 97);	/* not to be run */
@@ -966,6 +1249,10 @@ static struct kunit_case cfi_cases[] = {
 	KUNIT_CASE(factors),
 	KUNIT_CASE(known_cies),
 	KUNIT_CASE_PARAM(number, number_gen_params),
+	KUNIT_CASE_PARAM(carried_out, frame_case_gen_params),
+	KUNIT_CASE(begins_with_cfa),
+	KUNIT_CASE(expression_in_cie),
+	KUNIT_CASE(expression_changed),
 	KUNIT_CASE(long_expression),
 	KUNIT_CASE(set_loc),
 	KUNIT_CASE(range),

@@ -195,6 +195,8 @@ static void make_compact(const struct unwind_cfi_rule *full, unsigned int word,
 	if (full->signal || full->ra_where != UNWIND_AT_CFA ||
 	    full->ra_off != -(s32)word)
 		return;
+	if (full->cfa_expr || full->sp_where != UNWIND_SAME)
+		return;
 	if (full->cfa_deref &&
 	    (full->cfa_reg != UNWIND_REG_FP || full->cfa_add))
 		return;
@@ -265,23 +267,23 @@ static int find_in_tables(struct unwind_user_state *state, unsigned long ip,
 			  struct unwind_cfi_rule *full)
 {
 	struct unwind_object object __uninitialized;
-	struct unwind_cache_state begun __uninitialized;
+	struct unwind_cache_state *begun = &state->tables;
 	bool stays = true;
 	int ret;
 
 	cond_resched();
 	if (time_after(jiffies, state->deadline))
 		return -EFAULT;
-	if (!unwind_cache_begin(&begun))
+	if (!unwind_cache_begin(begun))
 		return -ENOMEM;
-	ret = find_object(state, &begun, ip, &object);
+	ret = find_object(state, begun, ip, &object);
 	if (ret)
 		return ret;
 
 	if (object.eh_frame_size && !object.nr)
-		return unwind_eh_index_build(state, &begun, ip, &object);
+		return unwind_eh_index_build(state, begun, ip, &object);
 	if (!object.nr)
-		return unwind_cache_holds(&begun) ? -ENOENT : -EAGAIN;
+		return unwind_cache_holds(begun) ? -ENOENT : -EAGAIN;
 	if (object.word != state->word)
 		return -EOPNOTSUPP;
 	ret = interpret(state, &object, ip, full, &stays);
@@ -299,10 +301,10 @@ static int find_in_tables(struct unwind_user_state *state, unsigned long ip,
 			return ret;
 	}
 
-	if (!unwind_cache_holds(&begun))
+	if (!unwind_cache_holds(begun))
 		return -EAGAIN;
 	if (!object.transient && stays)
-		unwind_cache_add_rule(&begun, unwind_rule_key(state), rule, full);
+		unwind_cache_add_rule(begun, unwind_rule_key(state), rule, full);
 	return 0;
 }
 
@@ -311,6 +313,21 @@ static bool is_by_tables(const struct unwind_user_rule *rule)
 {
 	return rule->kind != UNWIND_RULE_NONE && rule->kind != UNWIND_RULE_NO_PATH &&
 	       rule->kind != UNWIND_RULE_CODE;
+}
+
+/*
+ * The bytes of a rule's expressions are read later, so the state of the mm is noted
+ * before the rule is looked up.
+ */
+static bool find_cached(struct unwind_user_state *state,
+			struct unwind_user_rule *rule, struct unwind_cfi_rule *full)
+{
+	if (unwind_cache_find_rule(unwind_rule_key(state), rule, full))
+		return false;
+	if (likely(rule->kind != UNWIND_RULE_FULL || !full->expr_base))
+		return true;
+	return unwind_cache_begin(&state->tables) &&
+	       !unwind_cache_find_rule(unwind_rule_key(state), rule, full);
 }
 
 /**
@@ -336,8 +353,7 @@ int unwind_eh_frame_rule(struct unwind_user_state *state,
 	int ret, tries;
 
 	/* the key of an address that is no user's may be that of one that is */
-	if (!unwind_cache_find_rule(unwind_rule_key(state), rule, full) &&
-	    likely(ip < TASK_SIZE_MAX))
+	if (find_cached(state, rule, full) && likely(ip < TASK_SIZE_MAX))
 		return is_by_tables(rule) ? 0 : -ENOENT;
 
 	for (tries = 0, ret = -EAGAIN; ret == -EAGAIN && tries < 3; tries++)
@@ -345,4 +361,62 @@ int unwind_eh_frame_rule(struct unwind_user_state *state,
 	if (ret)
 		return ret;
 	return rule->kind == UNWIND_RULE_NONE ? -ENOENT : 0;
+}
+
+static int read_expr(void *ctx, unsigned long addr, void *to, size_t len)
+{
+	struct unwind_user_state *state = ctx;
+
+	return unwind_may_read(state, len) ? unwind_read(state, addr, to, len) : -EFAULT;
+}
+
+static int read_frame_reg(void *ctx, unsigned int reg, unsigned long *val)
+{
+	return unwind_user_reg(ctx, reg, val);
+}
+
+static int load_frame_memory(void *ctx, unsigned long addr, void *to, size_t len)
+{
+	return unwind_read(ctx, addr, to, len);
+}
+
+/**
+ * unwind_eh_frame_expr - carry out an expression of a rule
+ * @state: the frame that the rule has just been found for
+ * @expr: address of the expression
+ * @cfa: the CFA, for expressions that begin with it; or NULL
+ * @val: what it comes to
+ *
+ * An expression works with registers as they are, so there is none where the stack
+ * segment has a base.
+ *
+ * Context: Task context of a user task; may sleep.
+ * Return: 0; -EOPNOTSUPP or -EINVAL if it comes to nothing in this frame; -EFAULT if it
+ *	   or its memory cannot be read; -EAGAIN if the tables of the rule may have been
+ *	   unmapped.
+ */
+int unwind_eh_frame_expr(struct unwind_user_state *state, unsigned long expr,
+			 const unsigned long *cfa, unsigned long *val)
+{
+	const struct unwind_cfi_frame frame = {
+		.reg = read_frame_reg,
+		.load = load_frame_memory,
+		.ctx = state,
+	};
+	struct unwind_cfi *cfi = state->cfi;
+	int ret;
+
+	cond_resched();
+	if (time_after(jiffies, state->deadline))
+		return -EFAULT;
+	if (state->ss_base)
+		return -EOPNOTSUPP;
+
+	cfi->read = read_expr;
+	cfi->ctx = state;
+	cfi->word = state->word;
+	ret = unwind_cfi_expr(cfi, &frame, expr, state->ip - state->back, cfa, val);
+	if (!unwind_cache_holds(&state->tables))
+		return -EAGAIN;
+	return ret;
 }

@@ -336,6 +336,175 @@ static void checksum(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, arch_unwind_others(&regs, false), sum);
 }
 
+/* OpenSSL's RSA: CFA = *(rsp + 8 + 8 * r9) + 8 */
+static const u8 cfa_by_index[INSNS] = {
+	0x0f, 10, 0x77, 8, 0x79, 0, 0x38, 0x1e, 0x22, 0x06, 0x23, 8,
+};
+
+static void by_expression(struct kunit *test)
+{
+	unsigned long base = make_object(test, 1, cfa_by_index);
+	unsigned long stack = map(test, SZ_4K, 0);
+	struct unwind_user_state state = at(test, base + CODE + 8, stack, 8);
+	struct pt_regs regs = { .cs = __USER_CS, .r9 = 2 };
+
+	put_word(test, stack + 8 + 16, stack + 0x100);
+	put_word(test, stack + 0x100, base + CODE + 0x20);
+	state.regs = &regs;
+	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
+	KUNIT_EXPECT_EQ(test, state.ip, base + CODE + 0x20);
+	KUNIT_EXPECT_EQ(test, state.sp, stack + 0x108);
+
+	/* r9 is not known of a caller */
+	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EOPNOTSUPP);
+
+	/* the word is not there; what it says is not above */
+	state = at(test, base + CODE + 8, stack, 8);
+	state.regs = &regs;
+	regs.r9 = -1UL << 32;
+	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EFAULT);
+	regs.r9 = 3;
+	state.switches = 0;
+	put_word(test, stack + 8 + 24, stack - 8);
+	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EINVAL);
+
+	/* where the stack segment has a base, registers are not addresses */
+	regs.r9 = 2;
+	state.ss_base = 8;
+	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EOPNOTSUPP);
+	state.ss_base = 0;
+	state.deadline = jiffies - 1;
+	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EFAULT);
+}
+
+/* The bytes of an expression are paid for; those of another mapping are not carried out. */
+static void expression_later(struct kunit *test)
+{
+	unsigned long base = make_object(test, 1, cfa_by_index);
+	unsigned long stack = map(test, SZ_4K, 0), val, expr;
+	struct unwind_user_state state = at(test, base + CODE + 8, stack, 8);
+	struct pt_regs regs = { .cs = __USER_CS, .r9 = 2 };
+	struct unwind_cache_state begun;
+	struct unwind_user_rule rule;
+	struct unwind_cfi_rule full;
+	unsigned int left;
+
+	put_word(test, stack + 8 + 16, stack + 0x100);
+	state.regs = &regs;
+	KUNIT_ASSERT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), 0);
+	KUNIT_ASSERT_EQ(test, rule.kind, UNWIND_RULE_FULL);
+	KUNIT_ASSERT_TRUE(test, full.cfa_expr);
+	expr = full.expr_base + full.cfa_off;
+
+	left = state.table_bytes;
+	KUNIT_ASSERT_EQ(test, unwind_eh_frame_expr(&state, expr, NULL, &val), 0);
+	KUNIT_EXPECT_EQ(test, val, stack + 0x108);
+	KUNIT_EXPECT_LE(test, state.table_bytes, left - 11);
+	state.table_bytes = 0;
+	KUNIT_EXPECT_EQ(test, unwind_eh_frame_expr(&state, expr, NULL, &val), -EFAULT);
+	state.table_bytes = SZ_4K;
+
+	/* a rule that is known, as of memory that is not written to */
+	KUNIT_ASSERT_TRUE(test, unwind_cache_begin(&begun));
+	unwind_cache_add_rule(&begun, unwind_rule_key(&state), &rule, &full);
+	left = state.table_bytes;
+	memset(&state.tables, 0, sizeof(state.tables));
+	memset(&full, 0, sizeof(full));
+	KUNIT_ASSERT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), 0);
+	KUNIT_EXPECT_EQ_MSG(test, state.table_bytes, left, "it is not known");
+	KUNIT_EXPECT_EQ(test, full.expr_base + full.cfa_off, expr);
+	KUNIT_EXPECT_EQ(test, unwind_eh_frame_expr(&state, expr, NULL, &val), 0);
+
+	__unwind_user_unmap(current->mm, base, base + OBJECT_BYTES);
+	KUNIT_EXPECT_EQ(test, unwind_eh_frame_expr(&state, expr, NULL, &val), -EAGAIN);
+}
+
+/* CFA = rsp + 16; rbx at the CFA + r9; rbp = rbx + 2 */
+static const u8 kept_by_expression[INSNS] = {
+	0x0e, 16, 0x10, 3, 3, 0x79, 0, 0x22, 0x16, 6, 2, 0x73, 2,
+};
+
+static void registers_by_expression(struct kunit *test)
+{
+	unsigned long base = make_object(test, 1, kept_by_expression);
+	unsigned long stack = map(test, SZ_4K, 0);
+	struct unwind_user_state state = at(test, base + CODE + 8, stack, 8);
+	struct pt_regs regs = { .cs = __USER_CS, .r9 = 0x40 };
+
+	put_word(test, stack + 8, base + CODE + 0x20);
+	put_word(test, stack + 16 + 0x40, 1234);
+	put_word(test, stack + 0x200, 77);
+	put_word(test, stack + 16 + 8, base + CODE + 0x20);
+	/* rbx lies in memory itself, and is what it is in this frame */
+	state.kept[UNWIND_SLOT_BX] = stack + 0x200;
+	state.in_memory = BIT(UNWIND_SLOT_BX) | BIT(UNWIND_SLOT_FP);
+	state.regs = &regs;
+	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
+	KUNIT_EXPECT_EQ(test, state.sp, stack + 16);
+	check_kept(test, &state, UNWIND_SLOT_BX, 1234);
+	KUNIT_EXPECT_EQ(test, state.kept[UNWIND_SLOT_FP], 79);
+	KUNIT_EXPECT_EQ(test, state.in_memory, BIT(UNWIND_SLOT_BX));
+	KUNIT_EXPECT_EQ(test, state.lost, 0);
+
+	/* in the next frame r9 is not known: that is no reason to stop */
+	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
+	KUNIT_EXPECT_EQ(test, state.sp, stack + 32);
+	KUNIT_EXPECT_EQ(test, state.lost, BIT(UNWIND_SLOT_BX));
+	KUNIT_EXPECT_EQ(test, state.kept[UNWIND_SLOT_FP], 1236);
+}
+
+/* As longjmp(): CFA = rdi, return address in rdx, stack pointer in r8 */
+static const u8 sp_in_register[INSNS] = { 0x0c, 5, 0, 0x09, 16, 1, 0x09, 7, 8 };
+
+static void sp_is_not_cfa(struct kunit *test)
+{
+	unsigned long base = make_object(test, 1, sp_in_register);
+	unsigned long stack = map(test, SZ_4K, 0), data = map(test, SZ_4K, 0);
+	struct unwind_user_state state = at(test, base + CODE + 8, stack + 64, 8);
+	struct pt_regs regs = {
+		.cs = __USER_CS, .di = data, .dx = base + CODE + 0x20,
+		.r8 = stack + 128,
+	};
+
+	state.regs = &regs;
+	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
+	KUNIT_EXPECT_EQ(test, state.ip, base + CODE + 0x20);
+	KUNIT_EXPECT_EQ(test, state.sp, stack + 128);
+
+	/* a stack pointer further down is no caller's */
+	state = at(test, base + CODE + 8, stack + 64, 8);
+	state.regs = &regs;
+	regs.r8 = stack + 32;
+	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EINVAL);
+}
+
+/* CFA = rsp + 16, the return address at the address r9; or it is in r9 plus 1 */
+static const u8 ra_by_expression[INSNS] = { 0x0e, 16, 0x10, 16, 3, 0x79, 0, 0x96 };
+static const u8 ra_is_expression[INSNS] = { 0x0e, 16, 0x16, 16, 2, 0x79, 1 };
+
+static void return_address_by_expression(struct kunit *test)
+{
+	unsigned long at_base = make_object(test, 1, ra_by_expression);
+	unsigned long is_base = make_object(test, 1, ra_is_expression);
+	unsigned long stack = map(test, SZ_4K, 0);
+	struct unwind_user_state state = at(test, at_base + CODE + 8, stack, 8);
+	struct pt_regs regs = { .cs = __USER_CS, .r9 = stack + 0x80 };
+
+	put_word(test, stack + 0x80, at_base + CODE + 0x20);
+	state.regs = &regs;
+	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
+	KUNIT_EXPECT_EQ(test, state.ip, at_base + CODE + 0x20);
+	KUNIT_EXPECT_EQ(test, state.sp, stack + 16);
+	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EOPNOTSUPP);
+
+	state = at(test, is_base + CODE + 8, stack, 8);
+	regs.r9 = is_base + CODE + 0x1f;
+	state.regs = &regs;
+	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
+	KUNIT_EXPECT_EQ(test, state.ip, is_base + CODE + 0x20);
+	KUNIT_EXPECT_EQ(test, state.sp, stack + 16);
+}
+
 /* What a step reads of tables with so many rows. */
 static unsigned int table_bytes(struct kunit *test, u32 rows)
 {
@@ -592,6 +761,11 @@ static struct kunit_case eh_frame_cases[] = {
 	KUNIT_CASE(in_register),
 	KUNIT_CASE_PARAM(volatile_register, volatile_case_gen_params),
 	KUNIT_CASE_PARAM(checksum, volatile_case_gen_params),
+	KUNIT_CASE(by_expression),
+	KUNIT_CASE(expression_later),
+	KUNIT_CASE(registers_by_expression),
+	KUNIT_CASE(sp_is_not_cfa),
+	KUNIT_CASE(return_address_by_expression),
 	KUNIT_CASE(table_budget),
 	KUNIT_CASE(other_word),
 	KUNIT_CASE(many_objects),

@@ -7,6 +7,7 @@
 #define _KERNEL_UNWIND_UNWIND_H
 
 #include <linux/bits.h>
+#include <linux/errno.h>
 #include <linux/hash.h>
 #include <linux/types.h>
 #include <linux/uaccess.h>
@@ -22,6 +23,16 @@ enum unwind_method {
 	UNWIND_METHOD_FP,
 	UNWIND_METHOD_EH_FRAME,
 	UNWIND_NR_METHODS,
+};
+
+/**
+ * struct unwind_cache_state - the state of the mm when a search began
+ * @gen: the generation of what is known
+ * @unmaps: how often code or a file was unmapped
+ */
+struct unwind_cache_state {
+	u64		gen;
+	unsigned long	unmaps;
 };
 
 /**
@@ -53,6 +64,7 @@ enum unwind_method {
  * @ri: innermost uretprobe whose hijacked return address is still ahead
  * @cfi: memory to interpret tables in; what one step found out there may serve
  *	 the next one
+ * @tables: the state of the mm when the rule at hand was found, if it has expressions
  *
  * A kept register is read only when a frame needs it, which is seldom, so a step
  * just notes where it is.
@@ -81,6 +93,7 @@ struct unwind_user_state {
 	unsigned int		table_bytes;
 	struct return_instance	*ri;
 	struct unwind_cfi	*cfi;
+	struct unwind_cache_state tables;
 };
 
 enum unwind_rule_kind {
@@ -168,6 +181,16 @@ int unwind_fp_rule(struct unwind_user_state *state,
 int unwind_eh_frame_rule(struct unwind_user_state *state,
 			 struct unwind_user_rule *rule,
 			 struct unwind_cfi_rule *full);
+int unwind_eh_frame_expr(struct unwind_user_state *state, unsigned long expr,
+			 const unsigned long *cfa, unsigned long *val);
+#else
+static inline int unwind_eh_frame_expr(struct unwind_user_state *state,
+				       unsigned long expr,
+				       const unsigned long *cfa,
+				       unsigned long *val)
+{
+	return -EOPNOTSUPP;
+}
 #endif
 
 int unwind_no_tables_rule(struct unwind_user_state *state,
@@ -258,6 +281,8 @@ void unwind_count_walk(const struct unwind_user_state *state,
 /* the walk, for unwind_user() and its tests */
 void unwind_user_begin(struct unwind_user_state *state, struct pt_regs *regs);
 int unwind_user_next(struct unwind_user_state *state);
+int unwind_user_reg(struct unwind_user_state *state, unsigned int reg,
+		    unsigned long *val);
 
 /* user memory */
 int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to,

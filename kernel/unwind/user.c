@@ -133,6 +133,21 @@ static __always_inline int read_reg(struct unwind_user_state *state,
 	return 0;
 }
 
+/**
+ * unwind_user_reg - a register of a frame
+ * @state: the frame
+ * @reg: UNWIND_REG_*, not that of the return address
+ * @val: filled in
+ *
+ * Context: Task context of a user task; may sleep.
+ * Return: 0; -EOPNOTSUPP if it is not known; -EFAULT if it cannot be read.
+ */
+int unwind_user_reg(struct unwind_user_state *state, unsigned int reg,
+		    unsigned long *val)
+{
+	return read_reg(state, reg, val);
+}
+
 static __always_inline int check_cfa(struct unwind_user_state *state,
 				     unsigned long cfa)
 {
@@ -331,11 +346,22 @@ static unsigned int quick_steps(struct unwind_user_state *state,
 	return nr;
 }
 
+/* What an expression of the rule comes to; its place is @off. */
+static int full_expr(struct unwind_user_state *state,
+		     const struct unwind_cfi_rule *full, s32 off,
+		     const unsigned long *cfa, unsigned long *val)
+{
+	return unwind_eh_frame_expr(state, full->expr_base + off, cfa, val);
+}
+
 static int full_cfa(struct unwind_user_state *state,
 		    const struct unwind_cfi_rule *full, unsigned long *cfa)
 {
-	int ret = read_reg(state, full->cfa_reg, cfa);
+	int ret;
 
+	if (full->cfa_expr)
+		return full_expr(state, full, full->cfa_off, NULL, cfa);
+	ret = read_reg(state, full->cfa_reg, cfa);
 	if (ret)
 		return ret;
 	*cfa += full->cfa_off;
@@ -344,31 +370,70 @@ static int full_cfa(struct unwind_user_state *state,
 			return -EFAULT;
 		*cfa += full->cfa_add + state->ss_base;
 	}
-	if (full->signal)
-		return check_signal_cfa(state, *cfa);
-	/* vfork() takes its return address off the stack; once is no loop */
-	if (full->ra_where == UNWIND_IN_REG && state->regs && *cfa == state->sp)
-		return 0;
-	return check_cfa(state, *cfa);
+	return 0;
 }
 
-/* The base of what is found in memory at an offset. */
-static int full_base(struct unwind_user_state *state, u8 where,
-		     unsigned long cfa, unsigned long *base)
+/* Is it the value itself that full_place() gives? */
+static bool is_value(u8 where)
 {
+	return where == UNWIND_IN_REG || where == UNWIND_IS_CFA ||
+	       where == UNWIND_IS_EXPR;
+}
+
+/* A value of the caller's, or its place in memory. */
+static int full_place(struct unwind_user_state *state,
+		      const struct unwind_cfi_rule *full, u8 where, s32 off,
+		      unsigned long cfa, unsigned long *val)
+{
+	int ret = 0;
+
 	switch (where) {
 	case UNWIND_AT_CFA:
 	case UNWIND_IS_CFA:
-		*base = cfa;
-		return 0;
+		*val = cfa;
+		break;
 	case UNWIND_AT_SP:
-		*base = state->sp;
-		return 0;
+		*val = state->sp;
+		break;
 	case UNWIND_AT_FP:
-		return read_reg(state, UNWIND_REG_FP, base);
+		ret = read_reg(state, UNWIND_REG_FP, val);
+		break;
+	case UNWIND_IN_REG:
+		return read_reg(state, off, val);
+	case UNWIND_AT_EXPR:
+	case UNWIND_IS_EXPR:
+		return full_expr(state, full, off, &cfa, val);
 	default:
 		return -EOPNOTSUPP;
 	}
+	*val += off;
+	return ret;
+}
+
+/* The caller's stack pointer. */
+static int full_sp(struct unwind_user_state *state,
+		   const struct unwind_cfi_rule *full, unsigned long cfa,
+		   unsigned long *sp)
+{
+	int ret;
+
+	*sp = cfa;
+	if (full->sp_where != UNWIND_SAME) {
+		ret = full_place(state, full, full->sp_where, full->sp_off, cfa, sp);
+		if (ret)
+			return ret;
+		if (!is_value(full->sp_where)) {
+			if (unwind_read_word(state, *sp, sp))
+				return -EFAULT;
+			*sp += state->ss_base;
+		}
+	}
+	if (full->signal)
+		return check_signal_cfa(state, *sp);
+	/* vfork() takes its return address off the stack; once is no loop */
+	if (full->ra_where == UNWIND_IN_REG && state->regs && *sp == state->sp)
+		return 0;
+	return check_cfa(state, *sp);
 }
 
 /*
@@ -386,20 +451,20 @@ static int full_return_address(struct unwind_user_state *state,
 			       unsigned long cfa, unsigned long *ra,
 			       struct return_instance **ri)
 {
-	unsigned long base;
+	unsigned long place;
 	int ret;
 
-	if (full->ra_where != UNWIND_IN_REG) {
-		ret = full_base(state, full->ra_where, cfa, &base) ?:
-		      read_return_address(state, base + full->ra_off, ra, ri);
+	ret = full_place(state, full, full->ra_where, full->ra_off, cfa, &place);
+	if (ret)
+		return ret;
+	if (!is_value(full->ra_where)) {
+		ret = read_return_address(state, place, ra, ri);
 		if (unlikely(ret) && may_be_anywhere(full, ret))
 			ret = 0;
 		return ret;
 	}
 
-	ret = read_reg(state, full->ra_off, ra);
-	if (ret)
-		return ret;
+	*ra = place;
 	*ri = state->ri;
 	if (unlikely(state->probed))
 		*ra = unwind_uprobe_return(ri, cfa - state->word, *ra);
@@ -417,18 +482,13 @@ static void full_kept(struct unwind_user_state *state,
 
 	if (where == UNWIND_SAME)
 		return;
-	if (where == UNWIND_IN_REG) {
-		ret = read_reg(state, full->kept_off[slot], &val);
-	} else {
-		ret = full_base(state, where, cfa, &val);
-		val += full->kept_off[slot];
-	}
+	ret = full_place(state, full, where, full->kept_off[slot], cfa, &val);
 	next->kept[slot] = val;
 	next->lost &= ~bit;
 	next->in_memory &= ~bit;
 	if (ret)
 		next->lost |= bit;
-	else if (where != UNWIND_IN_REG && where != UNWIND_IS_CFA)
+	else if (!is_value(where))
 		next->in_memory |= bit;
 }
 
@@ -436,13 +496,14 @@ static void full_kept(struct unwind_user_state *state,
 static noinline int apply_full_rule(struct unwind_user_state *state,
 				    const struct unwind_cfi_rule *full)
 {
-	unsigned long cfa, ra;
+	unsigned long cfa, sp, ra;
 	struct unwind_user_state next;
 	struct return_instance *ri;
 	unsigned int slot;
 	int ret;
 
 	ret = full_cfa(state, full, &cfa) ?:
+	      full_sp(state, full, cfa, &sp) ?:
 	      full_return_address(state, full, cfa, &ra, &ri);
 	if (ret)
 		return ret;
@@ -451,7 +512,7 @@ static noinline int apply_full_rule(struct unwind_user_state *state,
 	for (slot = 0; slot < UNWIND_NR_KEPT; slot++)
 		full_kept(state, full, slot, cfa, &next);
 	next.ip = ra + state->cs_base;
-	next.sp = cfa;
+	next.sp = sp;
 	next.ri = ri;
 	next.exact = full->signal;
 	next.back = full->signal ? after_system_call(&next) : 1;
