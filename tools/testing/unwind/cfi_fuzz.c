@@ -4,6 +4,7 @@
  * nothing outside the tables is read but what an indirect pointer points to, the
  * number of bytes read is bounded, a rule is well-formed, and it is the same for
  * the whole row that it is said to be good for, whether the CIE was known or not.
+ * Expressions end in any frame, and come to what they have been reduced to.
  */
 
 #include <errno.h>
@@ -11,18 +12,26 @@
 #include <string.h>
 
 #include "cfi.h"
+#include "cfi_expr.h"
 #include "cfi_fuzz.h"
 #include "fuzz_check.h"
 
 #define TABLES		0x500000UL
 #define MAX_BYTES	(64 * 1024)
 #define MAX_READS	(MAX_BYTES / UNWIND_CFI_WINDOW + 64)
+/* of an expression: operations, and reads of bytes for each */
+#define MAX_STEPS	128
+#define MAX_EXPR_READS	(MAX_STEPS * 4)
+#define CFA		0x7ffc12345678UL
 
 struct tables {
 	const u8		*bytes;
 	size_t			nr;
+	const struct cfi_fuzz	*in;
 	bool			writer;
+	bool			in_expr;
 	unsigned int		reads;
+	unsigned int		uses;	/* of registers and memory */
 	size_t			read;
 	struct unwind_cfi	cfi;
 };
@@ -35,8 +44,14 @@ static int read_tables(void *ctx, unsigned long addr, void *to, size_t len)
 	t->reads++;
 	t->read += len;
 	CHECK(len && len <= UNWIND_CFI_WINDOW);
+	/* what follows an expression is in the same page */
+	if (t->in_expr && addr - TABLES < t->nr && len > t->nr - (addr - TABLES)) {
+		CHECK(len <= 4096 - addr % 4096);
+		memset(to, 0, len);
+		len = t->nr - (addr - TABLES);
+	}
 	if (addr < TABLES || addr - TABLES > t->nr || len > t->nr - (addr - TABLES)) {
-		CHECK(len == t->cfi.word);
+		CHECK(t->in_expr || len == t->cfi.word);
 		return -EFAULT;
 	}
 	memcpy(to, t->bytes + (addr - TABLES), len);
@@ -61,26 +76,133 @@ static int look_up(struct tables *t, unsigned long fde, unsigned long ip,
 	return ret;
 }
 
-static void check_where(u8 where, s32 off)
+static unsigned long to_word(const struct tables *t, u64 val)
 {
+	return t->cfi.word == 4 ? (u32)val : val;
+}
+
+static int frame_reg(void *ctx, unsigned int reg, unsigned long *val)
+{
+	struct tables *t = ctx;
+
+	t->uses++;
+	CHECK(reg < UNWIND_REG_RA);
+	if (t->in->lost & (1U << reg % 8))
+		return -EOPNOTSUPP;
+	*val = to_word(t, t->in->seed * 0x123456789abUL + reg * 0x10UL);
+	return 0;
+}
+
+static int frame_load(void *ctx, unsigned long addr, void *to, size_t len)
+{
+	struct tables *t = ctx;
+	unsigned int i;
+
+	t->uses++;
+	CHECK(len && len <= t->cfi.word);
+	CHECK(t->cfi.word == 8 || addr == (u32)addr);
+	if (t->in->holes & (1U << addr / 4096 % 8))
+		return -EFAULT;
+	for (i = 0; i < len; i++)
+		((u8 *)to)[i] = (addr + i) * t->in->seed;
+	return 0;
+}
+
+static int carry_out(struct tables *t, unsigned long expr, bool have_cfa, unsigned long *val)
+{
+	const struct unwind_cfi_frame frame = {
+		.reg = frame_reg, .load = frame_load, .ctx = t,
+	};
+	unsigned long cfa = to_word(t, CFA);
+	int ret;
+
+	t->reads = 0;
+	t->read = 0;
+	t->uses = 0;
+	t->in_expr = true;
+	ret = unwind_cfi_expr(&t->cfi, &frame, expr, 0x401000, have_cfa ? &cfa : NULL, val);
+	t->in_expr = false;
+	CHECK(t->uses <= MAX_STEPS);
+	CHECK(t->reads <= MAX_EXPR_READS);
+	CHECK(t->read <= MAX_BYTES + 64);
+	CHECK(!ret || ret == -EINVAL || ret == -EOPNOTSUPP || ret == -EFAULT || ret == -E2BIG);
+	CHECK(ret || *val == to_word(t, *val));
+	return ret;
+}
+
+/* what the form that an expression was reduced to comes to */
+static unsigned long value_of(struct tables *t, const struct cfi_value *v)
+{
+	unsigned long val = 0;
+	u64 word = 0;
+
+	if (v->base == CFI_BASE_CFA)
+		val = to_word(t, CFA);
+	else if (v->base != CFI_BASE_NONE)
+		CHECK(!frame_reg(t, v->base, &val));
+	val = to_word(t, (u64)val + v->off);
+	if (!v->deref)
+		return val;
+	CHECK(!frame_load(t, val, &word, t->cfi.word));
+	return to_word(t, word + v->add);
+}
+
+/* the bytes are an expression: reduce it, carry it out, and compare */
+static void check_expr(struct tables *t)
+{
+	struct unwind_cfi_bytes b = {
+		.cfi = &t->cfi, .at = TABLES, .end = t->cfi.limit,
+	};
+	bool have_cfa = t->in->flags & CFI_FUZZ_CFA;
+	enum cfi_expr_kind kind;
+	struct cfi_value v;
+	unsigned long val;
+
+	t->cfi.ip = 0x401000;
+	memset(&v, 0xaa, sizeof(v));
+	kind = cfi_expr(&b, have_cfa, &v);
+	CHECK(kind == CFI_EXPR_BAD || !t->cfi.err);
+	CHECK(kind != CFI_EXPR_VALUE || v.base <= CFI_BASE_NONE);
+	if (carry_out(t, TABLES, have_cfa, &val) || t->writer || kind != CFI_EXPR_VALUE)
+		return;
+	CHECK(val == value_of(t, &v));
+}
+
+static void check_where(struct tables *t, const struct unwind_cfi_rule *rule, u8 where,
+			s32 off)
+{
+	unsigned long val;
+
 	CHECK(where <= UNWIND_LOST);
 	if (where == UNWIND_IN_REG)
 		CHECK(off >= 0 && off < UNWIND_REG_RA);
+	if (where == UNWIND_AT_EXPR || where == UNWIND_IS_EXPR) {
+		CHECK(rule->expr_base);
+		carry_out(t, rule->expr_base + off, true, &val);
+	}
 }
 
-static void check_rule(const struct unwind_cfi_rule *rule)
+static void check_rule(struct tables *t, const struct unwind_cfi_rule *rule)
 {
+	unsigned long val;
 	int i;
 
 	if (rule->ra_where == UNWIND_UNDEFINED)
 		return;
 	CHECK(rule->ra_where == UNWIND_AT_CFA || rule->ra_where == UNWIND_AT_SP ||
-	      rule->ra_where == UNWIND_AT_FP || rule->ra_where == UNWIND_IN_REG);
+	      rule->ra_where == UNWIND_AT_FP || rule->ra_where == UNWIND_IN_REG ||
+	      rule->ra_where == UNWIND_AT_EXPR || rule->ra_where == UNWIND_IS_EXPR);
 	CHECK(rule->cfa_reg < UNWIND_REG_RA);
 	CHECK(rule->cfa_deref || !rule->cfa_add);
-	check_where(rule->ra_where, rule->ra_off);
+	CHECK(rule->sp_where < UNWIND_UNDEFINED);
+	if (rule->cfa_expr) {
+		CHECK(rule->expr_base && !rule->cfa_deref);
+		carry_out(t, rule->expr_base + rule->cfa_off, false, &val);
+	}
+	check_where(t, rule, rule->ra_where, rule->ra_off);
+	check_where(t, rule, rule->sp_where, rule->sp_off);
 	for (i = 0; i < UNWIND_NR_KEPT; i++)
-		check_where(rule->kept_where[i], rule->kept_off[i]);
+		check_where(t, rule, rule->kept_where[i], rule->kept_off[i]);
 }
 
 /* all but what pads the struct */
@@ -117,6 +239,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	if (size < sizeof(*in))
 		return 0;
 	memset(&t, 0, sizeof(t));
+	t.in = in;
 	t.bytes = data + sizeof(*in);
 	t.nr = size - sizeof(*in);
 	t.writer = in->flags & CFI_FUZZ_WRITER;
@@ -126,6 +249,10 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	t.cfi.limit = TABLES + t.nr;
 	t.cfi.data = in->flags & CFI_FUZZ_DATA ? TABLES : 0;
 	t.cfi.word = in->flags & CFI_FUZZ_32BIT ? 4 : 8;
+	if (in->flags & CFI_FUZZ_EXPR) {
+		check_expr(&t);
+		return 0;
+	}
 	fde = TABLES + in->fde[0] + 256 * in->fde[1];
 
 	/* an address that no FDE covers brings out which ones this one does */
@@ -142,8 +269,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	}
 
 	CHECK(t.cfi.row_start <= ip && ip < t.cfi.row_end);
-	check_rule(&rule);
 	if (!t.writer)
 		check_row(&t, fde, &rule);
+	check_rule(&t, &rule);
 	return 0;
 }

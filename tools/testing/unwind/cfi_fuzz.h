@@ -8,17 +8,25 @@
 #define CFI_FUZZ_32BIT		1	/* tables of 32-bit code */
 #define CFI_FUZZ_WRITER		2	/* bytes change while they are read */
 #define CFI_FUZZ_DATA		4	/* there is something to be relative to */
+#define CFI_FUZZ_EXPR		8	/* not tables, but an expression */
+#define CFI_FUZZ_CFA		16	/* ... that begins with the CFA on its stack */
 
 /**
  * struct cfi_fuzz - start of an input; the tables follow
  * @flags: CFI_FUZZ_*
  * @fde: offset of the FDE in the tables
  * @ip: offset of the address into what the FDE covers
+ * @seed: of the values of registers and memory
+ * @lost: bit mask of the registers that are not known, by number modulo 8
+ * @holes: bit mask of the pages that are not there, by number modulo 8
  */
 struct cfi_fuzz {
 	u8	flags;
 	u8	fde[2];
 	u8	ip[2];
+	u8	seed;
+	u8	lost;
+	u8	holes;
 };
 
 #endif /* _CFI_FUZZ_H */

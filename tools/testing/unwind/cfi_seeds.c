@@ -44,6 +44,7 @@ static int write_seed(const struct cfi_elf *elf, size_t fde, const char *folder,
 	head.fde[0] = cie_size;
 	head.fde[1] = cie_size >> 8;
 	head.ip[0] = nr * 7;
+	head.seed = nr;
 	distance = cie_size + 4;
 	snprintf(name, sizeof(name), "%s/%d-%zx", folder, nr, fde);
 	out = fopen(name, "wb");
@@ -55,6 +56,35 @@ static int write_seed(const struct cfi_elf *elf, size_t fde, const char *folder,
 	fwrite(&distance, sizeof(distance), 1, out);
 	fwrite(elf->bytes + fde + 8, fde_size - 8, 1, out);
 	return fclose(out);
+}
+
+/* expressions, with their length, that take branches and memory */
+static int write_expressions(const char *folder)
+{
+	static const char * const exprs[] = {
+		"\x0a\x77\x08\x79\x00\x38\x1e\x22\x06\x23\x08",
+		"\x0e\x76\x00\x35\x16\x23\x08\x16\x31\x1c\x12\x28\xf6\xff\x13",
+		"\x05\x76\x00\x06\x94\x04", "\x04\x12\x06\x22\x96",
+	};
+	static const unsigned char lengths[] = { 11, 15, 6, 5 };
+	struct cfi_fuzz head = { .flags = CFI_FUZZ_EXPR, .seed = 5 };
+	char name[4096];
+	unsigned int i;
+	FILE *out;
+
+	for (i = 0; i < 8; i++) {
+		if (i == 4)
+			head.flags |= CFI_FUZZ_CFA;
+		snprintf(name, sizeof(name), "%s/expression-%u", folder, i);
+		out = fopen(name, "wb");
+		if (!out)
+			return -1;
+		fwrite(&head, sizeof(head), 1, out);
+		fwrite(exprs[i % 4], lengths[i % 4], 1, out);
+		if (fclose(out))
+			return -1;
+	}
+	return 0;
 }
 
 int main(int argc, char **argv)
@@ -77,5 +107,5 @@ int main(int argc, char **argv)
 				nr--;
 		}
 	}
-	return nr ? 0 : 1;
+	return nr && !write_expressions(argv[1]) ? 0 : 1;
 }

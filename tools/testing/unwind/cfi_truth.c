@@ -116,6 +116,8 @@ static void describe_cfa(const struct table *t, char *to, size_t size)
 		snprintf(to, size, "refused: %s", strerror(-t->ret));
 	else if (rule->ra_where == UNWIND_UNDEFINED)
 		snprintf(to, size, "end of stack");
+	else if (rule->cfa_expr)
+		snprintf(to, size, "carried out");
 	else if (rule->cfa_deref)
 		snprintf(to, size, "*(%s%+d)%+d", reg, rule->cfa_off,
 			 rule->cfa_add);
@@ -174,6 +176,24 @@ static void check_cfa(struct table *t, const char *want)
 	}
 }
 
+static void register_rule(const struct unwind_cfi_rule *rule, int slot, u8 *where,
+			  s32 *off)
+{
+	switch (slot) {
+	case UNWIND_SLOT_RA:
+		*where = rule->ra_where;
+		*off = rule->ra_off;
+		break;
+	case UNWIND_SLOT_SP:
+		*where = rule->sp_where;
+		*off = rule->sp_off;
+		break;
+	default:
+		*where = rule->kept_where[slot];
+		*off = rule->kept_off[slot];
+	}
+}
+
 static void check_register(struct table *t, const char *name, const char *want)
 {
 	int slot = slot_of(name, t->elf->word);
@@ -181,22 +201,25 @@ static void check_register(struct table *t, const char *name, const char *want)
 	u8 where;
 	s32 off;
 
-	if (slot < 0 || slot == UNWIND_SLOT_SP || t->ret)
+	if (slot < 0 || t->ret)
 		return;
-	where = slot == UNWIND_SLOT_RA ? t->rule.ra_where :
-		t->rule.kept_where[slot];
-	off = slot == UNWIND_SLOT_RA ? t->rule.ra_off : t->rule.kept_off[slot];
+	register_rule(&t->rule, slot, &where, &off);
 	describe(t, where, off, got, sizeof(got));
 
 	if (strstr(want, "exp")) {
 		snprintf(kind, sizeof(kind), "%s by expression: %s", name,
 			 where == UNWIND_AT_SP ? "at sp" :
 			 where == UNWIND_AT_FP ? "at fp" :
+			 where == UNWIND_AT_EXPR ? "address carried out" :
+			 where == UNWIND_IS_EXPR ? "carried out" :
+			 slot == UNWIND_SLOT_SP && where == UNWIND_SAME ? "the CFA" :
 			 where == UNWIND_LOST ? "lost" : got);
 		count_kind(kind);
 		return;
 	}
-	if (!strcmp(want, "s") && where == UNWIND_SAME)
+	/* a stack pointer that is said to be the CFA is that without words */
+	if (where == UNWIND_SAME && (!strcmp(want, "s") ||
+				     (slot == UNWIND_SLOT_SP && !strcmp(want, "v+0"))))
 		return;
 	if (strcmp(want, got))
 		wrong(t, name, want, got);
@@ -412,6 +435,9 @@ static void count_rule(const struct table *t)
 		snprintf(kind, sizeof(kind), "refused: %s", strerror(-t->ret));
 	else if (rule->ra_where == UNWIND_UNDEFINED)
 		snprintf(kind, sizeof(kind), "end of stack");
+	else if (rule->cfa_expr)
+		snprintf(kind, sizeof(kind), "carried out%s",
+			 rule->signal ? " signal" : "");
 	else
 		snprintf(kind, sizeof(kind), "%s%s%s",
 			 rule->cfa_deref ? "deref " : "",

@@ -147,6 +147,13 @@ int unwind_read_file(struct unwind_user_state *state, unsigned long addr, u64 po
 	return 0;
 }
 
+int unwind_user_reg(struct unwind_user_state *state, unsigned int reg, unsigned long *val)
+{
+	CHECK(reg < UNWIND_REG_RA);
+	*val = state->ip + reg;
+	return reg == UNWIND_REG_BX ? -EOPNOTSUPP : 0;
+}
+
 static void check_eh_frame(const struct unwind_object *object)
 {
 	CHECK(!object->transient);
@@ -446,6 +453,20 @@ static void find_object(struct unwind_user_state *state, unsigned long ip)
 		check_object(&object, ip);
 }
 
+/* A rule's expression is carried out, unless its tables may have been unmapped. */
+static void carry_out(struct unwind_user_state *state, const struct unwind_cfi_rule *full)
+{
+	unsigned int table_bytes = state->table_bytes;
+	unsigned long val;
+	int ret;
+
+	process.reads = 0;
+	ret = unwind_eh_frame_expr(state, full->expr_base + full->cfa_off, NULL, &val);
+	CHECK(state->table_bytes <= table_bytes);
+	CHECK(ret <= 0);
+	CHECK(!(process.flags & FINDER_FUZZ_UNMAPPED) || ret == -EAGAIN);
+}
+
 /* Answers what unwind_eh_frame_rule() does, or -ENODATA if the input is too short. */
 int finder_fuzz_run(const u8 *data, size_t size, struct unwind_user_rule *rule,
 		    struct unwind_cfi_rule *full)
@@ -480,6 +501,8 @@ int finder_fuzz_run(const u8 *data, size_t size, struct unwind_user_rule *rule,
 	CHECK(!ret || ret == -ENOENT || ret == -ENXIO || ret == -EOPNOTSUPP ||
 	      ret == -EFAULT || ret == -EINTR || ret == -EAGAIN);
 	CHECK(ret || (rule->kind > UNWIND_RULE_NONE && rule->kind <= UNWIND_RULE_REALIGNED));
+	if (!ret && rule->kind == UNWIND_RULE_FULL && full->cfa_expr)
+		carry_out(&state, full);
 	return ret;
 }
 
