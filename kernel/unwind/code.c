@@ -710,3 +710,67 @@ bool unwind_code_has_frame(struct unwind_code *code, unsigned long ip, unsigned 
 	}
 	return false;
 }
+
+/* The registers that an instruction writes to, but for the stack pointer. */
+static u16 written_by(const struct unwind_code_insn *insn)
+{
+	switch (insn->op) {
+	case UNWIND_CODE_MOVE:
+	case UNWIND_CODE_LOAD:
+	case UNWIND_CODE_POP:
+		return insn->clobbers | reg_bit(insn->reg);
+	case UNWIND_CODE_LEAVE:
+		return insn->clobbers | reg_bit(unwind_code_fp);
+	}
+	return insn->clobbers;
+}
+
+/**
+ * unwind_code_keeps - which registers does a function leave alone?
+ * @code: the code
+ * @start: address of the function
+ * @ip: address in it of the instruction that is to run next
+ *
+ * All instructions are read, from the first to the one behind which no branch leads.
+ * Nothing is known of a function that calls another one or that goes on elsewhere.
+ *
+ * Return: bit mask of the registers that none of its instructions writes to; 0 if that
+ *	   cannot be told or if @ip is not an instruction of it.
+ */
+u16 unwind_code_keeps(struct unwind_code *code, unsigned long start, unsigned long ip)
+{
+	unsigned long at = start, end, target, far = start;
+	u16 keeps = (u16)~reg_bit(unwind_code_sp);
+	struct unwind_code_insn insn;
+	u8 bytes[UNWIND_CODE_INSN_BYTES];
+	bool is_in = false;
+	unsigned int nr, i;
+
+	for (i = 0; i < MAX_INSNS && keeps; i++, at = end) {
+		nr = code->read(code->ctx, at, bytes, sizeof(bytes));
+		if (!unwind_code_decode(bytes, nr, code->word, &insn))
+			return 0;
+		end = at + insn.len;
+		is_in |= at == ip;
+		keeps &= ~written_by(&insn);
+
+		switch (insn.op) {
+		case UNWIND_CODE_JUMP:
+		case UNWIND_CODE_BRANCH:
+			target = end + insn.off;
+			if (target < start || target - start > MAX_BODY)
+				return 0;
+			far = max(far, target);
+			break;
+		case UNWIND_CODE_JUMP_REG:
+		case UNWIND_CODE_CALL:
+		case UNWIND_CODE_CALL_OTHER:
+		case UNWIND_CODE_END:
+			return 0;
+		}
+		if ((insn.op == UNWIND_CODE_JUMP || insn.op == UNWIND_CODE_RETURN) &&
+		    far < end)
+			return is_in ? keeps : 0;
+	}
+	return 0;
+}

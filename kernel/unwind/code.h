@@ -115,6 +115,7 @@ struct unwind_code {
 /* 0, or -ENOENT if no path that was followed tells */
 int unwind_code_find(struct unwind_code *code, unsigned long ip);
 bool unwind_code_has_frame(struct unwind_code *code, unsigned long ip, unsigned long size);
+u16 unwind_code_keeps(struct unwind_code *code, unsigned long start, unsigned long ip);
 
 /* by architecture: false if this is no instruction that is known */
 bool unwind_code_decode(const u8 *bytes, unsigned int nr, unsigned int word,

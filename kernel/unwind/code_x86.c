@@ -83,6 +83,12 @@ static u16 rm_bit(const struct operands *o)
 	return o->mod == 3 ? REG(o->rm) : 0;
 }
 
+/* The register that a byte is of: without REX, 4 to 7 are ah to bh. */
+static u16 byte_bit(const struct insn *insn, u8 reg)
+{
+	return insn->rex_prefix.nbytes || reg < 4 ? REG(reg) : REG(reg & 3);
+}
+
 static void set(struct unwind_code_insn *to, u8 op, u8 reg, u8 base, s32 off)
 {
 	to->op = op;
@@ -373,21 +379,20 @@ static bool decode_two_byte(const struct insn *insn, const struct operands *o, u
 	case 0x40 ... 0x4f:	/* cmov; opmasks with VEX */
 	case 0x50:		/* movmskps */
 	case 0x78: case 0x79:	/* vcvttss2usi with EVEX */
-	case 0x93:		/* setcc; kmov with VEX */
 	case 0xaf: case 0xb6: case 0xb7: case 0xb8:
 	case 0xbc ... 0xbf:
 	case 0xc5:		/* pextrw */
 	case 0xd7:		/* pmovmskb */
 		to->clobbers = REG(o->reg);
-		if (op == 0x93)
-			to->clobbers |= rm_bit(o) | REG(o->rm & 3);
 		return true;
 	case 0x7e:		/* movd; movq between SSE registers */
 		to->clobbers = rm_bit(o);
 		return true;
-	case 0x90 ... 0x92:	/* setcc; ah to bh are of ax to bx */
-	case 0x94 ... 0x9f:
-		to->clobbers = o->mod == 3 ? REG(o->rm) | REG(o->rm & 3) : 0;
+	case 0x90 ... 0x9f:	/* setcc; kmov with VEX */
+		if (insn->vex_prefix.nbytes)
+			to->clobbers = op == 0x93 ? REG(o->reg) : 0;
+		else
+			to->clobbers = o->mod == 3 ? byte_bit(insn, o->rm) : 0;
 		return true;
 	case 0x80 ... 0x8f:
 		set(to, UNWIND_CODE_BRANCH, 0, 0, insn->immediate.value);

@@ -505,6 +505,110 @@ static void return_address_by_expression(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, state.sp, stack + 16);
 }
 
+struct callee_case {
+	const char	*name;
+	const char	*code;
+	u8		len;
+	u8		at;	/* the instruction that is to run next */
+	bool		kept;
+};
+
+#define CALLEE(name, at, kept, code)	{ name, code, sizeof(code) - 1, at, kept }
+
+static const struct callee_case callee_cases[] = {
+	CALLEE("ret",			0, true,  "\xc3"),
+	CALLEE("inc %rcx",		0, true,  "\x48\xff\xc1\xc3"),
+	CALLEE("inc %rax",		0, false, "\x48\xff\xc0\xc3"),
+	CALLEE("inc %rax, later",	0, false, "\x90\x48\xff\xc0\xc3"),
+	CALLEE("mov %ecx,%eax",		0, false, "\x89\xc8\xc3"),
+	CALLEE("mov %rcx,%rax",		0, false, "\x48\x89\xc8\xc3"),
+	CALLEE("mov %rax,%rcx",		0, true,  "\x48\x89\xc1\xc3"),
+	CALLEE("mov (%rcx),%rax",	0, false, "\x48\x8b\x01\xc3"),
+	CALLEE("mov %rax,(%rcx)",	0, true,  "\x48\x89\x01\xc3"),
+	CALLEE("push %rax, pop %rax",	0, false, "\x50\x58\xc3"),
+	CALLEE("push %rax, pop %rcx",	0, true,  "\x50\x59\xc3"),
+	CALLEE("leave",			0, true,  "\xc9\xc3"),
+	CALLEE("cpuid",			0, false, "\x0f\xa2\xc3"),
+	CALLEE("mul %rcx",		0, false, "\x48\xf7\xe1\xc3"),
+	CALLEE("mulx",			0, false, "\xc4\xe2\xfb\xf6\xd1\xc3"),
+	CALLEE("setae %r12b",		0, true,  "\x41\x0f\x93\xc4\xc3"),
+	CALLEE("seta %r12b",		0, true,  "\x41\x0f\x97\xc4\xc3"),
+	CALLEE("kmovw %k1,%eax",	0, false, "\xc5\xf8\x93\xc1\xc3"),
+	CALLEE("kmovw %k1,%ecx",	0, true,  "\xc5\xf8\x93\xc9\xc3"),
+	CALLEE("seta %al",		0, false, "\x0f\x97\xc0\xc3"),
+	CALLEE("seta %ah",		0, false, "\x0f\x97\xc4\xc3"),
+	CALLEE("seta %spl",		0, true,  "\x40\x0f\x97\xc4\xc3"),
+	CALLEE("vpxor",			0, true,  "\xc5\xf9\xef\xc0\xc3"),
+	CALLEE("aesenc",		0, true,  "\x66\x0f\x38\xdc\xc1\xc3"),
+	CALLEE("a loop",		1, true,  "\x90\x75\xfd\xc3"),
+	CALLEE("a loop with inc %rax",	3, false, "\x48\xff\xc0\x75\xfb\xc3"),
+	CALLEE("ret and more",		0, false, "\x74\x01\xc3\x48\xff\xc0\xc3"),
+	CALLEE("ret and more, kept",	3, true,  "\x74\x01\xc3\x90\xc3"),
+	CALLEE("jmp to the next",	0, true,  "\xeb\x00\xc3"),
+	CALLEE("behind the end",	1, false, "\xc3\x90\xc3"),
+	CALLEE("within an instruction",	1, false, "\x48\xff\xc1\xc3"),
+	CALLEE("jmp before it",		0, false, "\xeb\xf0"),
+	CALLEE("jmp far away",		0, false, "\xe9\x00\x00\x01\x00"),
+	CALLEE("jmp *%rcx",		0, false, "\xff\xe1"),
+	CALLEE("call",			0, false, "\xe8\x00\x00\x00\x00\xc3"),
+	CALLEE("call *%rcx",		0, false, "\xff\xd1\xc3"),
+	CALLEE("syscall",		0, false, "\x0f\x05\xc3"),
+	CALLEE("no instruction",	0, false, "\x90\x06\xc3"),
+	CALLEE("int3",			0, false, "\x90\xcc\xc3"),
+};
+
+KUNIT_ARRAY_PARAM_DESC(callee_case, callee_cases, name);
+
+static const u8 no_insns[INSNS];
+static const u8 ax_plus_8[INSNS] = CFA_BY(0);
+
+static void put_call(struct kunit *test, unsigned long end, unsigned long target)
+{
+	s32 distance = target - end;
+
+	put(test, end - 5, "\xe8", 1);
+	put(test, end - 4, &distance, sizeof(distance));
+}
+
+/* OpenSSL's AES-GCM keeps its CFA in rax, and calls functions that leave it alone. */
+static void left_alone(struct kunit *test)
+{
+	const struct callee_case *c = test->param_value;
+	unsigned long callee = make_object(test, 1, no_insns) + CODE;
+	unsigned long caller = make_object(test, 1, ax_plus_8) + CODE;
+	unsigned long stack = map(test, SZ_4K, 0);
+	struct pt_regs regs = {
+		.cs = __USER_CS, .orig_ax = -1, .ip = callee + c->at, .ax = stack + 0x80,
+	};
+	struct unwind_user_state state = at(test, callee + c->at, stack, 8), two;
+
+	put(test, callee, c->code, c->len);
+	put_call(test, caller + 0x20, callee);
+	put_word(test, stack, caller + 0x20);
+	put_word(test, stack + 0x80, caller + 0x30);
+
+	state.regs = &regs;
+	state.start = &regs;
+	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
+	KUNIT_ASSERT_EQ(test, state.ip, caller + 0x20);
+	two = state;
+	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), c->kept ? 0 : -EOPNOTSUPP);
+	if (!c->kept)
+		return;
+	KUNIT_EXPECT_EQ(test, state.ip, caller + 0x30);
+	KUNIT_EXPECT_EQ(test, state.sp, stack + 0x88);
+	KUNIT_EXPECT_EQ_MSG(test, unwind_user_next(&state), -EOPNOTSUPP, "the third frame");
+
+	state = two;
+	regs.orig_ax = 1;
+	KUNIT_EXPECT_EQ_MSG(test, unwind_user_next(&state), -EOPNOTSUPP, "a system call");
+	regs.orig_ax = -1;
+	put(test, caller + 0x1b, "\x90\x90\x90\xff\xd1", 5);
+	KUNIT_EXPECT_EQ_MSG(test, unwind_user_next(&state), -EOPNOTSUPP, "an indirect call");
+	put_call(test, caller + 0x20, callee + 0x80);
+	KUNIT_EXPECT_EQ_MSG(test, unwind_user_next(&state), -EOPNOTSUPP, "another function");
+}
+
 /* What a step reads of tables with so many rows. */
 static unsigned int table_bytes(struct kunit *test, u32 rows)
 {
@@ -766,6 +870,7 @@ static struct kunit_case eh_frame_cases[] = {
 	KUNIT_CASE(registers_by_expression),
 	KUNIT_CASE(sp_is_not_cfa),
 	KUNIT_CASE(return_address_by_expression),
+	KUNIT_CASE_PARAM(left_alone, callee_case_gen_params),
 	KUNIT_CASE(table_budget),
 	KUNIT_CASE(other_word),
 	KUNIT_CASE(many_objects),

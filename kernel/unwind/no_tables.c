@@ -348,3 +348,29 @@ int unwind_no_tables_rule(struct unwind_user_state *state, struct unwind_user_ru
 	rule->extends = true;
 	return certain ? 0 : -ENOENT;
 }
+
+/**
+ * unwind_callee_keeps - which registers has the called function left alone?
+ * @state: the frame of the caller
+ * @ip: where the called function is
+ *
+ * This is known of a function that is called directly, and whose code can be read.
+ *
+ * Context: Task context of a user task; may sleep.
+ * Return: bit mask of registers by the numbers that instructions have for them.
+ */
+u16 unwind_callee_keeps(struct unwind_user_state *state, unsigned long ip)
+{
+	struct unwind_code code = {
+		.read = read_code, .ctx = state, .word = state->word,
+	};
+	u8 insn[UNWIND_ARCH_DIRECT_BYTES];
+	unsigned long start;
+
+	if (unwind_read(state, state->ip - sizeof(insn), insn, sizeof(insn)))
+		return 0;
+	start = arch_unwind_call_target(insn, state->ip);
+	if (!start || start > ip)
+		return 0;
+	return unwind_code_keeps(&code, start, ip);
+}

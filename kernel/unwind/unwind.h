@@ -64,6 +64,9 @@ struct unwind_cache_state {
  * @ri: innermost uretprobe whose hijacked return address is still ahead
  * @cfi: memory to interpret tables in; what one step found out there may serve
  *	 the next one
+ * @start: registers that the walk began with, or NULL
+ * @left_alone: bit mask, by the numbers of instructions, of the registers that still
+ *		have the values in @start, though calls destroy them
  * @tables: the state of the mm when the rule at hand was found, if it has expressions
  *
  * A kept register is read only when a frame needs it, which is seldom, so a step
@@ -93,6 +96,8 @@ struct unwind_user_state {
 	unsigned int		table_bytes;
 	struct return_instance	*ri;
 	struct unwind_cfi	*cfi;
+	struct pt_regs		*start;
+	u16			left_alone;
 	struct unwind_cache_state tables;
 };
 
@@ -183,6 +188,7 @@ int unwind_eh_frame_rule(struct unwind_user_state *state,
 			 struct unwind_cfi_rule *full);
 int unwind_eh_frame_expr(struct unwind_user_state *state, unsigned long expr,
 			 const unsigned long *cfa, unsigned long *val);
+u16 unwind_callee_keeps(struct unwind_user_state *state, unsigned long ip);
 #else
 static inline int unwind_eh_frame_expr(struct unwind_user_state *state,
 				       unsigned long expr,
@@ -190,6 +196,11 @@ static inline int unwind_eh_frame_expr(struct unwind_user_state *state,
 				       unsigned long *val)
 {
 	return -EOPNOTSUPP;
+}
+
+static inline u16 unwind_callee_keeps(struct unwind_user_state *state, unsigned long ip)
+{
+	return 0;
 }
 #endif
 

@@ -99,13 +99,20 @@ static bool switch_stack(struct unwind_user_state *state, unsigned long cfa)
 	return true;
 }
 
-/* A register that calls destroy is known in the innermost frame only. */
+/*
+ * A register that calls destroy is known in the innermost frame, and in its caller's if
+ * it was left alone.
+ */
 static int read_volatile_reg(struct unwind_user_state *state, unsigned int reg,
 			     unsigned long *val)
 {
-	if (!state->regs || !arch_unwind_has_reg(state->regs, reg))
+	struct pt_regs *regs = state->regs;
+
+	if (!regs && (state->left_alone & BIT(arch_unwind_insn_reg(reg))))
+		regs = state->start;
+	if (!regs || !arch_unwind_has_reg(regs, reg))
 		return -EOPNOTSUPP;
-	*val = arch_unwind_reg_val(state->regs, reg) + state->ss_base;
+	*val = arch_unwind_reg_val(regs, reg) + state->ss_base;
 	return 0;
 }
 
@@ -575,6 +582,43 @@ static noinline int apply_either(struct unwind_user_state *state,
 	return 0;
 }
 
+/* Has the innermost function, in an interrupt, been called from this frame? */
+static bool called_innermost(const struct unwind_user_state *state)
+{
+	/* this step has been counted */
+	return state->start && !state->exact && !arch_unwind_in_syscall(state->start) &&
+	       state->frames[UNWIND_METHOD_FP] + state->frames[UNWIND_METHOD_EH_FRAME] == 2;
+}
+
+/* May the rule need a register that calls destroy? */
+static bool rule_is_volatile(const struct unwind_user_state *state,
+			     const struct unwind_user_rule *rule)
+{
+	return rule->kind == UNWIND_RULE_FULL ||
+	       (rule->kind > UNWIND_RULE_FULL &&
+		arch_unwind_slot(rule->cfa_reg, state->word) < 0);
+}
+
+/*
+ * Assembly may rely on its own functions to leave a register alone that calls destroy.
+ * OpenSSL's AES-GCM keeps its CFA in rax over such calls.
+ */
+static noinline int apply_left_alone(struct unwind_user_state *state,
+				     const struct unwind_user_rule *rule,
+				     const struct unwind_cfi_rule *full)
+{
+	struct unwind_user_state next = *state;
+	unsigned long ip = instruction_pointer(state->start) + state->cs_base;
+	int ret;
+
+	next.left_alone = unwind_callee_keeps(&next, ip);
+	ret = next.left_alone ? apply_found_rule(&next, rule, full) : -EOPNOTSUPP;
+	next.left_alone = 0;
+	if (!ret)
+		*state = next;
+	return ret;
+}
+
 /**
  * unwind_user_next - step from a frame to its caller's
  * @state: the frame; left as it is on failure
@@ -594,7 +638,11 @@ int unwind_user_next(struct unwind_user_state *state)
 		return ret;
 	if (unlikely(unwind_sp_is_low(state)))
 		return apply_either(state, &rule, &full);
-	return apply_found_rule(state, &rule, &full);
+	ret = apply_found_rule(state, &rule, &full);
+	if (ret == -EOPNOTSUPP && rule_is_volatile(state, &rule) &&
+	    called_innermost(state))
+		ret = apply_left_alone(state, &rule, &full);
+	return ret;
 }
 
 /**
@@ -612,6 +660,7 @@ void unwind_user_begin(struct unwind_user_state *state, struct pt_regs *regs)
 		.ss_base	= arch_unwind_ss_base(regs),
 		.exact		= true,
 		.regs		= regs,
+		.start		= regs,
 		.methods	= unwind_methods_enabled(),
 		.table_bytes	= UNWIND_MAX_TABLE_BYTES,
 		.switches	= UNWIND_MAX_SWITCHES,

@@ -101,6 +101,15 @@ static inline void arch_unwind_kept(struct pt_regs *regs, unsigned long *kept)
 
 #define UNWIND_ARCH_NR_GENERAL	16
 
+/* What instructions number a register that rules number as in DWARF. */
+static inline unsigned int arch_unwind_insn_reg(unsigned int reg)
+{
+	static const u8 numbers[] = { 0, 2, 1, 3, 6, 7, 5, 4 };
+
+	return reg < sizeof(numbers) ? numbers[array_index_nospec(reg, sizeof(numbers))] :
+				       reg;
+}
+
 /* All general registers as instructions number them, without sp and the frame pointer. */
 static inline void arch_unwind_general(struct pt_regs *regs, unsigned long *vals)
 {
@@ -249,6 +258,19 @@ static inline int arch_unwind_ff_length(u8 modrm, u8 sib)
 	if (rm == 4)
 		return len + 1 + 4 * (!mod && (sib & 7) == 5);
 	return len + 4 * (!mod && rm == 5);
+}
+
+/* Bytes of a direct call, and the address that it calls, or 0 if it is none. */
+#define UNWIND_ARCH_DIRECT_BYTES	5
+
+static inline unsigned long arch_unwind_call_target(const u8 *insn, unsigned long end)
+{
+	s32 distance;
+
+	if (insn[0] != 0xe8)
+		return 0;
+	__builtin_memcpy(&distance, insn + 1, sizeof(distance));
+	return end + distance;
 }
 
 /* Do these bytes end in a near call: e8 rel32, or ff /2 in any length? */
