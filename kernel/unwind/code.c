@@ -10,10 +10,17 @@
  * all else.  Compilers keep the depth of the stack the same on all paths to an
  * address, so any path will do.
  *
- * Three more things on a path tell as much: a stack pointer that is computed or loaded
- * from the frame pointer, so that this is the frame's own; a push of the caller's frame
- * pointer that is then replaced by the stack pointer, which is done at the beginning
- * of a function, above the return address; and a jump to an address that was popped.
+ * More on a path tells as much: a stack pointer that is computed or loaded from the
+ * frame pointer, so that this is the frame's own; a push of the caller's frame pointer
+ * that is then replaced by the stack pointer, which is done at the beginning of a
+ * function, above the return address; a jump to an address that was popped; and a jump
+ * to another function where the frame has been taken down.
+ *
+ * Two conventions of runtimes are known besides that of C.  In SBCL a caller makes room
+ * for the frame of what it calls, saves its frame pointer there and points it there; what
+ * it calls puts the return address above and takes down all of it.  Erlang's code runs on
+ * the stack of an Erlang process and calls C on that of a thread; behind such a call it
+ * loads both pointers from a structure that a kept register leads to.
  */
 
 #include <linux/align.h>
@@ -28,7 +35,7 @@
 #include "code.h"
 
 /* how many instructions are looked at for one address */
-#define MAX_INSNS	2048
+#define MAX_INSNS	4096
 /* a second path is to tell the same, if one is found with so many more */
 #define MAX_MORE	384
 /* a long path is noted at places so far apart, in bytes, and so many of them */
@@ -37,13 +44,16 @@
 /* how far in front of an address its function may begin, in bytes */
 #define MAX_BODY	SZ_16K
 #define MAX_PROLOGUE	24
-/* branches that are remembered, as paths end where another one has been */
-#define MAX_BRANCHES	48
+/* branches and jumps that are remembered, as paths end where another one has been */
+#define MAX_BRANCHES	256
 /* ... and those of which the other direction is still to be tried */
-#define MAX_FORKS	12
-/* words that the path itself wrote to the stack */
-#define MAX_WRITTEN	16
+#define MAX_FORKS	64
+/* words that the path itself wrote to the stack; with more it ends */
+#define MAX_WRITTEN	64
+/* words of memory that the stack and frame pointers are loaded from */
+#define MAX_BASES	4
 #define MAX_OFFSET	SZ_16M
+#define MAX_ANY		255
 /* further away is another function, in bytes */
 #define MAX_FUNCTION	SZ_16K
 /* where compilers begin functions, in bytes */
@@ -53,18 +63,30 @@ enum value_kind {
 	UNKNOWN,
 	SP,		/* the stack pointer at the start of the path, plus off */
 	FP,		/* the frame pointer then, plus off */
+	BASE,		/* the word at one of path->bases, plus off */
+	ANY,		/* an address that is not known, the same for each nr, plus off */
+	REG,		/* another register that functions keep, then, plus off */
 	AT_SP,		/* the word that was on the stack then at SP plus off */
 	AT_FP,
+	AT_BASE,
 };
 
 struct code_value {
 	s32	off;
 	u8	kind;
+	u8	nr;	/* of the register, in path->bases, or of what is not known */
+};
+
+/* a word of memory that a register leads to; it was there at the start of the path */
+struct code_base {
+	s32	off;
+	u8	reg;
 };
 
 struct code_written {
 	struct code_value	place;
 	struct code_value	val;
+	bool			pushed;
 };
 
 /* where a path may go on as well, with what matters most of what was known there */
@@ -72,6 +94,8 @@ struct code_fork {
 	unsigned long	ip;
 	struct code_value	sp;
 	struct code_value	fp;
+	struct code_written	moved;
+	bool		called;
 	bool		fp_is_frame;
 };
 
@@ -85,16 +109,25 @@ struct code_note {
  * @code: what it goes through
  * @ip: address of the next instruction
  * @regs: the registers
- * @written: what it wrote to the stack, the last MAX_WRITTEN words
- * @nr_written: how many
- * @branches: conditional branches that were come to
+ * @written: what it wrote to the stack
+ * @nr_written: how many words; one more than there is room for if they were too many
+ * @branches: branches and jumps that were come to
  * @nr_branches: how many
  * @forks: their other directions that are still to be tried
  * @nr_forks: how many
+ * @bases: what the values are based on that are BASE or AT_BASE
+ * @nr_bases: how many
+ * @nr_any: values that were not known of the stack pointer
+ * @moved: the last word that was popped into memory; if none was, the kind of its
+ *	   place is UNKNOWN
+ * @called: it went behind a call, and runtimes have functions that take their arguments
+ *	    off the stack
+ * @wrote: memory may have been written to, other than below the stack
  * @fp_is_frame: the stack pointer was found from the frame pointer
  * @used: bit mask of the registers whose first values were copied
  * @dead: bit mask of those that were overwritten before that
- * @left: the path ended with a jump to an address that is not known
+ * @left: a path ended with a jump to an address that is not known
+ * @left_at: where the stack pointer was then, or -1
  * @fp_is_base: what lies below the first value of the frame pointer was used
  * @notes: places where the stack pointer and the frame pointer were known
  * @nr_notes: how many
@@ -104,28 +137,38 @@ struct code_path {
 	struct unwind_code	*code;
 	unsigned long		ip;
 	struct code_value		regs[UNWIND_CODE_NR_REGS];
-	struct code_written		written[MAX_WRITTEN];
+	struct code_written		written[MAX_WRITTEN + 1];
 	unsigned int		nr_written;
 	unsigned long		branches[MAX_BRANCHES];
 	unsigned int		nr_branches;
 	struct code_fork		forks[MAX_FORKS];
 	unsigned int		nr_forks;
+	struct code_base		bases[MAX_BASES];
+	unsigned int		nr_bases;
+	u8			nr_any;
+	struct code_written		moved;
+	bool			called;
+	bool			wrote;
 	bool			fp_is_frame;
 	u16			used;
 	u16			dead;
 	bool			left;
+	s32			left_at;
 	bool			fp_is_base;
 	struct code_note		notes[MAX_NOTES];
 	unsigned int		nr_notes;
 	unsigned int		insns;
 };
 
+/* the size of what a caller provides */
+const unsigned int unwind_code_memory = sizeof(struct code_path);
+
 static struct code_value value_plus(struct code_value v, s64 off)
 {
 	if (!off)
 		return v;
 	off += v.off;
-	if ((v.kind != SP && v.kind != FP) || off > MAX_OFFSET || off < -MAX_OFFSET)
+	if (v.kind == UNKNOWN || v.kind > REG || off > MAX_OFFSET || off < -MAX_OFFSET)
 		return (struct code_value) {};
 	v.off = off;
 	return v;
@@ -139,13 +182,19 @@ static struct code_value path_reg(const struct code_path *path, u8 reg)
 /* Has it come from the stack? */
 static bool is_place(struct code_value v)
 {
-	return v.kind == AT_SP || v.kind == AT_FP;
+	return v.kind >= AT_SP;
 }
 
 static struct code_value place_of(struct code_value v)
 {
-	v.kind = v.kind == AT_SP ? SP : FP;
+	v.kind -= AT_SP - SP;
 	return v;
+}
+
+/* Is it an address on the stack? */
+static bool is_on_stack(struct code_value v)
+{
+	return v.kind >= SP && v.kind <= ANY;
 }
 
 static struct code_value place_behind(const struct code_path *path, struct code_value v)
@@ -166,14 +215,14 @@ static void path_set(struct code_path *path, u8 reg, struct code_value v)
 
 static bool value_same(struct code_value a, struct code_value b)
 {
-	return a.kind == b.kind && a.off == b.off;
+	return a.kind == b.kind && a.off == b.off && a.nr == b.nr;
 }
 
 static struct code_written *path_find_written(struct code_path *path, struct code_value place)
 {
-	unsigned int i, nr = min_t(unsigned int, path->nr_written, MAX_WRITTEN);
+	unsigned int i;
 
-	for (i = 0; i < nr; i++) {
+	for (i = 0; i < path->nr_written; i++) {
 		if (value_same(path->written[i].place, place))
 			return &path->written[i];
 	}
@@ -186,33 +235,60 @@ static bool is_below(struct code_value place)
 	return place.kind == SP && place.off < 0;
 }
 
-static void path_store(struct code_path *path, struct code_value place, struct code_value val)
+static void path_store(struct code_path *path, struct code_value place,
+		       struct code_value val, bool pushed)
 {
 	struct code_written *w;
 
-	if (place.kind != SP && place.kind != FP)
+	path->wrote |= !is_below(place);
+	if (!is_on_stack(place))
 		return;
 	w = path_find_written(path, place);
 	if (!w && !val.kind && is_below(place))
 		return;
 	if (!w)
-		w = &path->written[path->nr_written++ % MAX_WRITTEN];
+		w = &path->written[path->nr_written++];
 	w->place = place;
 	w->val = val;
+	w->pushed = pushed;
+}
+
+/* What a kept register leads to, while memory is as it was. */
+static struct code_value path_load_base(struct code_path *path, struct code_value place)
+{
+	struct code_base *base;
+	unsigned int i;
+
+	if (path->wrote)
+		return (struct code_value) {};
+	for (i = 0; i < path->nr_bases; i++) {
+		base = &path->bases[i];
+		if (base->reg == place.nr && base->off == place.off)
+			break;
+	}
+	if (i == MAX_BASES)
+		return (struct code_value) {};
+	if (i == path->nr_bases)
+		path->bases[path->nr_bases++] = (struct code_base) {
+			.reg = place.nr, .off = place.off,
+		};
+	return (struct code_value) { .kind = BASE, .nr = i };
 }
 
 static struct code_value path_load(struct code_path *path, struct code_value place)
 {
 	struct code_written *w;
 
-	if (place.kind != SP && place.kind != FP)
+	if (place.kind == REG)
+		return path_load_base(path, place);
+	if (!is_on_stack(place))
 		return (struct code_value) {};
 	w = path_find_written(path, place);
 	if (w)
 		return w->val;
-	if (is_below(place))
+	if (is_below(place) || place.kind == ANY)
 		return (struct code_value) {};
-	place.kind = place.kind == SP ? AT_SP : AT_FP;
+	place.kind += AT_SP - SP;
 	return place;
 }
 
@@ -222,7 +298,7 @@ static void path_push(struct code_path *path, struct code_value val)
 				     -(s64)path->code->word);
 
 	path->regs[unwind_code_sp] = sp;
-	path_store(path, sp, val);
+	path_store(path, sp, val, true);
 }
 
 static struct code_value path_pop(struct code_path *path)
@@ -258,29 +334,36 @@ static bool path_return_at(struct code_path *path, struct code_value place)
 	struct code_value fp = path->regs[unwind_code_fp];
 
 	place = path_load(path, place);
-	if (place.kind != AT_SP && place.kind != AT_FP)
+	/* nobody's return address lies below the frame pointer */
+	if (!is_place(place) || (place.kind == AT_FP && place.off < 0))
 		return false;
 
 	code->by_fp = place.kind == AT_FP;
+	code->by_mem = place.kind == AT_BASE;
+	code->mem_reg = path->bases[place.nr].reg;
+	code->mem_off = path->bases[place.nr].off;
 	code->cfa_off = place.off + code->word;
 	code->fp_off = fp.off - code->cfa_off;
-	code->fp_saved = fp.kind == place.kind;
+	code->fp_saved = fp.kind == place.kind && fp.nr == place.nr;
+	code->fp_at_fp = fp.kind == AT_FP && place.kind == AT_SP;
+	if (code->fp_at_fp) {
+		code->fp_off = fp.off;
+		code->fp_saved = true;
+	}
 	code->fp_lost = !code->fp_saved && !(fp.kind == FP && !fp.off);
 	code->extends = false;
 	return true;
 }
 
 /* The frame pointer leads to the caller's, and that to the return address. */
-static bool path_return_by_fp(struct code_path *path)
+static bool path_return_by_fp(struct code_path *path, bool extends)
 {
-	struct unwind_code *code = path->code;
+	struct code_value place = { .kind = FP, .off = path->code->word };
 
-	code->by_fp = true;
-	code->cfa_off = 2 * code->word;
-	code->fp_off = -2 * (s32)code->word;
-	code->fp_saved = true;
-	code->fp_lost = false;
-	code->extends = true;
+	path->regs[unwind_code_fp] = (struct code_value) { .kind = AT_FP };
+	if (!path_return_at(path, place))
+		return false;
+	path->code->extends = extends && path->code->by_fp;
 	return true;
 }
 
@@ -293,41 +376,78 @@ static void path_note_frame(struct code_path *path)
 		path->fp_is_frame = true;
 }
 
+enum step {
+	GO_ON,
+	FOUND,
+	NO_WAY,
+};
+
+/* Was the frame pointer of the start of the path written there? */
+static struct code_written *path_find_fp_at(struct code_path *path, struct code_value place)
+{
+	const struct code_value caller = { .kind = FP };
+	struct code_written *w = path_find_written(path, place);
+
+	return w && value_same(w->val, caller) ? w : NULL;
+}
+
+/* Is this the frame of a function that is to be called, with room for a return address? */
+static bool path_is_callee_frame(struct code_path *path, struct code_value fp)
+{
+	struct code_value above = value_plus(fp, path->code->word);
+	struct code_written *w = path_find_fp_at(path, fp);
+
+	return w && !w->pushed && !path_find_written(path, above) &&
+	       (is_below(above) || fp.kind == ANY || (fp.kind == FP && fp.off < 0));
+}
+
 /*
- * False if this sets up a frame, whose return address lies above the frame pointer
- * that was pushed.
+ * If this sets up a frame, its return address lies above the frame pointer that was
+ * pushed.  One that has only been stored, at the stack pointer, may be that of a frame for
+ * a function that is to be called.
  */
-static bool path_move(struct code_path *path, const struct unwind_code_insn *insn)
+static enum step path_move(struct code_path *path, const struct unwind_code_insn *insn)
 {
 	struct code_value v = value_plus(path_reg(path, insn->base), insn->off);
 	const struct code_value caller = { .kind = FP };
-	struct code_written *w;
 
 	if (insn->reg == unwind_code_fp && insn->base == unwind_code_sp &&
-	    value_same(path->regs[unwind_code_fp], caller)) {
-		w = path_find_written(path, v);
-		if (w && value_same(w->val, caller))
-			return false;
+	    value_same(path->regs[unwind_code_fp], caller) && path_find_fp_at(path, v) &&
+	    !path_is_callee_frame(path, v)) {
+		if (v.kind == SP && !v.off)
+			return NO_WAY;
+		v = value_plus(v, path->code->word);
+		return path_return_at(path, v) ? FOUND : NO_WAY;
 	}
 	path_set(path, insn->reg, v);
-	return true;
+	return GO_ON;
 }
 
-/* Go on behind a branch, and keep where it leads to.  False if a path was here before. */
-static bool path_branch(struct code_path *path, unsigned long target)
+/* Has a path been at this branch before?  Then it need not go there again. */
+static bool path_was_here(struct code_path *path)
 {
 	unsigned int i, nr = min_t(unsigned int, path->nr_branches, MAX_BRANCHES);
 
 	for (i = 0; i < nr; i++) {
 		if (path->branches[i] == path->ip)
-			return false;
+			return true;
 	}
 	path->branches[path->nr_branches++ % MAX_BRANCHES] = path->ip;
+	return false;
+}
+
+/* Go on behind a branch, and keep where it leads to. */
+static bool path_branch(struct code_path *path, unsigned long target)
+{
+	if (path_was_here(path))
+		return false;
 	if (path->nr_forks < MAX_FORKS)
 		path->forks[path->nr_forks++] = (struct code_fork) {
 			.ip = target,
 			.sp = path->regs[unwind_code_sp],
 			.fp = path->regs[unwind_code_fp],
+			.moved = path->moved,
+			.called = path->called,
 			.fp_is_frame = path->fp_is_frame,
 		};
 	return true;
@@ -346,16 +466,33 @@ static bool path_next_fork(struct code_path *path)
 	path->regs[unwind_code_fp] = fork->fp;
 	path->fp_is_frame = fork->fp_is_frame;
 	path->ip = fork->ip;
-	path->nr_written = 0;
+	path->called = fork->called;
+	path->wrote = true;
+	path->moved = fork->moved;
+	path->written[0] = fork->moved;
+	path->nr_written = !!fork->moved.place.kind;
 	path->nr_notes = 0;
 	return true;
 }
 
-enum step {
-	GO_ON,
-	FOUND,
-	NO_WAY,
-};
+static bool is_memory(u8 op)
+{
+	return op == UNWIND_CODE_LOAD || op == UNWIND_CODE_STORE ||
+	       op == UNWIND_CODE_PUSH_MEM || op == UNWIND_CODE_POP_MEM;
+}
+
+/* No function begins with a use of flags or of what lies below the frame pointer. */
+static bool path_is_within(const struct code_path *path, unsigned long ip)
+{
+	u8 bytes[UNWIND_CODE_INSN_BYTES];
+	struct unwind_code_insn insn;
+	unsigned int nr = path->code->read(path->code->ctx, ip, bytes, sizeof(bytes));
+
+	if (!unwind_code_decode(bytes, nr, path->code->word, &insn))
+		return false;
+	return insn.uses_flags ||
+	       (is_memory(insn.op) && insn.base == unwind_code_fp && insn.off < 0);
+}
 
 /*
  * May the next instruction be the first of another function?  Then what was called
@@ -368,6 +505,8 @@ static bool path_at_function(const struct code_path *path)
 	struct unwind_code_insn insn;
 	unsigned int nr;
 
+	if (path_is_within(path, ip))
+		return false;
 	while (!IS_ALIGNED(ip, FUNCTION_ALIGN)) {
 		nr = path->code->read(path->code->ctx, ip, bytes, sizeof(bytes));
 		if (!unwind_code_decode(bytes, nr, path->code->word, &insn) ||
@@ -411,41 +550,123 @@ static void path_note_use(struct code_path *path, const struct unwind_code_insn 
 	path->dead |= to & ~path->used;
 }
 
+/* What was written below the stack pointer is no more. */
+static void path_drop_below(struct code_path *path, struct code_value sp)
+{
+	struct code_value place;
+	unsigned int i, nr = 0;
+
+	for (i = 0; i < path->nr_written; i++) {
+		place = path->written[i].place;
+		if (place.kind != sp.kind || place.nr != sp.nr || place.off >= sp.off)
+			path->written[nr++] = path->written[i];
+	}
+	path->nr_written = nr;
+}
+
 static enum step path_call(struct code_path *path, const struct unwind_code_insn *insn)
 {
+	struct code_value fp;
+	bool is_frame;
+
 	/* a call of the next instruction is a push of its address */
 	if (insn->op == UNWIND_CODE_CALL && !insn->off) {
 		path_push(path, (struct code_value) {});
 		return GO_ON;
 	}
-	if (path_at_function(path))
+	fp = path->regs[unwind_code_fp];
+	is_frame = path_is_callee_frame(path, fp);
+	if (!is_frame && path_at_function(path))
 		return NO_WAY;
 	path_forget(path);
+	path->called = true;
+	path->wrote = true;
+	if (is_frame) {
+		path->regs[unwind_code_fp] = (struct code_value) { .kind = FP };
+		fp = value_plus(fp, 2 * (s64)path->code->word);
+		path->regs[unwind_code_sp] = fp;
+		path_drop_below(path, fp);
+		return GO_ON;
+	}
 	/* functions of 32-bit code may take their arguments off the stack */
 	if (path->code->word == sizeof(u32))
 		path->regs[unwind_code_sp] = (struct code_value) {};
 	return GO_ON;
 }
 
-/* A function that goes on in another one has its caller's frame pointer just popped. */
-static bool path_is_at_end(const struct code_path *path)
+/* Has the frame that lies at the frame pointer been taken down? */
+static bool path_has_left_frame(const struct code_path *path, struct code_value above)
 {
-	struct code_value fp = path->regs[unwind_code_fp];
+	struct code_value sp = path->regs[unwind_code_sp];
+	s64 distance = path->code->fp_above_sp;
 
-	return is_place(fp) &&
-	       value_same(place_behind(path, fp), path->regs[unwind_code_sp]);
+	if (above.kind != FP || sp.kind != SP || !distance)
+		return false;
+	return path->called ? above.off == (s32)path->code->word :
+			      above.off + distance == sp.off;
+}
+
+/*
+ * A function that goes on in another one has its caller's frame pointer just popped, or
+ * loaded and the stack pointer moved there, or has pushed its return address once more.
+ */
+static bool path_ends(struct code_path *path)
+{
+	struct code_value sp = path->regs[unwind_code_sp], fp = path->regs[unwind_code_fp];
+	const struct code_value own = { .kind = FP };
+	struct code_value v;
+
+	if (is_place(fp)) {
+		v = place_behind(path, fp);
+		if (value_same(v, sp))
+			return path_return_at(path, v);
+		return path_has_left_frame(path, v) && path_return_at(path, v);
+	}
+	v = path_load(path, sp);
+	if (!value_same(fp, own) || (!is_below(sp) && sp.kind != ANY))
+		return false;
+	/* HotSpot's adapters realign the stack for the function that they go on in */
+	if (v.kind == AT_SP && sp.kind == ANY)
+		return path_return_at(path, sp);
+	return v.kind == AT_FP && v.off == (s32)path->code->word && path_return_by_fp(path, false);
 }
 
 /* A jump to an address that was popped is a return. */
 static enum step path_jump(struct code_path *path, struct code_value to)
 {
-	if (is_place(to) &&
-	    value_same(place_behind(path, to), path->regs[unwind_code_sp]))
+	struct code_value sp = path->regs[unwind_code_sp];
+
+	if (is_place(to) && value_same(place_behind(path, to), sp))
 		return path_return_at(path, place_of(to)) ? FOUND : NO_WAY;
-	if (path_is_at_end(path))
-		return path_return_at(path, path->regs[unwind_code_sp]) ? FOUND : NO_WAY;
+	if (path_ends(path))
+		return FOUND;
+	if (sp.kind != SP || sp.off < 0 || path->called || (path->left && path->left_at != sp.off))
+		sp.off = -1;
 	path->left = true;
+	path->left_at = sp.off;
 	return NO_WAY;
+}
+
+/* SBCL's functions begin with a move of their return address, which forks have to know. */
+static void path_move_word(struct code_path *path, const struct unwind_code_insn *insn)
+{
+	struct code_value v = path_pop(path);
+	struct code_value to = value_plus(path_reg(path, insn->base), insn->off);
+	struct code_written *w;
+
+	path_store(path, to, v, false);
+	w = path_find_written(path, to);
+	if (w)
+		path->moved = *w;
+}
+
+/* What is not known can still be the same in two places. */
+static void path_name_sp(struct code_path *path)
+{
+	if (!path->regs[unwind_code_sp].kind && path->nr_any < MAX_ANY)
+		path->regs[unwind_code_sp] = (struct code_value) {
+			.kind = ANY, .nr = path->nr_any++,
+		};
 }
 
 /* Carry out one instruction; path->ip is behind it already. */
@@ -453,23 +674,25 @@ static enum step path_step(struct code_path *path, const struct unwind_code_insn
 {
 	struct code_value v, sp = path->regs[unwind_code_sp];
 	unsigned long target = path->ip + insn->off;
+	enum step step;
 	unsigned int i;
 
 	for (i = 0; i < UNWIND_CODE_NR_REGS; i++) {
 		if (insn->clobbers & BIT(i))
 			path->regs[i] = (struct code_value) {};
 	}
+	path->wrote |= insn->writes;
+	path_name_sp(path);
 
 	switch (insn->op) {
 	case UNWIND_CODE_NOP:
 	case UNWIND_CODE_OTHER:
 		return GO_ON;
 	case UNWIND_CODE_MOVE:
-		if (path_move(path, insn))
-			break;
-		v = value_plus(path_reg(path, insn->base), insn->off);
-		v = value_plus(v, path->code->word);
-		return path_return_at(path, v) ? FOUND : NO_WAY;
+		step = path_move(path, insn);
+		if (step != GO_ON)
+			return step;
+		break;
 	case UNWIND_CODE_LOAD:
 		v = value_plus(path_reg(path, insn->base), insn->off);
 		path_note_base(path, v);
@@ -478,14 +701,22 @@ static enum step path_step(struct code_path *path, const struct unwind_code_insn
 	case UNWIND_CODE_STORE:
 		v = value_plus(path_reg(path, insn->base), insn->off);
 		path_note_base(path, v);
-		path_store(path, v, path_reg(path, insn->reg));
+		path_store(path, v, path_reg(path, insn->reg), false);
 		break;
 	case UNWIND_CODE_PUSH:
 		path_push(path, path_reg(path, insn->reg));
 		break;
+	case UNWIND_CODE_PUSH_MEM:
+		v = value_plus(path_reg(path, insn->base), insn->off);
+		path_note_base(path, v);
+		path_push(path, path_load(path, v));
+		break;
 	case UNWIND_CODE_POP:
 		v = path_pop(path);
 		path_set(path, insn->reg, v);
+		break;
+	case UNWIND_CODE_POP_MEM:
+		path_move_word(path, insn);
 		break;
 	case UNWIND_CODE_LEAVE:
 		path->regs[unwind_code_sp] = path->regs[unwind_code_fp];
@@ -496,8 +727,10 @@ static enum step path_step(struct code_path *path, const struct unwind_code_insn
 		return path_return_at(path, sp) ? FOUND : NO_WAY;
 	case UNWIND_CODE_JUMP:
 		if ((insn->off > MAX_FUNCTION || insn->off < -MAX_FUNCTION) &&
-		    path_is_at_end(path))
-			return path_return_at(path, sp) ? FOUND : NO_WAY;
+		    path_ends(path))
+			return FOUND;
+		if (path_was_here(path))
+			return NO_WAY;
 		path->ip = target;
 		return GO_ON;
 	case UNWIND_CODE_BRANCH:
@@ -537,6 +770,8 @@ static bool path_use_known(struct code_path *path)
 	code->fp_saved = known.fp_saved;
 	code->fp_lost = known.fp_lost;
 	code->extends = known.extends;
+	code->by_mem = false;
+	code->fp_at_fp = false;
 	code->end = path->ip;
 	return true;
 }
@@ -559,6 +794,8 @@ static void path_tell(const struct code_path *path)
 	struct unwind_code *code = path->code, rule;
 	unsigned int i;
 
+	if (code->by_mem || code->fp_at_fp)
+		return;
 	for (i = 0; code->note && i < path->nr_notes; i++) {
 		rule = *code;
 		if (!rule.by_fp)
@@ -577,7 +814,7 @@ static bool path_follow(struct code_path *path)
 	enum step step = GO_ON;
 	unsigned int nr;
 
-	while (step == GO_ON && path->insns) {
+	while (step == GO_ON && path->insns && path->nr_written <= MAX_WRITTEN) {
 		nr = code->read(code->ctx, path->ip, bytes, sizeof(bytes));
 		if (!unwind_code_decode(bytes, nr, code->word, &insn))
 			break;
@@ -591,19 +828,38 @@ static bool path_follow(struct code_path *path)
 			step = FOUND;
 	}
 	if (step != FOUND && path->fp_is_frame)
-		return path_return_by_fp(path);
+		return path_return_by_fp(path, true);
 	return step == FOUND;
 }
 
 static bool same_rule(const struct unwind_code *a, const struct unwind_code *b)
 {
-	return a->by_fp == b->by_fp && a->cfa_off == b->cfa_off;
+	return a->by_fp == b->by_fp && a->by_mem == b->by_mem && a->cfa_off == b->cfa_off &&
+	       (!a->by_mem || (a->mem_reg == b->mem_reg && a->mem_off == b->mem_off));
 }
 
 static bool same_fp(const struct unwind_code *a, const struct unwind_code *b)
 {
 	return a->fp_saved == b->fp_saved && a->fp_lost == b->fp_lost &&
-	       (!a->fp_saved || a->fp_off == b->fp_off);
+	       a->fp_at_fp == b->fp_at_fp && (!a->fp_saved || a->fp_off == b->fp_off);
+}
+
+static void path_begin(struct code_path *path, struct unwind_code *code, unsigned long ip)
+{
+	u16 scratch = unwind_code_scratch(code->word);
+	unsigned int i;
+
+	memset(path, 0, sizeof(*path));
+	path->code = code;
+	path->ip = ip;
+	path->insns = MAX_INSNS;
+	path->left_at = -1;
+	for (i = 0; code->word == sizeof(u64) && i < UNWIND_CODE_NR_REGS; i++) {
+		if (!(scratch & BIT(i)))
+			path->regs[i] = (struct code_value) { .kind = REG, .nr = i };
+	}
+	path->regs[unwind_code_sp] = (struct code_value) { .kind = SP };
+	path->regs[unwind_code_fp] = (struct code_value) { .kind = FP };
 }
 
 /**
@@ -615,36 +871,32 @@ static bool same_fp(const struct unwind_code *a, const struct unwind_code *b)
  */
 int unwind_code_find(struct unwind_code *code, unsigned long ip)
 {
+	struct code_path *path = code->memory;
 	struct unwind_code first;
-	struct code_path path;
 	bool found;
 
-	memset(&path, 0, sizeof(path));
-	path.code = code;
-	path.ip = ip;
-	path.insns = MAX_INSNS;
-	path.regs[unwind_code_sp].kind = SP;
-	path.regs[unwind_code_fp].kind = FP;
-
-	found = path_follow(&path);
+	path_begin(path, code, ip);
+	found = path_follow(path);
 	/* code jumps to a function only with the return address on the stack */
-	code->live = path.left ? path.used : ~path.dead;
-	while (!found && path_next_fork(&path))
-		found = path_follow(&path);
-	code->fp_is_base = path.fp_is_base;
+	code->live = path->left ? path->used : ~path->dead;
+	while (!found && path_next_fork(path))
+		found = path_follow(path);
+	code->fp_is_base = path->fp_is_base;
+	code->left_at = path->left_at;
 	if (!found)
 		return -ENOENT;
-	path_tell(&path);
+	path_tell(path);
 
 	first = *code;
 	found = false;
-	path.insns = min_t(unsigned int, path.insns, MAX_MORE);
-	while (!found && path_next_fork(&path))
-		found = path_follow(&path);
+	path->insns = min_t(unsigned int, path->insns, MAX_MORE);
+	while (!found && path_next_fork(path))
+		found = path_follow(path);
 	if (found && !same_rule(code, &first))
 		return -ENOENT;
 	if (found && !same_fp(code, &first)) {
 		first.fp_saved = false;
+		first.fp_at_fp = false;
 		first.fp_lost = true;
 	}
 	*code = first;
@@ -669,7 +921,7 @@ static bool prologue_size(struct unwind_code *code, unsigned long ip, s64 *size)
 		else if (insn.op == UNWIND_CODE_MOVE && insn.reg == unwind_code_sp &&
 			 insn.base == unwind_code_sp)
 			sp += insn.off;
-		else if (insn.op == UNWIND_CODE_PUSH)
+		else if (insn.op == UNWIND_CODE_PUSH || insn.op == UNWIND_CODE_PUSH_MEM)
 			sp -= code->word;
 		else if (insn.op > UNWIND_CODE_STORE ||
 			 (insn.clobbers & (BIT(unwind_code_sp) | BIT(unwind_code_fp))))

@@ -23,7 +23,9 @@
  * @UNWIND_CODE_LOAD: @reg = the word at @base + @off
  * @UNWIND_CODE_STORE: the word at @base + @off = @reg
  * @UNWIND_CODE_PUSH: push @reg
+ * @UNWIND_CODE_PUSH_MEM: push the word at @base + @off
  * @UNWIND_CODE_POP: pop @reg
+ * @UNWIND_CODE_POP_MEM: pop the word at @base + @off
  * @UNWIND_CODE_LEAVE: sp = fp, pop fp
  * @UNWIND_CODE_RETURN: pop the return address and go there
  * @UNWIND_CODE_JUMP: go to the end of this instruction plus @off
@@ -40,7 +42,9 @@ enum unwind_code_op {
 	UNWIND_CODE_LOAD,
 	UNWIND_CODE_STORE,
 	UNWIND_CODE_PUSH,
+	UNWIND_CODE_PUSH_MEM,
 	UNWIND_CODE_POP,
+	UNWIND_CODE_POP_MEM,
 	UNWIND_CODE_LEAVE,
 	UNWIND_CODE_RETURN,
 	UNWIND_CODE_JUMP,
@@ -59,6 +63,8 @@ enum unwind_code_op {
  * @len: its length in bytes
  * @reg: a register by the number that instructions have for it
  * @base: another one
+ * @writes: it may write to memory in other ways
+ * @uses_flags: it goes by the flags that an instruction before it has set
  */
 struct unwind_code_insn {
 	s32	off;
@@ -67,6 +73,8 @@ struct unwind_code_insn {
 	u8	len;
 	u8	reg;
 	u8	base;
+	bool	writes;
+	bool	uses_flags;
 };
 
 /**
@@ -76,16 +84,29 @@ struct unwind_code_insn {
  * @known: optional: fills in the rule of an address that is known; for long paths
  * @note: optional: told of an address on a path whose rule has been found by that
  * @word: bytes of a stack word of the code, 4 or 8
+ * @fp_above_sp: distance of the frame pointer from the stack pointer, in bytes, to
+ *		 check what follows from both; 0 if it is not known
+ * @memory: unwind_code_memory bytes to search in, from the first call to the last
  *
- * @cfa_off: offset of the CFA from the base register, in bytes
- * @fp_off: offset of the caller's frame pointer from the CFA, if @fp_saved
+ * @cfa_off: offset of the CFA from the base register, in bytes; or from the word in
+ *	     memory that it leads to, if @by_mem
+ * @fp_off: offset of the caller's frame pointer from the CFA, if @fp_saved; or from
+ *	    the frame pointer, if @fp_at_fp as well
  * @by_fp: the base register is the frame pointer, not the stack pointer
+ * @by_mem: the base register is @mem_reg, and the CFA is the word at it plus @mem_off,
+ *	    plus @cfa_off: the frame lies on another stack
+ * @mem_off: offset of a word from @mem_reg, in bytes
+ * @mem_reg: a register that functions keep, by the number that instructions have for it
  * @fp_saved: the caller's frame pointer lies on the stack
+ * @fp_at_fp: it is found by the frame pointer, though the CFA is not
  * @fp_lost: it is not known where it is
  * @extends: the caller's stack pointer may lie higher than the CFA
  * @end: address of the end of the last instruction of the path
  * @live: bit mask of the registers that may hold a return address; valid even if
  *	  there is no rule
+ * @left_at: offset from the stack pointer, in bytes, of where it was when the path left
+ *	     for an address that is not known; -1 if none did; valid even if there is
+ *	     no rule
  * @fp_is_base: what lies below the frame pointer is used, so that it is the frame's
  *		own; valid even if there is no rule
  *
@@ -100,17 +121,26 @@ struct unwind_code {
 				const struct unwind_code *rule);
 	void		*ctx;
 	unsigned int	word;
+	s64		fp_above_sp;
+	void		*memory;
 
 	s32		cfa_off;
 	s32		fp_off;
+	s32		mem_off;
+	u8		mem_reg;
 	bool		by_fp;
+	bool		by_mem;
 	bool		fp_saved;
+	bool		fp_at_fp;
 	bool		fp_lost;
 	bool		extends;
 	unsigned long	end;
 	u16		live;
+	s32		left_at;
 	bool		fp_is_base;
 };
+
+extern const unsigned int unwind_code_memory;
 
 /* 0, or -ENOENT if no path that was followed tells */
 int unwind_code_find(struct unwind_code *code, unsigned long ip);

@@ -141,8 +141,21 @@ static void decode_group1(const struct insn *insn, const struct operands *o,
 		to->clobbers = REG(o->rm);
 }
 
+/* push or pop of the r/m operand; @op is that for a register */
+static void decode_push_pop(const struct insn *insn, const struct operands *o, u8 op,
+			    struct unwind_code_insn *to)
+{
+	if (o->mod == 3)
+		set(to, op, o->rm, 0, 0);
+	else
+		set(to, op == UNWIND_CODE_PUSH ? UNWIND_CODE_PUSH_MEM : UNWIND_CODE_POP_MEM,
+		    UNWIND_CODE_NO_REG, o->plain ? o->rm : UNWIND_CODE_NO_REG,
+		    insn->displacement.value);
+}
+
 /* ff: inc, dec, call, far call, jmp, far jmp, push */
-static bool decode_group5(const struct operands *o, struct unwind_code_insn *to)
+static bool decode_group5(const struct insn *insn, const struct operands *o,
+			  struct unwind_code_insn *to)
 {
 	u8 reg = o->mod == 3 ? o->rm : UNWIND_CODE_NO_REG;
 
@@ -158,7 +171,7 @@ static bool decode_group5(const struct operands *o, struct unwind_code_insn *to)
 		set(to, UNWIND_CODE_JUMP_REG, reg, 0, 0);
 		return true;
 	case 6:
-		set(to, UNWIND_CODE_PUSH, reg, 0, 0);
+		decode_push_pop(insn, o, UNWIND_CODE_PUSH, to);
 		return true;
 	}
 	return false;
@@ -311,7 +324,7 @@ static bool decode_one_byte(const struct insn *insn, const struct operands *o,
 	case 0x8f:
 		if (o->ext || is_short(insn))
 			return false;
-		set(to, UNWIND_CODE_POP, o->mod == 3 ? o->rm : UNWIND_CODE_NO_REG, 0, 0);
+		decode_push_pop(insn, o, UNWIND_CODE_POP, to);
 		return true;
 	case 0xc0: case 0xc1:
 	case 0xd0 ... 0xd3:	/* shifts */
@@ -342,7 +355,7 @@ static bool decode_one_byte(const struct insn *insn, const struct operands *o,
 		to->clobbers = o->mod == 3 ? REG(o->rm) | REG(o->rm & 3) : 0;
 		return o->ext < 2;
 	case 0xff:
-		return !is_short(insn) && decode_group5(o, to);
+		return !is_short(insn) && decode_group5(insn, o, to);
 	}
 	return false;
 }
@@ -477,6 +490,45 @@ static unsigned int opcode_map(struct insn *insn)
 	return insn->opcode.bytes[1] == 0x38 ? 2 : 3;
 }
 
+/* What is not listed is taken to write to its operand in memory. */
+static bool may_write(const struct insn *insn, const struct operands *o, unsigned int map,
+		      u8 op)
+{
+	if (insn->modrm.nbytes)
+		return o->mod != 3;
+	if (map == 1)
+		return op == 0x05;	/* syscall */
+	/* mov to an absolute address, movs, stos */
+	return !map && ((op >= 0xa2 && op <= 0xa5) || op == 0xaa || op == 0xab);
+}
+
+/* jcc, setcc and cmov */
+static bool uses_flags(const struct insn *insn, unsigned int map, u8 op)
+{
+	if (insn->vex_prefix.nbytes)
+		return false;
+	if (!map)
+		return op >= 0x70 && op <= 0x7f;
+	return map == 1 && ((op >= 0x40 && op <= 0x4f) || (op >= 0x80 && op <= 0x9f));
+}
+
+static bool decode(const struct insn *insn, const struct operands *o, unsigned int map,
+		   u8 op, unsigned int word, struct unwind_code_insn *to)
+{
+	switch (map) {
+	case 0:
+		return insn->modrm.nbytes ? decode_one_byte(insn, o, word, to) :
+					    decode_one_byte_short(insn, word, to);
+	case 1:
+		return decode_two_byte(insn, o, op, to);
+	case 2:
+	case 3:
+		return decode_three_byte(insn, o, map, op, to);
+	default:
+		return false;
+	}
+}
+
 /**
  * unwind_code_decode - find out what an instruction does
  * @bytes: the code
@@ -491,6 +543,7 @@ bool unwind_code_decode(const u8 *bytes, unsigned int nr, unsigned int word,
 {
 	struct operands o = {};
 	struct insn insn;
+	unsigned int map;
 	u8 op;
 
 	if (!nr || insn_decode(&insn, bytes, nr, word == 8 ? INSN_MODE_64 : INSN_MODE_32))
@@ -503,18 +556,12 @@ bool unwind_code_decode(const u8 *bytes, unsigned int nr, unsigned int word,
 		vex_operands(&insn, &o);
 
 	op = insn.opcode.bytes[insn.opcode.nbytes - 1];
-	switch (opcode_map(&insn)) {
-	case 0:
-		return insn.modrm.nbytes ? decode_one_byte(&insn, &o, word, to) :
-					   decode_one_byte_short(&insn, word, to);
-	case 1:
-		return decode_two_byte(&insn, &o, op, to);
-	case 2:
-	case 3:
-		return decode_three_byte(&insn, &o, opcode_map(&insn), op, to);
-	default:
+	map = opcode_map(&insn);
+	if (!decode(&insn, &o, map, op, word, to))
 		return false;
-	}
+	to->writes = to->op == UNWIND_CODE_OTHER && may_write(&insn, &o, map, op);
+	to->uses_flags = uses_flags(&insn, map, op);
+	return true;
 }
 
 /**

@@ -311,8 +311,15 @@ static int find_in_tables(struct unwind_user_state *state, unsigned long ip,
 /* Rules of code without tables are kept by their addresses, too. */
 static bool is_by_tables(const struct unwind_user_rule *rule)
 {
-	return rule->kind != UNWIND_RULE_NONE && rule->kind != UNWIND_RULE_NO_PATH &&
-	       rule->kind != UNWIND_RULE_CODE;
+	switch (rule->kind) {
+	case UNWIND_RULE_NONE:
+	case UNWIND_RULE_NO_PATH:
+	case UNWIND_RULE_CODE:
+	case UNWIND_RULE_CODE_FULL:
+		return false;
+	default:
+		return true;
+	}
 }
 
 /*

@@ -170,7 +170,7 @@ int unwind_fp_rule(struct unwind_user_state *state,
 	if (state->exact && (!by_tables || nowhere || is_probed(state)))
 		frame = innermost_frame(state, nowhere);
 	if (by_tables && frame == UNWIND_FRAME_SET_UP)
-		return unwind_no_tables_rule(state, rule);
+		return unwind_no_tables_rule(state, rule, full);
 	if (state->lost & BIT(UNWIND_SLOT_FP))
 		return -ENOENT;
 

@@ -16,6 +16,7 @@
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
+#include <linux/slab.h>
 
 #include <asm/unwind_user.h>
 
@@ -58,10 +59,16 @@ static bool code_holds(unsigned long ip, const struct unwind_user_rule *rule)
 	return !code_sum(ip, ip + rule->code_end, &sum) && sum == rule->code_sum;
 }
 
-static void make_rule(const struct unwind_code *code, struct unwind_user_rule *rule)
+static bool is_uncommon(const struct unwind_code *code)
+{
+	return code->by_mem || code->fp_at_fp;
+}
+
+/* False if it has no room in @rule. */
+static bool make_rule(const struct unwind_code *code, struct unwind_user_rule *rule)
 {
 	*rule = (struct unwind_user_rule) {
-		.kind = UNWIND_RULE_CODE,
+		.kind = is_uncommon(code) ? UNWIND_RULE_CODE_FULL : UNWIND_RULE_CODE,
 		.cfa_reg = code->by_fp ? UNWIND_REG_FP : UNWIND_REG_SP,
 		.cfa_off = code->cfa_off,
 		.fp_off = code->fp_saved ? code->fp_off : 0,
@@ -71,6 +78,35 @@ static void make_rule(const struct unwind_code *code, struct unwind_user_rule *r
 	rule->extends = code->extends;
 	if (!code->fp_lost)
 		rule->lost &= ~BIT(UNWIND_SLOT_FP);
+	if (code->by_mem) {
+		rule->cfa_reg = arch_unwind_rule_reg(code->mem_reg);
+		rule->mem_off = code->mem_off;
+		if (rule->mem_off != code->mem_off)
+			return false;
+	}
+	return !code->fp_saved || rule->fp_off == code->fp_off;
+}
+
+/* The rule of kind UNWIND_RULE_CODE_FULL that @rule says in short. */
+static void make_full(struct unwind_user_rule *rule, s32 word, struct unwind_cfi_rule *full)
+{
+	bool by_mem = rule->cfa_reg != UNWIND_REG_SP;
+	unsigned int slot;
+
+	*full = (struct unwind_cfi_rule) {
+		.cfa_reg = rule->cfa_reg,
+		.cfa_off = by_mem ? rule->mem_off : rule->cfa_off,
+		.cfa_add = by_mem ? rule->cfa_off : 0,
+		.cfa_deref = by_mem,
+		.ra_where = UNWIND_AT_CFA,
+		.ra_off = -word,
+		.kept_off[UNWIND_SLOT_FP] = rule->fp_off,
+	};
+	for (slot = 0; slot < UNWIND_NR_KEPT; slot++)
+		full->kept_where[slot] = rule->lost & BIT(slot) ? UNWIND_LOST : UNWIND_SAME;
+	if (rule->kept)
+		full->kept_where[UNWIND_SLOT_FP] = by_mem ? UNWIND_AT_CFA : UNWIND_AT_FP;
+	rule->kind = UNWIND_RULE_FULL;
 }
 
 /* The frame pointer of a frame, if it is known. */
@@ -122,6 +158,11 @@ static bool leads_to_caller(struct unwind_user_state *state,
 	if (rule->cfa_reg == UNWIND_REG_FP) {
 		if (read_fp(state, &base))
 			return false;
+	} else if (rule->cfa_reg != UNWIND_REG_SP) {
+		if (unwind_user_reg(state, rule->cfa_reg, &base) ||
+		    unwind_read_word(state, base + rule->mem_off, &base))
+			return false;
+		base += state->ss_base;
 	} else if (unwind_sp_is_low(state)) {
 		return true;	/* see apply_either() */
 	}
@@ -178,8 +219,8 @@ static void note_rule(void *ctx, unsigned long ip, const struct unwind_code *cod
 	struct code_search *search = ctx;
 	struct unwind_user_rule rule;
 
-	make_rule(code, &rule);
-	keep_rule(search, ip, code_key(search->state, ip), code->end, &rule);
+	if (make_rule(code, &rule))
+		keep_rule(search, ip, code_key(search->state, ip), code->end, &rule);
 }
 
 static unsigned int search_read(void *ctx, unsigned long addr, u8 *to, unsigned int len)
@@ -189,44 +230,75 @@ static unsigned int search_read(void *ctx, unsigned long addr, u8 *to, unsigned 
 	return read_code(search->state, addr, to, len);
 }
 
+static struct unwind_user_rule no_path(void)
+{
+	return (struct unwind_user_rule) {
+		.kind = UNWIND_RULE_NO_PATH, .cfa_off = U16_MAX, .fp_off = -1,
+	};
+}
+
 /* Find a rule in the code, or that there is none, and keep that. */
-static bool rule_by_code(struct unwind_user_state *state, struct unwind_user_rule *rule)
+static void search_code(struct code_search *search, struct unwind_code *code,
+			struct unwind_user_rule *rule)
+{
+	struct unwind_user_state *state = search->state;
+	unsigned long ip = state->ip;
+
+	if (unwind_code_find(code, ip)) {
+		rule->cfa_off = code->live;
+		rule->extends = code->fp_is_base;
+		if (code->left_at == (s16)code->left_at)
+			rule->fp_off = code->left_at;
+		keep_rule(search, ip, unwind_rule_key(state), ip, rule);
+		return;
+	}
+	if (!make_rule(code, rule) || !leads_to_caller(state, rule)) {
+		*rule = no_path();
+		return;
+	}
+	keep_rule(search, ip, unwind_rule_key(state), code->end, rule);
+}
+
+static void rule_by_code(struct unwind_user_state *state, struct unwind_user_rule *rule)
 {
 	struct code_search search = { .state = state };
 	struct unwind_code code = {
 		.read = search_read, .known = known_rule, .note = note_rule,
-		.ctx = &search, .word = state->word,
+		.ctx = &search, .word = state->word, .end = state->ip,
 	};
-	unsigned long ip = state->ip;
+	unsigned long fp;
 
 	cond_resched();
-	code.end = ip;
-	*rule = (struct unwind_user_rule) {
-		.kind = UNWIND_RULE_NO_PATH, .cfa_off = U16_MAX,
-	};
+	*rule = no_path();
 	if (time_after(jiffies, state->deadline) || !unwind_cache_begin(&search.begun))
-		return false;
-	if (unwind_code_find(&code, ip)) {
-		rule->cfa_off = code.live;
-		rule->extends = code.fp_is_base;
-		keep_rule(&search, ip, unwind_rule_key(state), ip, rule);
-		return false;
-	}
-	if (code.fp_saved && code.fp_off != (s16)code.fp_off)
-		return false;
-	make_rule(&code, rule);
-	if (!leads_to_caller(state, rule)) {
-		*rule = (struct unwind_user_rule) {
-			.kind = UNWIND_RULE_NO_PATH, .cfa_off = U16_MAX,
-		};
-		return false;
-	}
-	keep_rule(&search, ip, unwind_rule_key(state), code.end, rule);
-	return true;
+		return;
+	if (!unwind_sp_is_low(state) && !read_fp(state, &fp) &&
+	    fp - state->sp < MAX_FRAME_WORDS * state->word)
+		code.fp_above_sp = fp - state->sp;
+	code.memory = kmalloc(unwind_code_memory, GFP_KERNEL | __GFP_NOWARN);
+	if (!code.memory)
+		return;
+	search_code(&search, &code, rule);
+	kfree(code.memory);
+}
+
+/*
+ * The innermost code may be no longer, or not yet, in the frame that the code in front of
+ * it sets up.  It is if it uses what lies below the frame pointer, unless it is a handler
+ * of an interpreter that uses its interpreter's frame.
+ */
+static bool may_have_frame(struct unwind_user_state *state,
+			   const struct unwind_user_rule *rule)
+{
+	if (!state->exact)
+		return true;
+	return rule->extends && (rule->fp_off < 0 ||
+				 !unwind_is_return_address(state, state->sp + rule->fp_off));
 }
 
 /* Does the function set up a frame of the size that this one has?  That is kept. */
-static bool frame_by_code(struct unwind_user_state *state, unsigned long fp)
+static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
+			  const struct unwind_user_rule *none)
 {
 	struct code_search search = { .state = state };
 	struct unwind_code code = {
@@ -234,7 +306,7 @@ static bool frame_by_code(struct unwind_user_state *state, unsigned long fp)
 	};
 	struct unwind_user_rule rule;
 
-	if (state->exact || unwind_sp_is_low(state) || fp < state->sp ||
+	if (unwind_sp_is_low(state) || fp < state->sp || !may_have_frame(state, none) ||
 	    !unwind_cache_begin(&search.begun) ||
 	    !unwind_code_has_frame(&code, state->ip, fp - state->sp))
 		return false;
@@ -253,6 +325,7 @@ static bool frame_by_code(struct unwind_user_state *state, unsigned long fp)
 static bool frame_by_call(struct unwind_user_state *state, unsigned long fp)
 {
 	return !state->exact && fp >= state->sp &&
+	       fp - state->sp <= MAX_FRAME_WORDS * state->word &&
 	       unwind_is_return_address(state, fp + state->word);
 }
 
@@ -298,37 +371,47 @@ static bool fp_is_certain(struct unwind_user_state *state, unsigned long fp,
 }
 
 /*
- * Code that has no frame of its own has its return address on top of the stack: the
- * handlers of an interpreter that go on from one to the next.
+ * Code that has no frame of its own has its return address on top of the stack where it
+ * goes on elsewhere: the handlers of an interpreter.
  */
 static bool is_on_top(struct unwind_user_state *state, const struct unwind_user_rule *rule)
 {
 	return state->exact && rule->kind == UNWIND_RULE_NO_PATH && !rule->extends &&
-	       !unwind_sp_is_low(state) && unwind_is_return_address(state, state->sp);
+	       rule->fp_off >= 0 && !unwind_sp_is_low(state) &&
+	       unwind_is_return_address(state, state->sp + rule->fp_off);
+}
+
+/* Is there a rule that was found before, and is the code still the same? */
+static bool find_kept(struct unwind_user_state *state, struct unwind_user_rule *rule,
+		      struct unwind_cfi_rule *full)
+{
+	if (unwind_cache_find_rule(unwind_rule_key(state), rule, full))
+		return false;
+	return (rule->kind == UNWIND_RULE_CODE || rule->kind == UNWIND_RULE_CODE_FULL ||
+		rule->kind == UNWIND_RULE_NO_PATH) && code_holds(state->ip, rule);
 }
 
 /**
  * unwind_no_tables_rule - find the caller of a frame of code without tables
  * @state: the frame
  * @rule: filled in
+ * @full: filled in if @rule says so
  *
  * Context: Task context of a user task; may sleep.
  * Return: 0, or -ENOENT if nothing is certain.
  */
-int unwind_no_tables_rule(struct unwind_user_state *state, struct unwind_user_rule *rule)
+int unwind_no_tables_rule(struct unwind_user_state *state, struct unwind_user_rule *rule,
+			  struct unwind_cfi_rule *full)
 {
-	struct unwind_cfi_rule full __uninitialized;
 	unsigned long fp;
 	bool certain;
 
-	if (!unwind_cache_find_rule(unwind_rule_key(state), rule, &full) &&
-	    (rule->kind == UNWIND_RULE_CODE || rule->kind == UNWIND_RULE_NO_PATH) &&
-	    code_holds(state->ip, rule)) {
-		if (rule->kind == UNWIND_RULE_CODE)
-			return 0;
-	} else if (rule_by_code(state, rule)) {
+	if (!find_kept(state, rule, full))
+		rule_by_code(state, rule);
+	if (rule->kind == UNWIND_RULE_CODE_FULL)
+		make_full(rule, state->word, full);
+	if (rule->kind != UNWIND_RULE_NO_PATH)
 		return 0;
-	}
 
 	if (read_fp(state, &fp))
 		return -ENOENT;
@@ -336,13 +419,13 @@ int unwind_no_tables_rule(struct unwind_user_state *state, struct unwind_user_ru
 		*rule = (struct unwind_user_rule) {
 			.kind = UNWIND_RULE_CODE,
 			.cfa_reg = UNWIND_REG_SP,
-			.cfa_off = state->word,
+			.cfa_off = rule->fp_off + state->word,
 		};
 		return 0;
 	}
 	/* where threads begin it is 0; code that was interrupted may use it for that */
 	certain = (!fp && !state->exact) || fp_is_certain(state, fp, rule) ||
-		  frame_by_code(state, fp) || frame_by_call(state, fp);
+		  frame_by_code(state, fp, rule) || frame_by_call(state, fp);
 	*rule = unwind_fp_set_up(state->word);
 	rule->kind = UNWIND_RULE_CODE;
 	rule->extends = true;

@@ -106,6 +106,7 @@ enum unwind_rule_kind {
 	UNWIND_RULE_END,	/* the frame has no caller */
 	UNWIND_RULE_STOP,	/* there is a rule, and it cannot be followed */
 	UNWIND_RULE_NO_PATH,	/* no tables, and the code itself does not tell */
+	UNWIND_RULE_CODE_FULL,	/* as UNWIND_RULE_CODE, but uncommon */
 	UNWIND_RULE_FULL,	/* an uncommon rule, see struct unwind_cfi_rule */
 	UNWIND_RULE_FRAME,	/* the caller's frame, as below */
 	UNWIND_RULE_REALIGNED,	/* the same, of a function that realigns the stack */
@@ -124,9 +125,13 @@ enum unwind_rule_kind {
  * @lost: bit mask of the slots whose values for the caller are not known
  * @cfa_reg: the base register, UNWIND_REG_*
  * @kind: enum unwind_rule_kind
- * @fp_off: the first of @kept_off, that of the frame pointer
+ * @fp_off: the first of @kept_off, that of the frame pointer; for UNWIND_RULE_NO_PATH
+ *	    the distance from the stack pointer at which code jumps on, or -1
  * @extends: for rules of code without tables: the frame may take room from its
  *	     caller's, see unwind_sp_is_low()
+ * @mem_off: for UNWIND_RULE_CODE_FULL: where @cfa_reg is the stack pointer, @fp_off is
+ *	     an offset from the frame pointer; else the CFA is the word at @cfa_reg plus
+ *	     @mem_off, plus @cfa_off
  * @code_end: for rules of code without tables: distance in bytes from the address to
  *	      the end of the instructions that the rule was found from
  * @code_sum: for those: unwind_code_sum() of the code, as it may change untold
@@ -141,7 +146,10 @@ struct unwind_user_rule {
 		s16	kept_off[UNWIND_NR_KEPT];
 		struct {
 			s16	fp_off;	/* kept_off[UNWIND_SLOT_FP] */
-			s16	extends;
+			union {
+				s16	extends;
+				s16	mem_off;
+			};
 			s32	code_end;
 			u32	code_sum;
 		};
@@ -205,7 +213,7 @@ static inline u16 unwind_callee_keeps(struct unwind_user_state *state, unsigned 
 #endif
 
 int unwind_no_tables_rule(struct unwind_user_state *state,
-			  struct unwind_user_rule *rule);
+			  struct unwind_user_rule *rule, struct unwind_cfi_rule *full);
 bool unwind_may_return_to(struct unwind_user_state *state, unsigned long addr);
 bool unwind_is_after_call(struct unwind_user_state *state, unsigned long addr);
 bool unwind_is_return_address(struct unwind_user_state *state, unsigned long addr);

@@ -550,10 +550,18 @@ static int apply_found_rule(struct unwind_user_state *state,
 	}
 }
 
+/* Does the frame pointer lie where a function that keeps one has it? */
+static bool fp_fits(struct unwind_user_state *state, unsigned long cfa)
+{
+	unsigned long fp;
+
+	return !read_reg(state, UNWIND_REG_FP, &fp) && fp == (cfa & ~1UL) - 2 * state->word;
+}
+
 /*
  * The stack pointer is what the frame pointer of the frame below says, or what that
- * frame has kept.  The right one leads to a return address, and only one of them may;
- * rules by the frame pointer lead to the same from both.
+ * frame has kept.  The right one leads to a return address, and only one of them may,
+ * unless the frame pointer tells; rules by the frame pointer lead to the same from both.
  */
 static noinline int apply_either(struct unwind_user_state *state,
 				 const struct unwind_user_rule *rule,
@@ -573,6 +581,10 @@ static noinline int apply_either(struct unwind_user_state *state,
 	if (ret || ret_high || low.ip != high.ip || low.sp != high.sp) {
 		low_good = !ret && unwind_may_return_to(&low, low.ip);
 		high_good = !ret_high && unwind_may_return_to(&high, high.ip);
+		if (low_good && high_good) {
+			low_good = fp_fits(state, low.sp);
+			high_good = fp_fits(state, high.sp);
+		}
 		if (low_good == high_good)
 			return -EINVAL;
 		if (high_good)
