@@ -46,6 +46,13 @@ static void check_rule(const struct unwind_code *code)
 	if (code->fp_saved)
 		CHECK(code->fp_off <= 2 * MAX_OFFSET && code->fp_off >= -2 * MAX_OFFSET);
 	CHECK(!(code->fp_saved && code->fp_lost));
+	CHECK(!code->fp_at_fp || (code->fp_saved && !code->by_fp && !code->by_mem));
+	CHECK(!(code->by_fp && code->by_mem));
+	if (code->by_mem) {
+		CHECK(code->mem_reg < UNWIND_CODE_NR_REGS && code->mem_reg != unwind_code_sp);
+		CHECK(!(unwind_code_scratch(code->word) & (1U << code->mem_reg)));
+		CHECK(code->mem_off <= MAX_OFFSET && code->mem_off >= -MAX_OFFSET);
+	}
 }
 
 static bool known_rule(void *ctx, unsigned long ip, struct unwind_code *rule)
@@ -69,10 +76,12 @@ static void note_rule(void *ctx, unsigned long ip, const struct unwind_code *rul
 	check_rule(rule);
 }
 
+static u64 memory[4096];
+
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	struct unwind_code code = {
-		.read = read_code, .known = known_rule, .note = note_rule,
+		.read = read_code, .known = known_rule, .note = note_rule, .memory = memory,
 	};
 
 	if (size < 3)
@@ -80,6 +89,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	code.word = data[0] & 1 ? 4 : 8;
 	writer = data[0] & 2;
 	knows = data[0] & 4;
+	code.fp_above_sp = data[0] & ~7;
+	CHECK(unwind_code_memory <= sizeof(memory));
 	bytes = data + 2;
 	nr_bytes = size - 2;
 

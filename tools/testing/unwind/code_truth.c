@@ -64,7 +64,7 @@ static void compare_fp(const struct cfi_elf *elf, unsigned long ip,
 	u8 where = rule->kept_where[UNWIND_SLOT_FP];
 	bool right;
 
-	if (code->fp_lost) {
+	if (code->fp_lost || code->fp_at_fp) {
 		counts->fp_lost++;
 		return;
 	}
@@ -84,16 +84,20 @@ static void compare_fp(const struct cfi_elf *elf, unsigned long ip,
 static void compare(struct cfi_elf *elf, unsigned long ip,
 		    const struct unwind_cfi_rule *rule, struct counts *counts)
 {
-	struct unwind_code code = { .read = read_code, .ctx = elf, .word = elf->word };
+	static u64 memory[4096];
+	struct unwind_code code = {
+		.read = read_code, .ctx = elf, .word = elf->word, .memory = memory,
+	};
 
+	assert(unwind_code_memory <= sizeof(memory));
 	counts->insns++;
 	if (unwind_code_find(&code, ip)) {
 		counts->none++;
 		return;
 	}
-	if (code.by_fp != (rule->cfa_reg == UNWIND_REG_FP)) {
+	if (code.by_mem || code.by_fp != (rule->cfa_reg == UNWIND_REG_FP)) {
 		/* where the frame pointer is set up, both lead to the same */
-		if (code.by_fp && code.cfa_off - rule->cfa_off > 0)
+		if (code.by_mem || (code.by_fp && code.cfa_off - rule->cfa_off > 0))
 			complain("base", elf, ip, rule, &code);
 		counts->other_base++;
 		return;

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The rules that kernel/unwind/code.c finds, or must not find, in code as compilers,
+ * runtimes and assembly have it.  The code lies in this program.  It is never run.
+ */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "code.h"
+#include "code_rules.h"
+
+/* C, with and without frame pointers */
+CODE(leaf, MARK(leaf) "xor %eax, %eax; ret");
+CODE(pushed, "push %rbx;" MARK(pushed) "xor %eax, %eax; pop %rbx; ret");
+CODE(prologue, MARK(prologue) "push %rbp; mov %rsp, %rbp; sub $32, %rsp; call *%rax");
+CODE(framed, MARK(framed) "mov %rax, -8(%rbp); leave; ret");
+CODE(red, MARK(red) "mov %rbp, %rsp; pop %rbp; ret");
+CODE(spilled, MARK(spilled) "mov 8(%rsp), %rbp; add $16, %rsp; ret");
+CODE(dead_end, MARK(dead_end) "ud2");
+CODE(jumps_round, MARK(jumps_round) "1: nop; jmp 2f; 2: jmp 1b");
+CODE(other_depth, MARK(other_depth) "test %eax, %eax; je 1f; ret; 1: pop %rbx; ret");
+CODE(loops, MARK(loops) "1: dec %eax; jne 1b; pop %rbx; ret");
+CODE(no_return, MARK(no_return) "call *%rax;" PAD "ret");
+CODE(behind_flags, MARK(behind_flags) ".balign 16, 0x90; push %rax; .skip 13, 0x90; call *%rax;"
+	"je 1f; 1: pop %rax; ret");
+CODE(by_rbx, MARK(by_rbx) "mov %rbx, %rsp; ret");
+
+/* Go */
+CODE(go, MARK(go) "mov %rbp, 16(%rsp); lea 16(%rsp), %rbp; call *%rax; nopl (%rax);"
+	"mov 16(%rsp), %rbp; add $24, %rsp; ret");
+
+/* SBCL: the caller makes room for the frame, the callee puts its return address there */
+#define SBCL_CALL "sub $16, %rsp; mov %rbp, (%rsp); mov %rsp, %rbp; call *%rax; nopl (%rax);"
+#define SBCL_LAST "mov %rbp, %rsp; clc; pop %rbp; ret"
+CODE(sbcl_entry, MARK(sbcl_entry) "pop 8(%rbp); lea -40(%rbp), %rsp; " SBCL_LAST);
+CODE(sbcl_body, MARK(sbcl_body) SBCL_CALL "cmovb %rbx, %rsp; mov -8(%rbp), %rdx; " SBCL_CALL
+	SBCL_LAST);
+CODE(sbcl_entry_body, MARK(sbcl_entry_body) "pop 8(%rbp); cmp $2, %rcx; jne 1f; ud2;"
+	"1: lea -40(%rbp), %rsp; " SBCL_CALL SBCL_LAST);
+CODE(sbcl_stored, "sub $16, %rsp;" MARK(sbcl_stored)
+	"mov %rbp, (%rsp); mov %rsp, %rbp; call *%rax; nopl (%rax); ret");
+CODE(sbcl_tail, MARK(sbcl_tail) "push 8(%rbp); jmp *%rax");
+CODE(sbcl_args, MARK(sbcl_args) "lea -16(%rsp), %r15; sub $0xc0, %rsp; mov %rbp, (%r15);"
+	"mov %r15, %rbp; call *%rax; nopl (%rax); pop %rbx; ret");
+
+/* Erlang: behind a call of C the stack of the Erlang process is taken again */
+CODE(erlang, MARK(erlang) "mov 0x58(%r13), %rsp; mov 0x60(%r13), %rbp; leave; ret");
+CODE(erlang_no_fp, MARK(erlang_no_fp) "mov 0x58(%r13), %rsp; add $8, %rsp; ret");
+CODE(erlang_stored, MARK(erlang_stored) "mov %rax, 0x60(%r13); mov 0x60(%r13), %rbp; leave; ret");
+CODE(erlang_other, MARK(erlang_other) "addq $1, 0x50(%r13); mov 0x60(%r13), %rbp; leave; ret");
+CODE(erlang_called, MARK(erlang_called) "call *%rax; nopl (%rax); mov 0x60(%r13), %rbp;"
+	"leave; ret");
+CODE(erlang_rax, MARK(erlang_rax) "mov 0x60(%rax), %rbp; leave; ret");
+
+/* V8: a handler takes down its frame and goes on in the next one */
+CODE(v8, MARK(v8) "mov (%rbp), %rbp; add $0x48, %rsp; jmp *%rcx");
+CODE(v8_called, MARK(v8_called) "push %rax; call *%rcx; nopl (%rax); mov (%rbp), %rbp;"
+	"add $0x48, %rsp; jmp *%rcx");
+CODE(v8_bare, MARK(v8_bare) "add $0x10, %rsp; jmp *%rcx");
+
+/* HotSpot: the interpreter's end, and an adapter that realigns */
+CODE(hotspot_end, MARK(hotspot_end) "mov -8(%rbp), %rbx; leave; pop %rsi; mov %rbx, %rsp;"
+	"jmp *%rsi");
+CODE(hotspot_adapter, MARK(hotspot_adapter) "mov (%rsp), %rax; mov %rsp, %r11; and $-16, %rsp;"
+	"push %rax; jmp *%r11");
+
+struct rule_case {
+	const char	*name;
+	const u8	*start;
+	const u8	*mark;
+	const u8	*end;
+	s64		fp_above_sp;
+	const char	*rule;
+};
+
+#define CASE(name, distance, rule) { #name, name, name##_mark, name##_end, distance, rule }
+
+/*
+ * The CFA, and the caller's frame pointer: from the CFA, or as it is; "-" if there is no
+ * rule.
+ */
+static const struct rule_case cases[] = {
+	CASE(leaf, 0, "sp+8 same"),
+	CASE(pushed, 0, "sp+16 same"),
+	CASE(prologue, 0, "sp+8 same"),
+	CASE(framed, 0, "fp+16 cfa-16"),
+	CASE(red, 0, "fp+16 cfa-16"),
+	CASE(spilled, 0, "sp+24 cfa-16"),
+	CASE(dead_end, 0, "-"),
+	CASE(jumps_round, 0, "-"),
+	CASE(other_depth, 0, "-"),
+	CASE(loops, 0, "sp+16 same"),
+	CASE(no_return, 0, "-"),
+	CASE(behind_flags, 0, "sp+8 same"),
+	CASE(by_rbx, 0, "-"),
+	CASE(go, 0, "sp+32 same"),
+	CASE(sbcl_entry, 0, "sp+8 fp+0"),
+	CASE(sbcl_body, 0, "fp+16 cfa-16"),
+	CASE(sbcl_entry_body, 0, "sp+8 fp+0"),
+	CASE(sbcl_stored, 0, "-"),
+	CASE(sbcl_tail, 0, "fp+16 cfa-16"),
+	CASE(sbcl_args, 0, "sp+16 same"),
+	CASE(erlang, 0, "13(96)+16 cfa-16"),
+	CASE(erlang_no_fp, 0, "13(88)+16 same"),
+	CASE(erlang_stored, 0, "-"),
+	CASE(erlang_other, 0, "-"),
+	CASE(erlang_called, 0, "-"),
+	CASE(erlang_rax, 0, "-"),
+	CASE(v8, 0x40, "fp+16 cfa-16"),
+	CASE(v8, 0x48, "-"),
+	CASE(v8, 0, "-"),
+	CASE(v8_called, 0x60, "fp+16 cfa-16"),
+	CASE(v8_called, 0, "-"),
+	CASE(v8_bare, 0x40, "-"),
+	CASE(hotspot_end, 0, "fp+16 cfa-16 extends"),
+	CASE(hotspot_adapter, 0, "sp+8 same"),
+};
+
+static unsigned int read_code(void *ctx, unsigned long addr, u8 *to, unsigned int len)
+{
+	const struct rule_case *c = ctx;
+	unsigned long start = (unsigned long)c->start, end = (unsigned long)c->end;
+
+	if (addr < start || addr >= end)
+		return 0;
+	if (len > end - addr)
+		len = end - addr;
+	memcpy(to, (const void *)addr, len);
+	return len;
+}
+
+static void print(const struct unwind_code *code, char *text, size_t size)
+{
+	FILE *to = fmemopen(text, size, "w");
+
+	if (!to)
+		return;
+	if (code->by_mem)
+		fprintf(to, "%u(%d)", code->mem_reg, code->mem_off);
+	else
+		fprintf(to, "%s", code->by_fp ? "fp" : "sp");
+	fprintf(to, "%+d ", code->cfa_off);
+	if (code->fp_saved)
+		fprintf(to, "%s%+d", code->fp_at_fp ? "fp" : "cfa", code->fp_off);
+	else
+		fprintf(to, "%s", code->fp_lost ? "lost" : "same");
+	fprintf(to, "%s", code->extends ? " extends" : "");
+	fclose(to);
+}
+
+static bool check(const struct rule_case *c)
+{
+	static u64 memory[4096];
+	struct unwind_code code = {
+		.read = read_code, .ctx = (void *)c, .word = 8, .memory = memory,
+		.fp_above_sp = c->fp_above_sp,
+	};
+	char rule[64] = "-";
+
+	if (unwind_code_memory > sizeof(memory))
+		return false;
+	if (!unwind_code_find(&code, (unsigned long)c->mark))
+		print(&code, rule, sizeof(rule));
+	if (!strcmp(rule, c->rule))
+		return true;
+	printf("# %s: the rule is %s, and not %s\n", c->name, rule, c->rule);
+	return false;
+}
+
+int main(void)
+{
+	unsigned int i, failed = 0;
+	bool good;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		good = check(&cases[i]);
+		failed += !good;
+		printf("%s %u - %s, %d\n", good ? "ok" : "not ok", i + 1, cases[i].name,
+		       (int)cases[i].fp_above_sp);
+	}
+	printf("1..%u\n", i);
+	return !!failed;
+}
