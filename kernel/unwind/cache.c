@@ -51,6 +51,8 @@
 #define MAX_OBJECTS	128
 /* how often the index of an .eh_frame that cannot be read is begun */
 #define MAX_INDEX_TRIES	8
+/* rows of 8 bytes that all indexes of an mm may have */
+#define MAX_INDEX_ROWS	(512 * 1024U)
 
 struct rule_entry {
 	seqcount_spinlock_t	seq;
@@ -572,6 +574,17 @@ bool unwind_cache_claim_index(const struct unwind_cache_state *state,
 	return object;
 }
 
+static bool has_room(struct unwind_cache *cache, const struct unwind_eh_index *index)
+{
+	unsigned int i, rows = index->nr;
+
+	for (i = 0; i < cache->nr_objects; i++) {
+		if (cache->objects[i].index)
+			rows += cache->objects[i].nr;
+	}
+	return rows <= MAX_INDEX_ROWS;
+}
+
 static void end_index(struct unwind_cache *cache, struct unwind_object *object,
 		      struct unwind_eh_index *index, bool hopeless)
 {
@@ -604,20 +617,23 @@ void unwind_cache_end_index(const struct unwind_cache_state *state,
 			    unsigned long ip, struct unwind_eh_index *index,
 			    bool hopeless)
 {
-	struct unwind_object *object = NULL;
+	struct unwind_object *object;
 	struct unwind_cache *cache;
+	bool kept = false;
 
 	rcu_read_lock();
 	cache = unwind_cache_of_current();
 	if (cache) {
 		spin_lock(&cache->lock);
 		object = unindexed_object(cache, state->gen, ip);
+		kept = object && index && has_room(cache, index);
 		if (object)
-			end_index(cache, object, index, hopeless);
+			end_index(cache, object, kept ? index : NULL,
+				  hopeless || (index && !kept));
 		spin_unlock(&cache->lock);
 	}
 	rcu_read_unlock();
-	if (!object)
+	if (!kept)
 		kvfree(index);
 }
 

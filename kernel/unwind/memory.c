@@ -21,7 +21,6 @@
 #include <linux/pagewalk.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
-#include <linux/uio.h>
 #include <linux/uprobes.h>
 #include <linux/userfaultfd_k.h>
 
@@ -327,17 +326,38 @@ static struct file *get_plain_file(unsigned long addr)
 	return file;
 }
 
-static int read_plain_file(struct file *file, u64 pos, void *to, size_t len, int flags)
+/* Nothing is noted of it: a time of access may have to wait for the file system. */
+static int read_file_page(struct file *file, u64 pos, void *to, size_t len, bool wait)
 {
-	struct kvec vec = { .iov_base = to, .iov_len = len };
-	struct iov_iter iter;
-	struct kiocb iocb;
+	struct address_space *mapping = file->f_mapping;
+	pgoff_t index = pos >> PAGE_SHIFT;
+	struct folio *folio;
+	struct page *page;
+	int ret = -EFAULT;
 
-	init_sync_kiocb(&iocb, file);
-	iocb.ki_flags = flags;
-	iocb.ki_pos = pos;
-	iov_iter_kvec(&iter, ITER_DEST, &vec, 1, len);
-	return filemap_read(&iocb, &iter, 0) == len ? 0 : -EFAULT;
+	folio = wait ? read_mapping_folio(mapping, index, file) :
+		       filemap_get_folio(mapping, index);
+	if (IS_ERR(folio))
+		return ret;
+	page = folio_file_page(folio, index);
+	if (folio_test_uptodate(folio) && !PageHWPoison(page)) {
+		memcpy_from_page(to, page, offset_in_page(pos), len);
+		ret = 0;
+	}
+	folio_put(folio);
+	return ret;
+}
+
+static int read_plain_file(struct file *file, u64 pos, void *to, size_t len, bool wait)
+{
+	size_t part;
+
+	for (; len; pos += part, to += part, len -= part) {
+		part = min_t(size_t, len, PAGE_SIZE - offset_in_page(pos));
+		if (read_file_page(file, pos, to, part, wait))
+			return -EFAULT;
+	}
+	return 0;
 }
 
 /**
@@ -349,9 +369,9 @@ static int read_plain_file(struct file *file, u64 pos, void *to, size_t len, int
  * @len: how many
  *
  * The bytes need not be mapped, but they are read as a page fault would read them:
- * from the page cache of a file that is privately mapped, which filemap_read() does
- * whatever else the file system has for read().  So no permission is asked for and
- * no fanotify listener waited for, which could be the task itself.  Where the page
+ * from the page cache of a file that is privately mapped, whatever else the file system
+ * has for read().  So no permission is asked for and no fanotify listener waited for,
+ * which could be the task itself.  Where the page
  * cache does not have the bytes the wait can be killed, and no lock is held.  As with
  * page faults, a dying task and a uprobe handler do not wait; nor is memory of
  * tmpfs, which has no read_folio(), brought in from swap.
@@ -373,12 +393,12 @@ int unwind_read_file(struct unwind_user_state *state, unsigned long addr, u64 po
 	if (pos + len > i_size_read(file->f_mapping->host))
 		ret = -EINVAL;
 	else
-		ret = read_plain_file(file, pos, to, len, IOCB_NOIO);
+		ret = read_plain_file(file, pos, to, len, false);
 	if (ret == -EFAULT && state->faults && file->f_mapping->a_ops->read_folio &&
 	    !task_is_dying() && !in_uprobe_handler() &&
 	    !time_after(jiffies, state->deadline)) {
 		state->faults--;
-		ret = read_plain_file(file, pos, to, len, 0);
+		ret = read_plain_file(file, pos, to, len, true);
 	}
 	fput(file);
 	return ret;
