@@ -16,6 +16,9 @@
  * function, above the return address; a jump to an address that was popped; and a jump
  * to another function where the frame has been taken down.
  *
+ * What is called may not return, and then another function lies behind the call.  So
+ * paths end at calls, and go on behind them only when all others have ended.
+ *
  * Two conventions of runtimes are known besides that of C.  In SBCL a caller makes room
  * for the frame of what it calls, saves its frame pointer there and points it there; what
  * it calls puts the return address above and takes down all of it.  Erlang's code runs on
@@ -44,12 +47,20 @@
 /* how far in front of an address its function may begin, in bytes */
 #define MAX_BODY	SZ_16K
 #define MAX_PROLOGUE	24
+/* instructions of a function that just goes on in another one */
+#define MAX_JUST	6
 /* branches and jumps that are remembered, as paths end where another one has been */
 #define MAX_BRANCHES	256
 /* ... and those of which the other direction is still to be tried */
 #define MAX_FORKS	64
-/* words that the path itself wrote to the stack; with more it ends */
-#define MAX_WRITTEN	64
+/* what the path itself wrote to the stack; with more it ends */
+#define MAX_WRITTEN	128
+/* ... and what of that is still known behind a call */
+#define MAX_KEPT	3
+/* registers that are known there, besides the stack pointer and the frame pointer */
+#define MAX_OTHERS	2
+/* calls behind which paths are still to go on */
+#define MAX_CALLS	24
 /* words of memory that the stack and frame pointers are loaded from */
 #define MAX_BASES	4
 #define MAX_OFFSET	SZ_16M
@@ -83,20 +94,54 @@ struct code_base {
 	u8	reg;
 };
 
+/**
+ * struct code_written - a word that a path wrote to the stack
+ * @place: where
+ * @val: what
+ * @pushed: it was pushed
+ * @dropped: it is none: what was written below @place is no more
+ */
 struct code_written {
 	struct code_value	place;
 	struct code_value	val;
 	bool			pushed;
+	bool			dropped;
 };
 
-/* where a path may go on as well, with what matters most of what was known there */
+/**
+ * struct code_fork - where a path may go on as well
+ * @ip: address of the instruction
+ * @sp: the stack pointer there
+ * @fp: the frame pointer there
+ * @others: other registers that hold addresses on the stack
+ * @nr_written: how much was written up to there
+ * @top: see struct code_path
+ * @called: see struct code_path
+ * @forgot: see struct code_path
+ * @fp_is_frame: see struct code_path
+ *
+ * Branches are tried last in, first out, so that what was written in front of one is
+ * still there when its turn comes.
+ */
 struct code_fork {
 	unsigned long	ip;
 	struct code_value	sp;
 	struct code_value	fp;
-	struct code_written	moved;
+	struct {
+		struct code_value	val;
+		u8		reg;
+	} others[MAX_OTHERS];
+	u16		nr_written;
+	s32		top[2];
 	bool		called;
+	bool		forgot;
 	bool		fp_is_frame;
+};
+
+/* The same behind a call; calls are tried first in, first out. */
+struct code_behind {
+	struct code_fork	fork;
+	struct code_written	kept[MAX_KEPT];
 };
 
 struct code_note {
@@ -110,27 +155,34 @@ struct code_note {
  * @ip: address of the next instruction
  * @regs: the registers
  * @written: what it wrote to the stack
- * @nr_written: how many words; one more than there is room for if they were too many
+ * @nr_written: how much; one more than there is room for if it was too much
+ * @top: end of the highest words that it wrote by the first values of the stack pointer
+ *	 and of the frame pointer, but for those that are known behind a call as well
  * @branches: branches and jumps that were come to
  * @nr_branches: how many
  * @forks: their other directions that are still to be tried
  * @nr_forks: how many
+ * @calls: calls that were come to
+ * @nr_calls: how many
+ * @next_call: the first one that is still to be tried
  * @bases: what the values are based on that are BASE or AT_BASE
  * @nr_bases: how many
  * @nr_any: values that were not known of the stack pointer
- * @moved: the last word that was popped into memory; if none was, the kind of its
- *	   place is UNKNOWN
- * @called: it went behind a call, and runtimes have functions that take their arguments
- *	    off the stack
+ * @called: it went on behind a call
+ * @jumped: it ended with a jump to another function
+ * @forgot: what it wrote below @top is known only in part
  * @wrote: memory may have been written to, other than below the stack
  * @fp_is_frame: the stack pointer was found from the frame pointer
+ * @frame_seen: that was so on a path that ended
  * @used: bit mask of the registers whose first values were copied
  * @dead: bit mask of those that were overwritten before that
  * @left: a path ended with a jump to an address that is not known
  * @left_at: where the stack pointer was then, or -1
  * @fp_is_base: what lies below the first value of the frame pointer was used
+ * @base_first: that was so before any call
  * @notes: places where the stack pointer and the frame pointer were known
  * @nr_notes: how many
+ * @noted: there are to be no more
  * @insns: how many more instructions may be looked at
  */
 struct code_path {
@@ -139,24 +191,32 @@ struct code_path {
 	struct code_value		regs[UNWIND_CODE_NR_REGS];
 	struct code_written		written[MAX_WRITTEN + 1];
 	unsigned int		nr_written;
+	s32			top[2];
 	unsigned long		branches[MAX_BRANCHES];
 	unsigned int		nr_branches;
 	struct code_fork		forks[MAX_FORKS];
 	unsigned int		nr_forks;
+	struct code_behind		calls[MAX_CALLS];
+	unsigned int		nr_calls;
+	unsigned int		next_call;
 	struct code_base		bases[MAX_BASES];
 	unsigned int		nr_bases;
 	u8			nr_any;
-	struct code_written		moved;
 	bool			called;
+	bool			jumped;
+	bool			forgot;
 	bool			wrote;
 	bool			fp_is_frame;
+	bool			frame_seen;
 	u16			used;
 	u16			dead;
 	bool			left;
 	s32			left_at;
 	bool			fp_is_base;
+	bool			base_first;
 	struct code_note		notes[MAX_NOTES];
 	unsigned int		nr_notes;
+	bool			noted;
 	unsigned int		insns;
 };
 
@@ -218,21 +278,50 @@ static bool value_same(struct code_value a, struct code_value b)
 	return a.kind == b.kind && a.off == b.off && a.nr == b.nr;
 }
 
+static bool is_lower(struct code_value a, struct code_value b)
+{
+	return a.kind == b.kind && a.nr == b.nr && a.off < b.off;
+}
+
+/* The last that was written there. */
 static struct code_written *path_find_written(struct code_path *path, struct code_value place)
 {
-	unsigned int i;
+	struct code_written *w = path->written + path->nr_written;
 
-	for (i = 0; i < path->nr_written; i++) {
-		if (value_same(path->written[i].place, place))
-			return &path->written[i];
+	while (w-- > path->written) {
+		if (w->dropped && is_lower(place, w->place))
+			return NULL;
+		if (!w->dropped && value_same(w->place, place))
+			return w;
 	}
 	return NULL;
+}
+
+/* Is what a fork or a call has not kept known to be unchanged? */
+static bool path_may_have_written(const struct code_path *path, struct code_value place)
+{
+	if (!path->forgot)
+		return false;
+	return (place.kind != SP && place.kind != FP) || place.off < path->top[place.kind == FP];
 }
 
 /* Nothing has been there since the start of the path but what was written on it. */
 static bool is_below(struct code_value place)
 {
 	return place.kind == SP && place.off < 0;
+}
+
+static void note_top(s32 *top, struct code_value place)
+{
+	if (place.kind == SP || place.kind == FP)
+		top[place.kind == FP] = max_t(s32, top[place.kind == FP],
+					      place.off + (s32)sizeof(u64));
+}
+
+/* What the function needs again at its end. */
+static bool is_to_keep(const struct code_written *w)
+{
+	return !w->dropped && (is_place(w->val) || (w->val.kind == FP && !w->val.off));
 }
 
 static void path_store(struct code_path *path, struct code_value place,
@@ -246,11 +335,13 @@ static void path_store(struct code_path *path, struct code_value place,
 	w = path_find_written(path, place);
 	if (!w && !val.kind && is_below(place))
 		return;
-	if (!w)
+	/* what forks have in common with this path stays as it is */
+	if (!w || (path->nr_forks &&
+		   w - path->written < path->forks[path->nr_forks - 1].nr_written))
 		w = &path->written[path->nr_written++];
-	w->place = place;
-	w->val = val;
-	w->pushed = pushed;
+	*w = (struct code_written) { .place = place, .val = val, .pushed = pushed };
+	if (!is_to_keep(w))
+		note_top(path->top, place);
 }
 
 /* What a kept register leads to, while memory is as it was. */
@@ -286,7 +377,7 @@ static struct code_value path_load(struct code_path *path, struct code_value pla
 	w = path_find_written(path, place);
 	if (w)
 		return w->val;
-	if (is_below(place) || place.kind == ANY)
+	if (is_below(place) || place.kind == ANY || path_may_have_written(path, place))
 		return (struct code_value) {};
 	place.kind += AT_SP - SP;
 	return place;
@@ -402,22 +493,22 @@ static bool path_is_callee_frame(struct code_path *path, struct code_value fp)
 }
 
 /*
- * If this sets up a frame, its return address lies above the frame pointer that was
- * pushed.  One that has only been stored, at the stack pointer, may be that of a frame for
- * a function that is to be called.
+ * Does this set up a frame?  Functions that keep a frame pointer push their caller's first,
+ * and so the return address lies above it.
  */
 static enum step path_move(struct code_path *path, const struct unwind_code_insn *insn)
 {
 	struct code_value v = value_plus(path_reg(path, insn->base), insn->off);
 	const struct code_value caller = { .kind = FP };
+	struct code_written *w;
 
-	if (insn->reg == unwind_code_fp && insn->base == unwind_code_sp &&
-	    value_same(path->regs[unwind_code_fp], caller) && path_find_fp_at(path, v) &&
-	    !path_is_callee_frame(path, v)) {
-		if (v.kind == SP && !v.off)
-			return NO_WAY;
+	if (insn->reg == unwind_code_fp && insn->base == unwind_code_sp && !insn->off &&
+	    value_same(path->regs[unwind_code_fp], caller)) {
+		w = path_find_fp_at(path, v);
 		v = value_plus(v, path->code->word);
-		return path_return_at(path, v) ? FOUND : NO_WAY;
+		if (w && w->pushed)
+			return path_return_at(path, v) ? FOUND : NO_WAY;
+		v = value_plus(v, -(s64)path->code->word);
 	}
 	path_set(path, insn->reg, v);
 	return GO_ON;
@@ -436,42 +527,98 @@ static bool path_was_here(struct code_path *path)
 	return false;
 }
 
+static struct code_fork path_fork_at(const struct code_path *path, unsigned long ip)
+{
+	struct code_fork fork = {
+		.ip = ip,
+		.sp = path->regs[unwind_code_sp],
+		.fp = path->regs[unwind_code_fp],
+		.nr_written = path->nr_written,
+		.top = { path->top[0], path->top[1] },
+		.called = path->called,
+		.forgot = path->forgot,
+		.fp_is_frame = path->fp_is_frame,
+	};
+	unsigned int i, nr = 0;
+
+	for (i = 0; i < UNWIND_CODE_NR_REGS && nr < MAX_OTHERS; i++) {
+		if (i == unwind_code_sp || i == unwind_code_fp || !is_on_stack(path->regs[i]))
+			continue;
+		fork.others[nr].val = path->regs[i];
+		fork.others[nr++].reg = i;
+	}
+	return fork;
+}
+
 /* Go on behind a branch, and keep where it leads to. */
 static bool path_branch(struct code_path *path, unsigned long target)
 {
 	if (path_was_here(path))
 		return false;
 	if (path->nr_forks < MAX_FORKS)
-		path->forks[path->nr_forks++] = (struct code_fork) {
-			.ip = target,
-			.sp = path->regs[unwind_code_sp],
-			.fp = path->regs[unwind_code_fp],
-			.moved = path->moved,
-			.called = path->called,
-			.fp_is_frame = path->fp_is_frame,
-		};
+		path->forks[path->nr_forks++] = path_fork_at(path, target);
 	return true;
 }
 
-/* Go on where the last branch leads to that was passed.  False if there is none. */
-static bool path_next_fork(struct code_path *path)
+static void path_take(struct code_path *path, const struct code_fork *fork)
 {
-	const struct code_fork *fork;
+	unsigned int i;
 
-	if (!path->nr_forks)
-		return false;
-	fork = &path->forks[--path->nr_forks];
 	memset(path->regs, 0, sizeof(path->regs));
+	for (i = 0; i < MAX_OTHERS; i++)
+		path->regs[fork->others[i].reg] = fork->others[i].val;
 	path->regs[unwind_code_sp] = fork->sp;
 	path->regs[unwind_code_fp] = fork->fp;
 	path->fp_is_frame = fork->fp_is_frame;
 	path->ip = fork->ip;
+	path->top[0] = fork->top[0];
+	path->top[1] = fork->top[1];
 	path->called = fork->called;
+	path->forgot = fork->forgot;
 	path->wrote = true;
-	path->moved = fork->moved;
-	path->written[0] = fork->moved;
-	path->nr_written = !!fork->moved.place.kind;
-	path->nr_notes = 0;
+	path->nr_written = fork->nr_written;
+	if (!path->noted)
+		path->nr_notes = 0;
+}
+
+/* Come back behind a call when all else has been tried. */
+static void path_put_off(struct code_path *path)
+{
+	struct code_behind *behind = &path->calls[path->nr_calls];
+	struct code_written *w = path->written + path->nr_written;
+	unsigned int nr = 0;
+
+	if (path->nr_calls == MAX_CALLS)
+		return;
+	path->nr_calls++;
+	behind->fork = path_fork_at(path, path->ip);
+	behind->fork.called = true;
+	behind->fork.forgot = true;
+	while (w-- > path->written) {
+		if (!is_to_keep(w) || path_find_written(path, w->place) != w)
+			continue;
+		if (nr < MAX_KEPT)
+			behind->kept[nr++] = *w;
+		else
+			note_top(behind->fork.top, w->place);
+	}
+	behind->fork.nr_written = nr;
+}
+
+/* Go on where the last branch leads to, or behind a call.  False if there is none. */
+static bool path_next(struct code_path *path)
+{
+	const struct code_behind *behind;
+
+	if (path->nr_forks) {
+		path_take(path, &path->forks[--path->nr_forks]);
+		return true;
+	}
+	if (path->next_call == path->nr_calls)
+		return false;
+	behind = &path->calls[path->next_call++];
+	path_take(path, &behind->fork);
+	memcpy(path->written, behind->kept, sizeof(behind->kept));
 	return true;
 }
 
@@ -522,8 +669,10 @@ static bool path_at_function(const struct code_path *path)
 
 static void path_note_base(struct code_path *path, struct code_value place)
 {
-	if (place.kind == FP && place.off < 0)
-		path->fp_is_base = true;
+	if (place.kind != FP || place.off >= 0)
+		return;
+	path->fp_is_base = true;
+	path->base_first |= !path->called;
 }
 
 /* What becomes of the registers' first values? */
@@ -550,48 +699,51 @@ static void path_note_use(struct code_path *path, const struct unwind_code_insn 
 	path->dead |= to & ~path->used;
 }
 
-/* What was written below the stack pointer is no more. */
-static void path_drop_below(struct code_path *path, struct code_value sp)
+/* SBCL: what was called has taken down its frame, which lay at @fp. */
+static void path_return_to_caller(struct code_path *path, struct code_value fp)
 {
-	struct code_value place;
-	unsigned int i, nr = 0;
+	struct code_value sp = value_plus(fp, 2 * (s64)path->code->word);
 
-	for (i = 0; i < path->nr_written; i++) {
-		place = path->written[i].place;
-		if (place.kind != sp.kind || place.nr != sp.nr || place.off >= sp.off)
-			path->written[nr++] = path->written[i];
-	}
-	path->nr_written = nr;
+	path->regs[unwind_code_fp] = (struct code_value) { .kind = FP };
+	path->regs[unwind_code_sp] = sp;
+	path->written[path->nr_written++] = (struct code_written) {
+		.place = sp, .dropped = true,
+	};
+}
+
+/* Has the frame pointer been stored where the stack pointer was, as SBCL and Go may do? */
+static bool path_is_either(struct code_path *path, struct code_value fp)
+{
+	const struct code_value sp = { .kind = SP };
+	struct code_written *w = path_find_fp_at(path, fp);
+
+	return value_same(fp, sp) && w && !w->pushed;
 }
 
 static enum step path_call(struct code_path *path, const struct unwind_code_insn *insn)
 {
-	struct code_value fp;
-	bool is_frame;
+	struct code_value fp = path->regs[unwind_code_fp];
 
 	/* a call of the next instruction is a push of its address */
 	if (insn->op == UNWIND_CODE_CALL && !insn->off) {
 		path_push(path, (struct code_value) {});
 		return GO_ON;
 	}
-	fp = path->regs[unwind_code_fp];
-	is_frame = path_is_callee_frame(path, fp);
-	if (!is_frame && path_at_function(path))
+	if (path_is_either(path, fp))
 		return NO_WAY;
 	path_forget(path);
-	path->called = true;
+	path->dead |= unwind_code_scratch(path->code->word) & ~path->used;
 	path->wrote = true;
-	if (is_frame) {
-		path->regs[unwind_code_fp] = (struct code_value) { .kind = FP };
-		fp = value_plus(fp, 2 * (s64)path->code->word);
-		path->regs[unwind_code_sp] = fp;
-		path_drop_below(path, fp);
+	if (path_is_callee_frame(path, fp)) {
+		path_return_to_caller(path, fp);
 		return GO_ON;
 	}
 	/* functions of 32-bit code may take their arguments off the stack */
 	if (path->code->word == sizeof(u32))
 		path->regs[unwind_code_sp] = (struct code_value) {};
-	return GO_ON;
+	if (!path_at_function(path))
+		path_put_off(path);
+	return NO_WAY;
 }
 
 /* Has the frame that lies at the frame pointer been taken down? */
@@ -602,8 +754,8 @@ static bool path_has_left_frame(const struct code_path *path, struct code_value 
 
 	if (above.kind != FP || sp.kind != SP || !distance)
 		return false;
-	return path->called ? above.off == (s32)path->code->word :
-			      above.off + distance == sp.off;
+	return path->called || path->code->returned ?
+	       above.off == (s32)path->code->word : above.off + distance == sp.off;
 }
 
 /*
@@ -645,19 +797,6 @@ static enum step path_jump(struct code_path *path, struct code_value to)
 	path->left = true;
 	path->left_at = sp.off;
 	return NO_WAY;
-}
-
-/* SBCL's functions begin with a move of their return address, which forks have to know. */
-static void path_move_word(struct code_path *path, const struct unwind_code_insn *insn)
-{
-	struct code_value v = path_pop(path);
-	struct code_value to = value_plus(path_reg(path, insn->base), insn->off);
-	struct code_written *w;
-
-	path_store(path, to, v, false);
-	w = path_find_written(path, to);
-	if (w)
-		path->moved = *w;
 }
 
 /* What is not known can still be the same in two places. */
@@ -716,7 +855,8 @@ static enum step path_step(struct code_path *path, const struct unwind_code_insn
 		path_set(path, insn->reg, v);
 		break;
 	case UNWIND_CODE_POP_MEM:
-		path_move_word(path, insn);
+		v = path_pop(path);
+		path_store(path, value_plus(path_reg(path, insn->base), insn->off), v, false);
 		break;
 	case UNWIND_CODE_LEAVE:
 		path->regs[unwind_code_sp] = path->regs[unwind_code_fp];
@@ -727,8 +867,10 @@ static enum step path_step(struct code_path *path, const struct unwind_code_insn
 		return path_return_at(path, sp) ? FOUND : NO_WAY;
 	case UNWIND_CODE_JUMP:
 		if ((insn->off > MAX_FUNCTION || insn->off < -MAX_FUNCTION) &&
-		    path_ends(path))
+		    path_ends(path)) {
+			path->jumped = true;
 			return FOUND;
+		}
 		if (path_was_here(path))
 			return NO_WAY;
 		path->ip = target;
@@ -782,26 +924,11 @@ static bool path_come_to(struct code_path *path, unsigned long from)
 		return false;
 	if (path_use_known(path))
 		return true;
-	if (path->nr_notes < MAX_NOTES)
+	if (path->nr_notes < MAX_NOTES && !path->noted)
 		path->notes[path->nr_notes++] = (struct code_note) {
 			.ip = path->ip, .sp = path->regs[unwind_code_sp].off,
 		};
 	return false;
-}
-
-static void path_tell(const struct code_path *path)
-{
-	struct unwind_code *code = path->code, rule;
-	unsigned int i;
-
-	if (code->by_mem || code->fp_at_fp)
-		return;
-	for (i = 0; code->note && i < path->nr_notes; i++) {
-		rule = *code;
-		if (!rule.by_fp)
-			rule.cfa_off -= path->notes[i].sp;
-		code->note(code->ctx, path->notes[i].ip, &rule);
-	}
 }
 
 static bool path_follow(struct code_path *path)
@@ -827,8 +954,7 @@ static bool path_follow(struct code_path *path)
 		if (step == GO_ON && path_come_to(path, from))
 			step = FOUND;
 	}
-	if (step != FOUND && path->fp_is_frame)
-		return path_return_by_fp(path, true);
+	path->frame_seen |= path->fp_is_frame;
 	return step == FOUND;
 }
 
@@ -862,6 +988,41 @@ static void path_begin(struct code_path *path, struct unwind_code *code, unsigne
 	path->regs[unwind_code_fp] = (struct code_value) { .kind = FP };
 }
 
+/* Follow all paths until one tells. */
+static bool path_search(struct code_path *path)
+{
+	bool found = path_follow(path);
+
+	/* code jumps to a function only with the return address on the stack */
+	path->code->live = path->left ? path->used : ~path->dead;
+	while (!found && path_next(path))
+		found = path_follow(path);
+	return found;
+}
+
+/*
+ * A path behind a call may be in another function, and a jump may not leave it.  But code
+ * that uses what lies below the frame pointer has its frame there.
+ */
+static bool path_is_doubtful(const struct code_path *path)
+{
+	const struct unwind_code *code = path->code;
+
+	if (code->by_fp && code->fp_saved && code->cfa_off == 2 * (s32)code->word &&
+	    path->base_first)
+		return false;
+	return path->called || path->jumped;
+}
+
+/* The rule that follows from what is no end of a path. */
+static bool path_guess(struct code_path *path)
+{
+	path->nr_notes = 0;
+	path->nr_written = 0;
+	path->forgot = false;
+	return path->frame_seen && path_return_by_fp(path, true);
+}
+
 /**
  * unwind_code_find - find the rule of an address in the code
  * @code: the code; the rule is filled in
@@ -876,21 +1037,19 @@ int unwind_code_find(struct unwind_code *code, unsigned long ip)
 	bool found;
 
 	path_begin(path, code, ip);
-	found = path_follow(path);
-	/* code jumps to a function only with the return address on the stack */
-	code->live = path->left ? path->used : ~path->dead;
-	while (!found && path_next_fork(path))
-		found = path_follow(path);
+	found = path_search(path);
 	code->fp_is_base = path->fp_is_base;
 	code->left_at = path->left_at;
 	if (!found)
+		found = path_guess(path);
+	if (!found)
 		return -ENOENT;
-	path_tell(path);
+	code->is_doubtful = path_is_doubtful(path);
 
 	first = *code;
-	found = false;
+	path->noted = true;
 	path->insns = min_t(unsigned int, path->insns, MAX_MORE);
-	while (!found && path_next_fork(path))
+	for (found = false; !found && path_next(path);)
 		found = path_follow(path);
 	if (found && !same_rule(code, &first))
 		return -ENOENT;
@@ -901,6 +1060,26 @@ int unwind_code_find(struct unwind_code *code, unsigned long ip)
 	}
 	*code = first;
 	return 0;
+}
+
+/**
+ * unwind_code_tell - tell of the other places on the path that a rule was found by
+ * @code: the code, of which unwind_code_find() has just found a rule
+ */
+void unwind_code_tell(const struct unwind_code *code)
+{
+	const struct code_path *path = code->memory;
+	struct unwind_code rule;
+	unsigned int i;
+
+	if (code->by_mem || code->fp_at_fp)
+		return;
+	for (i = 0; i < path->nr_notes; i++) {
+		rule = *code;
+		if (!rule.by_fp)
+			rule.cfa_off -= path->notes[i].sp;
+		code->note(code->ctx, path->notes[i].ip, &rule);
+	}
 }
 
 /* How far above the stack pointer a prologue at @ip sets the frame pointer. */
@@ -932,6 +1111,75 @@ static bool prologue_size(struct unwind_code *code, unsigned long ip, s64 *size)
 }
 
 /**
+ * unwind_code_goes_on - does a function just go on in another one?
+ * @code: the code
+ * @ip: the function's address
+ * @to: filled in: the address of the other one; 0 if it is not in the code
+ *
+ * Return: true for the entries of procedure linkage tables, and for functions that only
+ *	   set arguments before they jump.
+ */
+bool unwind_code_goes_on(struct unwind_code *code, unsigned long ip, unsigned long *to)
+{
+	u8 bytes[UNWIND_CODE_INSN_BYTES];
+	struct unwind_code_insn insn;
+	unsigned int nr, i;
+
+	for (i = 0; i < MAX_JUST; i++) {
+		nr = code->read(code->ctx, ip, bytes, sizeof(bytes));
+		if (!unwind_code_decode(bytes, nr, code->word, &insn))
+			return false;
+		ip += insn.len;
+		switch (insn.op) {
+		case UNWIND_CODE_NOP:
+		case UNWIND_CODE_OTHER:
+		case UNWIND_CODE_MOVE:
+		case UNWIND_CODE_LOAD:
+			break;
+		case UNWIND_CODE_JUMP_REG:
+			*to = 0;
+			return true;
+		case UNWIND_CODE_JUMP:
+			*to = ip + insn.off;
+			return true;
+		default:
+			return false;
+		}
+	}
+	return false;
+}
+
+/**
+ * unwind_code_is_one - does no function end between two addresses?
+ * @code: the code
+ * @at: the address of an instruction
+ * @ip: an address behind it
+ *
+ * Return: true if instructions lead from the one to the other, and behind each that does
+ *	   not go on to the next one a branch leads.
+ */
+bool unwind_code_is_one(struct unwind_code *code, unsigned long at, unsigned long ip)
+{
+	u8 bytes[UNWIND_CODE_INSN_BYTES];
+	struct unwind_code_insn insn;
+	unsigned long far = at;
+	unsigned int nr, i;
+
+	for (i = 0; i < MAX_INSNS && at < ip; i++) {
+		nr = code->read(code->ctx, at, bytes, sizeof(bytes));
+		if (!unwind_code_decode(bytes, nr, code->word, &insn))
+			return false;
+		at += insn.len;
+		if (insn.op == UNWIND_CODE_JUMP || insn.op == UNWIND_CODE_BRANCH)
+			far = max(far, at + insn.off);
+		if ((insn.op == UNWIND_CODE_JUMP || insn.op == UNWIND_CODE_JUMP_REG ||
+		     insn.op == UNWIND_CODE_RETURN) && far < at)
+			return false;
+	}
+	return at == ip;
+}
+
+/**
  * unwind_code_has_frame - does the code set up a frame of this size?
  * @code: the code
  * @ip: address in it, not the first of a function
@@ -957,7 +1205,8 @@ bool unwind_code_has_frame(struct unwind_code *code, unsigned long ip, unsigned 
 			if (at + i < ip &&
 			    unwind_code_sets_frame(bytes + i, code->word) &&
 			    prologue_size(code, at + i, &has))
-				return has >= 0 && (unsigned long)has == size;
+				return has >= 0 && (unsigned long)has == size &&
+				       unwind_code_is_one(code, at + i, ip);
 		}
 	}
 	return false;

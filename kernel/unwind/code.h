@@ -82,10 +82,12 @@ struct unwind_code_insn {
  * @read: reads @len bytes of code at an address; returns how many of them there are
  * @ctx: for @read
  * @known: optional: fills in the rule of an address that is known; for long paths
- * @note: optional: told of an address on a path whose rule has been found by that
+ * @note: for unwind_code_tell(): told of an address on a path whose rule has been
+ *	  found by that
  * @word: bytes of a stack word of the code, 4 or 8
  * @fp_above_sp: distance of the frame pointer from the stack pointer, in bytes, to
  *		 check what follows from both; 0 if it is not known
+ * @returned: it has called a function, which may have taken arguments off the stack
  * @memory: unwind_code_memory bytes to search in, from the first call to the last
  *
  * @cfa_off: offset of the CFA from the base register, in bytes; or from the word in
@@ -107,6 +109,8 @@ struct unwind_code_insn {
  * @left_at: offset from the stack pointer, in bytes, of where it was when the path left
  *	     for an address that is not known; -1 if none did; valid even if there is
  *	     no rule
+ * @is_doubtful: it was found behind a call, which may not return, or by a jump that may
+ *		 be one within the function
  * @fp_is_base: what lies below the frame pointer is used, so that it is the frame's
  *		own; valid even if there is no rule
  *
@@ -122,6 +126,7 @@ struct unwind_code {
 	void		*ctx;
 	unsigned int	word;
 	s64		fp_above_sp;
+	bool		returned;
 	void		*memory;
 
 	s32		cfa_off;
@@ -137,6 +142,7 @@ struct unwind_code {
 	unsigned long	end;
 	u16		live;
 	s32		left_at;
+	bool		is_doubtful;
 	bool		fp_is_base;
 };
 
@@ -144,6 +150,9 @@ extern const unsigned int unwind_code_memory;
 
 /* 0, or -ENOENT if no path that was followed tells */
 int unwind_code_find(struct unwind_code *code, unsigned long ip);
+void unwind_code_tell(const struct unwind_code *code);
+bool unwind_code_goes_on(struct unwind_code *code, unsigned long ip, unsigned long *to);
+bool unwind_code_is_one(struct unwind_code *code, unsigned long from, unsigned long to);
 bool unwind_code_has_frame(struct unwind_code *code, unsigned long ip, unsigned long size);
 u16 unwind_code_keeps(struct unwind_code *code, unsigned long start, unsigned long ip);
 

@@ -273,14 +273,16 @@ static bool decode_one_byte(const struct insn *insn, const struct operands *o,
 	case 0x38 ... 0x3b:	/* cmp */
 	case 0x84: case 0x85:	/* test */
 		return true;
-	case 0x00: case 0x01: case 0x08: case 0x09: case 0x10: case 0x11:
-	case 0x18: case 0x19: case 0x20: case 0x21: case 0x28: case 0x29:
-	case 0x30: case 0x31:
+	case 0x00: case 0x08: case 0x10: case 0x18: case 0x20: case 0x28: case 0x30:
+		to->clobbers = o->mod == 3 ? byte_bit(insn, o->rm) : 0;
+		return true;
+	case 0x01: case 0x09: case 0x11: case 0x19: case 0x21: case 0x29: case 0x31:
 		to->clobbers = rm_bit(o);
 		return true;
-	case 0x02: case 0x03: case 0x0a: case 0x0b: case 0x12: case 0x13:
-	case 0x1a: case 0x1b: case 0x22: case 0x23: case 0x2a: case 0x2b:
-	case 0x32: case 0x33:
+	case 0x02: case 0x0a: case 0x12: case 0x1a: case 0x22: case 0x2a: case 0x32:
+		to->clobbers = byte_bit(insn, o->reg);
+		return true;
+	case 0x03: case 0x0b: case 0x13: case 0x1b: case 0x23: case 0x2b: case 0x33:
 	case 0x69: case 0x6b:	/* imul */
 		to->clobbers = REG(o->reg);
 		return true;
@@ -295,7 +297,7 @@ static bool decode_one_byte(const struct insn *insn, const struct operands *o,
 		decode_group1(insn, o, to);
 		return true;
 	case 0x86: case 0x87:	/* xchg, as a rule of a lock */
-		to->clobbers = REG(o->reg);
+		to->clobbers = op == 0x86 ? byte_bit(insn, o->reg) : REG(o->reg);
 		return o->mod != 3;
 	case 0x88:
 		to->clobbers = o->mod == 3 ? REG(o->rm) | REG(o->rm & 3) : 0;
@@ -371,7 +373,8 @@ static bool decode_two_byte(const struct insn *insn, const struct operands *o, u
 		to->clobbers = REG(RAX) | REG(RCX) | REG(11);
 		return true;
 	case 0x0d:		/* prefetch */
-	case 0x18 ... 0x1e:	/* nop, endbr */
+	case 0x18:		/* prefetch, nop, endbr */
+	case 0x1a: case 0x1b: case 0x1c: case 0x1e:
 	case 0x77:		/* emms, vzeroupper */
 	case 0xa3:		/* bt */
 	case 0xc2: case 0xc3: case 0xc6:
@@ -459,7 +462,7 @@ static bool decode_three_byte(const struct insn *insn, const struct operands *o,
 			to->clobbers = rm_bit(o);
 		return true;
 	}
-	if (op >= 0xf0) {	/* movbe, crc32, adx; andn, bextr and their like */
+	if (op >= 0xe0) {	/* cmpccxadd, movbe, crc32, adx; andn, bextr and their like */
 		to->clobbers = REG(o->reg) | rm_bit(o);
 		if (insn->vex_prefix.nbytes)
 			to->clobbers |= REG(~(insn->vex_prefix.bytes[2] >> 3) & 15);
@@ -547,6 +550,9 @@ bool unwind_code_decode(const u8 *bytes, unsigned int nr, unsigned int word,
 	u8 op;
 
 	if (!nr || insn_decode(&insn, bytes, nr, word == 8 ? INSN_MODE_64 : INSN_MODE_32))
+		return false;
+	/* of opcodes that are not known the length is not, either; nor are more registers */
+	if ((insn.opcode.nbytes > 2 && !insn.attr) || insn.rex_prefix.nbytes > 1)
 		return false;
 	*to = (struct unwind_code_insn) { .op = UNWIND_CODE_OTHER, .len = insn.length };
 

@@ -315,6 +315,7 @@ static bool is_by_tables(const struct unwind_user_rule *rule)
 	case UNWIND_RULE_NONE:
 	case UNWIND_RULE_NO_PATH:
 	case UNWIND_RULE_CODE:
+	case UNWIND_RULE_CODE_SIZE:
 	case UNWIND_RULE_CODE_FULL:
 		return false;
 	default:

@@ -520,6 +520,8 @@ static const struct callee_case callee_cases[] = {
 	CALLEE("inc %rcx",		0, true,  "\x48\xff\xc1\xc3"),
 	CALLEE("inc %rax",		0, false, "\x48\xff\xc0\xc3"),
 	CALLEE("inc %rax, later",	0, false, "\x90\x48\xff\xc0\xc3"),
+	CALLEE("add %cl,%ah",		0, false, "\x00\xcc\xc3"),
+	CALLEE("xor %ah,%cl",		0, true,  "\x30\xe1\xc3"),
 	CALLEE("mov %ecx,%eax",		0, false, "\x89\xc8\xc3"),
 	CALLEE("mov %rcx,%rax",		0, false, "\x48\x89\xc8\xc3"),
 	CALLEE("mov %rax,%rcx",		0, true,  "\x48\x89\xc1\xc3"),

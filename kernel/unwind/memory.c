@@ -448,9 +448,37 @@ bool unwind_other_mapping(unsigned long a, unsigned long b)
 	return other;
 }
 
-static bool vma_is_executable(struct vm_area_struct *vma, unsigned long addr)
+static bool vma_is_executable(struct vm_area_struct *vma)
 {
-	return vma && vma->vm_start <= addr && (vma->vm_flags & VM_EXEC);
+	return vma->vm_flags & VM_EXEC;
+}
+
+static bool vma_is_of_file(struct vm_area_struct *vma)
+{
+	return vma->vm_file;
+}
+
+/* What @is says of the mapping of an address; true if that is not known. */
+static bool ask_mapping(unsigned long addr, bool (*is)(struct vm_area_struct *vma))
+{
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+	bool answer;
+
+#ifdef CONFIG_PER_VMA_LOCK
+	vma = lock_vma_under_rcu(mm, addr);
+	if (vma) {
+		answer = is(vma);
+		vma_end_read(vma);
+		return answer;
+	}
+#endif
+	if (mmap_read_lock_killable(mm))
+		return true;
+	vma = vma_lookup(mm, addr);
+	answer = vma && is(vma);
+	mmap_read_unlock(mm);
+	return answer;
 }
 
 /**
@@ -462,22 +490,17 @@ static bool vma_is_executable(struct vm_area_struct *vma, unsigned long addr)
  */
 bool unwind_is_executable(unsigned long addr)
 {
-	struct mm_struct *mm = current->mm;
-	struct vm_area_struct *vma;
-	bool executable;
+	return ask_mapping(addr, vma_is_executable);
+}
 
-#ifdef CONFIG_PER_VMA_LOCK
-	vma = lock_vma_under_rcu(mm, addr);
-	if (vma) {
-		executable = vma_is_executable(vma, addr);
-		vma_end_read(vma);
-		return executable;
-	}
-#endif
-	if (mmap_read_lock_killable(mm))
-		return true;
-	vma = vma_lookup(mm, addr);
-	executable = vma_is_executable(vma, addr);
-	mmap_read_unlock(mm);
-	return executable;
+/**
+ * unwind_is_of_file - is a file mapped at an address?
+ * @addr: linear user address, any value
+ *
+ * Context: Task context of a user task; may sleep.
+ * Return: true if it is, or if that is not known; false if nothing is mapped there.
+ */
+bool unwind_is_of_file(unsigned long addr)
+{
+	return ask_mapping(addr, vma_is_of_file);
 }

@@ -16,7 +16,9 @@
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 
 #include <asm/unwind_user.h>
 
@@ -28,6 +30,10 @@
 
 /* how far above the stack pointer a frame pointer may lie, in words */
 #define MAX_FRAME_WORDS	512
+/* how far behind its beginning a function may be, in bytes */
+#define MAX_FUNCTION_BYTES	SZ_64K
+/* how many functions just go on in the next one */
+#define MAX_GOING_ON	2
 
 /* As many bytes as there are; the next page may be missing. */
 static unsigned int read_code(void *ctx, unsigned long addr, u8 *to, unsigned int len)
@@ -35,7 +41,8 @@ static unsigned int read_code(void *ctx, unsigned long addr, u8 *to, unsigned in
 	struct unwind_user_state *state = ctx;
 	unsigned int here = min_t(unsigned long, len, PAGE_SIZE - offset_in_page(addr));
 
-	if (!unwind_may_read(state, len))
+	/* an instruction has about so many */
+	if (!unwind_may_read(state, sizeof(u32)))
 		return 0;
 	if (!unwind_read(state, addr, to, len))
 		return len;
@@ -139,19 +146,72 @@ bool unwind_may_return_to(struct unwind_user_state *state, unsigned long addr)
 
 	if (addr < PAGE_SIZE || addr >= TASK_SIZE_MAX || !unwind_is_executable(addr))
 		return false;
-	if (!unwind_cache_find_object(addr, &object) && object.nr)
-		return unwind_is_after_call(state, addr);
-	return true;
+	if (!unwind_cache_find_object(addr, &object) && !object.nr && !object.eh_frame_size)
+		return true;
+	return unwind_is_after_call(state, addr);
 }
 
+/* Handlers return to code that no call precedes. */
+static bool is_restorer(struct unwind_user_state *state, unsigned long addr)
+{
+	struct unwind_cfi_rule full __uninitialized;
+	const unsigned long at = state->ip;
+	const bool exact = state->exact;
+	int ret;
+
+	state->ip = addr;
+	state->exact = false;
+	ret = unwind_sigframe(state, &full);
+	state->ip = at;
+	state->exact = exact;
+	return !ret;
+}
+
+/*
+ * Could a word on the stack be a return address, though it need not?  It could if that
+ * cannot be read, and a breakpoint may stand for the call.
+ */
 static bool may_be_return_address(struct unwind_user_state *state, unsigned long word)
 {
-	return unwind_may_return_to(state, word + state->cs_base);
+	u8 before[UNWIND_ARCH_CALL_BYTES];
+	unsigned long addr = word + state->cs_base;
+
+	if (addr < PAGE_SIZE || addr >= TASK_SIZE_MAX || !unwind_is_executable(addr))
+		return false;
+	if (unwind_read(state, addr - sizeof(before), before, sizeof(before)))
+		return true;
+	return unwind_may_return_to(state, addr) || is_restorer(state, addr) ||
+	       memchr(before, UNWIND_ARCH_BREAKPOINT, sizeof(before));
+}
+
+/*
+ * Where it is direct, the call has to lead to the function that the frame is of, or to one
+ * that goes on there.
+ */
+static bool is_called(struct unwind_user_state *state, unsigned long ra)
+{
+	struct unwind_code code = {
+		.read = read_code, .ctx = state, .word = state->word,
+	};
+	u8 insn[UNWIND_ARCH_DIRECT_BYTES];
+	unsigned long start;
+	unsigned int i;
+
+	if (!unwind_is_after_call(state, ra) ||
+	    unwind_read(state, ra - sizeof(insn), insn, sizeof(insn)))
+		return is_restorer(state, ra);
+	start = arch_unwind_call_target(insn, ra);
+	for (i = 0; start && i < MAX_GOING_ON; i++) {
+		if (!unwind_code_goes_on(&code, start, &start))
+			break;
+	}
+	return !start || (start <= state->ip && state->ip - start <= MAX_FUNCTION_BYTES &&
+			  unwind_code_is_one(&code, start, state->ip));
 }
 
 /* This sorts out paths that went on where a function does not return. */
 static bool leads_to_caller(struct unwind_user_state *state,
-			    const struct unwind_user_rule *rule)
+			    const struct unwind_user_rule *rule, bool is_doubtful)
 {
 	unsigned long base = state->sp & ~1UL, slot, ra;
 
@@ -171,7 +231,19 @@ static bool leads_to_caller(struct unwind_user_state *state,
 		return false;
 	if (unlikely(state->probed) && unwind_is_return_address(state, slot))
 		return true;
-	return may_be_return_address(state, ra);
+	ra += state->cs_base;
+	/* what makes code at run time does not put one function right behind another */
+	if (is_doubtful && unwind_is_of_file(state->ip))
+		return is_called(state, ra);
+	return unwind_may_return_to(state, ra);
+}
+
+/* A function that has called another one has something on the stack, by the ABI. */
+static bool has_no_frame(const struct unwind_user_state *state,
+			 const struct unwind_user_rule *rule)
+{
+	return !state->exact && rule->kind == UNWIND_RULE_CODE &&
+	       rule->cfa_reg == UNWIND_REG_SP && rule->cfa_off == (s32)state->word;
 }
 
 /* What code.c asks and tells of the places on a path. */
@@ -249,14 +321,17 @@ static void search_code(struct code_search *search, struct unwind_code *code,
 		rule->extends = code->fp_is_base;
 		if (code->left_at == (s16)code->left_at)
 			rule->fp_off = code->left_at;
-		keep_rule(search, ip, unwind_rule_key(state), ip, rule);
+		if (state->table_bytes)
+			keep_rule(search, ip, unwind_rule_key(state), ip, rule);
 		return;
 	}
-	if (!make_rule(code, rule) || !leads_to_caller(state, rule)) {
+	if (!make_rule(code, rule) ||
+	    !leads_to_caller(state, rule, code->is_doubtful || has_no_frame(state, rule))) {
 		*rule = no_path();
 		return;
 	}
 	keep_rule(search, ip, unwind_rule_key(state), code->end, rule);
+	unwind_code_tell(code);
 }
 
 static void rule_by_code(struct unwind_user_state *state, struct unwind_user_rule *rule)
@@ -265,10 +340,10 @@ static void rule_by_code(struct unwind_user_state *state, struct unwind_user_rul
 	struct unwind_code code = {
 		.read = search_read, .known = known_rule, .note = note_rule,
 		.ctx = &search, .word = state->word, .end = state->ip,
+		.returned = !state->exact,
 	};
 	unsigned long fp;
 
-	cond_resched();
 	*rule = no_path();
 	if (time_after(jiffies, state->deadline) || !unwind_cache_begin(&search.begun))
 		return;
@@ -304,29 +379,44 @@ static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 	struct unwind_code code = {
 		.read = search_read, .ctx = &search, .word = state->word,
 	};
-	struct unwind_user_rule rule;
+	struct unwind_user_rule rule = unwind_fp_set_up(state->word);
 
-	if (unwind_sp_is_low(state) || fp < state->sp || !may_have_frame(state, none) ||
+	if (unwind_sp_is_low(state) || fp < state->sp ||
+	    fp - state->sp > MAX_FRAME_WORDS * state->word || !may_have_frame(state, none) ||
 	    !unwind_cache_begin(&search.begun) ||
-	    !unwind_code_has_frame(&code, state->ip, fp - state->sp))
+	    !unwind_code_has_frame(&code, state->ip, fp - state->sp) ||
+	    !leads_to_caller(state, &rule, false))
 		return false;
-	rule = unwind_fp_set_up(state->word);
-	rule.kind = UNWIND_RULE_CODE;
-	if (!leads_to_caller(state, &rule))
-		return false;
+	rule = (struct unwind_user_rule) {
+		.kind = UNWIND_RULE_CODE_SIZE, .cfa_off = fp - state->sp,
+	};
 	keep_rule(&search, state->ip, unwind_rule_key(state), state->ip, &rule);
 	return true;
 }
 
+/* The stack is paid for as tables are: how much there is to look at, the program says. */
+static bool may_scan(struct unwind_user_state *state)
+{
+	return unwind_may_read(state, 8 * state->word) && !time_after(jiffies, state->deadline);
+}
+
 /*
- * A function that has called another one, and whose code does not tell, is mostly one
- * of a runtime that keeps frame pointers throughout; then a call is what leads to it.
+ * Between the stack pointer and the word above the frame pointer nothing else on the stack
+ * follows a call.  A function that has called another one, and whose code does not tell,
+ * is mostly one of a runtime that keeps frame pointers throughout.
  */
 static bool frame_by_call(struct unwind_user_state *state, unsigned long fp)
 {
-	return !state->exact && fp >= state->sp &&
-	       fp - state->sp <= MAX_FRAME_WORDS * state->word &&
-	       unwind_is_return_address(state, fp + state->word);
+	unsigned long addr = state->sp & ~1UL;
+
+	if (state->exact || fp < addr || fp - addr > MAX_FRAME_WORDS * state->word ||
+	    !unwind_is_return_address(state, fp + state->word))
+		return false;
+	for (; addr <= fp; addr += state->word) {
+		if (!may_scan(state) || unwind_is_return_address(state, addr))
+			return false;
+	}
+	return true;
 }
 
 /* The innermost code may have taken its return address off the stack for the moment. */
@@ -357,17 +447,18 @@ static bool fp_is_certain(struct unwind_user_state *state, unsigned long fp,
 	if (fp < addr || fp - addr > MAX_FRAME_WORDS * state->word ||
 	    !IS_ALIGNED(fp, state->word))
 		return false;
-	/* the code has perhaps just pushed the return address of a call */
-	if (state->exact && rule->extends)
+	/* the code has perhaps just pushed where what it jumps to is to return to */
+	if (state->exact && rule->extends && !unwind_is_return_address(state, addr))
 		addr += state->word;
 	for (; addr <= fp; addr += state->word) {
-		if (unwind_read_word(state, addr, &word) ||
+		if (!may_scan(state) || unwind_read_word(state, addr, &word) ||
 		    may_be_return_address(state, word))
 			return false;
 	}
 	if (unwind_read_word(state, addr, &word))
 		return false;
-	return may_be_return_address(state, word) && !is_in_register(state, rule->cfa_off);
+	return unwind_may_return_to(state, word + state->cs_base) &&
+	       !is_in_register(state, rule->cfa_off);
 }
 
 /*
@@ -385,10 +476,28 @@ static bool is_on_top(struct unwind_user_state *state, const struct unwind_user_
 static bool find_kept(struct unwind_user_state *state, struct unwind_user_rule *rule,
 		      struct unwind_cfi_rule *full)
 {
+	unsigned long fp;
+
 	if (unwind_cache_find_rule(unwind_rule_key(state), rule, full))
 		return false;
-	return (rule->kind == UNWIND_RULE_CODE || rule->kind == UNWIND_RULE_CODE_FULL ||
-		rule->kind == UNWIND_RULE_NO_PATH) && code_holds(state->ip, rule);
+	switch (rule->kind) {
+	case UNWIND_RULE_CODE:
+	case UNWIND_RULE_CODE_FULL:
+	case UNWIND_RULE_NO_PATH:
+		return code_holds(state->ip, rule);
+	case UNWIND_RULE_CODE_SIZE:
+		if (!code_holds(state->ip, rule))
+			return false;
+		if (read_fp(state, &fp) || fp - state->sp != rule->cfa_off) {
+			*rule = no_path();
+			return true;
+		}
+		*rule = unwind_fp_set_up(state->word);
+		rule->kind = UNWIND_RULE_CODE;
+		return true;
+	default:
+		return false;
+	}
 }
 
 /**
@@ -406,6 +515,7 @@ int unwind_no_tables_rule(struct unwind_user_state *state, struct unwind_user_ru
 	unsigned long fp;
 	bool certain;
 
+	cond_resched();
 	if (!find_kept(state, rule, full))
 		rule_by_code(state, rule);
 	if (rule->kind == UNWIND_RULE_CODE_FULL)
@@ -420,6 +530,7 @@ int unwind_no_tables_rule(struct unwind_user_state *state, struct unwind_user_ru
 			.kind = UNWIND_RULE_CODE,
 			.cfa_reg = UNWIND_REG_SP,
 			.cfa_off = rule->fp_off + state->word,
+			.lost = (BIT(UNWIND_NR_KEPT) - 1) & ~BIT(UNWIND_SLOT_FP),
 		};
 		return 0;
 	}

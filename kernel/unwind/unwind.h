@@ -106,6 +106,7 @@ enum unwind_rule_kind {
 	UNWIND_RULE_END,	/* the frame has no caller */
 	UNWIND_RULE_STOP,	/* there is a rule, and it cannot be followed */
 	UNWIND_RULE_NO_PATH,	/* no tables, and the code itself does not tell */
+	UNWIND_RULE_CODE_SIZE,	/* the frame pointer is set up if it lies at @cfa_off */
 	UNWIND_RULE_CODE_FULL,	/* as UNWIND_RULE_CODE, but uncommon */
 	UNWIND_RULE_FULL,	/* an uncommon rule, see struct unwind_cfi_rule */
 	UNWIND_RULE_FRAME,	/* the caller's frame, as below */
@@ -245,21 +246,26 @@ static inline void unwind_uprobe_begin(struct unwind_user_state *state) {}
  * @end: end of the instructions that it was found from
  * @sum: filled in
  *
- * It covers the call before @ip, what follows it, and the last instructions.
+ * It covers the call before @ip, what follows it, and the last 32 bytes, in which a
+ * function takes down its frame.
  *
  * Context: Task context of a user task, with page faults off.
  * Return: 0 or -EFAULT.
  */
 static inline int unwind_code_sum(unsigned long ip, unsigned long end, u32 *sum)
 {
-	u64 before, after, last;
+	u64 __user *last = (u64 __user *)end - 4;
+	u64 val[6], res = 0;
+	unsigned int i;
 
-	if (get_user(before, (u64 __user *)(ip - sizeof(u64))) ||
-	    get_user(after, (u64 __user *)ip) ||
-	    get_user(last, (u64 __user *)(end - sizeof(u64))))
+	if (get_user(val[0], (u64 __user *)(ip - sizeof(u64))) ||
+	    get_user(val[1], (u64 __user *)ip) ||
+	    get_user(val[2], last) || get_user(val[3], last + 1) ||
+	    get_user(val[4], last + 2) || get_user(val[5], last + 3))
 		return -EFAULT;
-	before = (before ^ last * GOLDEN_RATIO_64) * GOLDEN_RATIO_64;
-	*sum = (before ^ after) * GOLDEN_RATIO_64 >> 32;
+	for (i = 0; i < ARRAY_SIZE(val); i++)
+		res = (res ^ val[i]) * GOLDEN_RATIO_64;
+	*sum = res >> 32;
 	return 0;
 }
 
@@ -313,6 +319,7 @@ int unwind_read_file(struct unwind_user_state *state, unsigned long addr, u64 po
 bool unwind_is_mapped(unsigned long addr);
 bool unwind_other_mapping(unsigned long a, unsigned long b);
 bool unwind_is_executable(unsigned long addr);
+bool unwind_is_of_file(unsigned long addr);
 
 /**
  * unwind_may_read - is there budget to read so much of an object's tables?

@@ -266,6 +266,8 @@ static inline int arch_unwind_ff_length(u8 modrm, u8 sib)
 	return len + 4 * (!mod && rm == 5);
 }
 
+#define UNWIND_ARCH_BREAKPOINT	0xcc
+
 /* Bytes of a direct call, and the address that it calls, or 0 if it is none. */
 #define UNWIND_ARCH_DIRECT_BYTES	5
 
