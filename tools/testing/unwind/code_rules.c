@@ -26,6 +26,20 @@ CODE(behind_flags, MARK(behind_flags) ".balign 16, 0x90; push %rax; .skip 13, 0x
 	"je 1f; 1: pop %rax; ret");
 CODE(by_rbx, MARK(by_rbx) "mov %rbx, %rsp; ret");
 
+/* what was on the stack at first has been moved, in front of a branch as well */
+CODE(moved, MARK(moved) "pop %rcx; add $16, %rsp; push %rcx; xor %eax, %eax; ret");
+CODE(moved_word, MARK(moved_word) "pop 16(%rsp); add $16, %rsp; ret");
+CODE(moved_branch, MARK(moved_branch) "push 16(%rsp); pop 24(%rsp); test %eax, %eax; je 1f; hlt;"
+	"1: add $24, %rsp; ret");
+CODE(saved_branch, MARK(saved_branch) "pop %rbx; pop %rbp; pop %r12; pop %r13; push %rbp;"
+	"test %eax, %eax; je 1f; hlt; 1: pop %rbp; ret");
+CODE(behind_call, MARK(behind_call) "call *%rax; nopl (%rax); pop %rbx; ret");
+CODE(call_or_not, MARK(call_or_not) "test %eax, %eax; je 1f; call *%rax; nopl (%rax); ud2;"
+	"1: pop %rbx; ret");
+CODE(spill, MARK(spill) "mov %rbp, 8(%rsp); lea 8(%rsp), %rbp; xor %eax, %eax;"
+	"mov 8(%rsp), %rbp; add $40, %rsp; ret");
+CODE(far_jump, MARK(far_jump) "pop %rbp; jmp . + 0x10000");
+
 /* Go */
 CODE(go, MARK(go) "mov %rbp, 16(%rsp); lea 16(%rsp), %rbp; call *%rax; nopl (%rax);"
 	"mov 16(%rsp), %rbp; add $24, %rsp; ret");
@@ -92,9 +106,17 @@ static const struct rule_case cases[] = {
 	CASE(other_depth, 0, "-"),
 	CASE(loops, 0, "sp+16 same"),
 	CASE(no_return, 0, "-"),
-	CASE(behind_flags, 0, "sp+8 same"),
+	CASE(behind_flags, 0, "sp+8 same doubtful"),
 	CASE(by_rbx, 0, "-"),
-	CASE(go, 0, "sp+32 same"),
+	CASE(moved, 0, "sp+8 same"),
+	CASE(moved_word, 0, "sp+8 same"),
+	CASE(moved_branch, 0, "sp+24 same"),
+	CASE(saved_branch, 0, "sp+40 cfa-32"),
+	CASE(behind_call, 0, "sp+16 same doubtful"),
+	CASE(call_or_not, 0, "sp+16 same"),
+	CASE(spill, 0, "sp+48 same"),
+	CASE(far_jump, 0, "sp+16 cfa-16 doubtful"),
+	CASE(go, 0, "sp+32 same doubtful"),
 	CASE(sbcl_entry, 0, "sp+8 fp+0"),
 	CASE(sbcl_body, 0, "fp+16 cfa-16"),
 	CASE(sbcl_entry_body, 0, "sp+8 fp+0"),
@@ -110,7 +132,7 @@ static const struct rule_case cases[] = {
 	CASE(v8, 0x40, "fp+16 cfa-16"),
 	CASE(v8, 0x48, "-"),
 	CASE(v8, 0, "-"),
-	CASE(v8_called, 0x60, "fp+16 cfa-16"),
+	CASE(v8_called, 0x60, "fp+16 cfa-16 doubtful"),
 	CASE(v8_called, 0, "-"),
 	CASE(v8_bare, 0x40, "-"),
 	CASE(hotspot_end, 0, "fp+16 cfa-16 extends"),
@@ -145,7 +167,8 @@ static void print(const struct unwind_code *code, char *text, size_t size)
 		fprintf(to, "%s%+d", code->fp_at_fp ? "fp" : "cfa", code->fp_off);
 	else
 		fprintf(to, "%s", code->fp_lost ? "lost" : "same");
-	fprintf(to, "%s", code->extends ? " extends" : "");
+	fprintf(to, "%s%s", code->extends ? " extends" : "",
+		code->is_doubtful ? " doubtful" : "");
 	fclose(to);
 }
 

@@ -48,12 +48,12 @@ static void complain(const char *what, const struct cfi_elf *elf, unsigned long 
 {
 	if (!verbose)
 		return;
-	printf("# %s at %lx: table %s%+d fp %d%+d; code %s%+d fp %s%+d, to %lx\n", what, ip,
+	printf("# %s at %lx: table %s%+d fp %d%+d; code %s%+d fp %s%+d, to %lx%s\n", what, ip,
 	       rule->cfa_reg == UNWIND_REG_FP ? "fp" : "sp", rule->cfa_off,
 	       rule->kept_where[UNWIND_SLOT_FP], rule->kept_off[UNWIND_SLOT_FP],
 	       code->by_fp ? "fp" : "sp", code->cfa_off,
 	       code->fp_lost ? "lost" : code->fp_saved ? "saved" : "same", code->fp_off,
-	       code->end);
+	       code->end, code->is_doubtful ? ", doubtful" : "");
 	(void)elf;
 }
 
