@@ -88,6 +88,7 @@ static void compare(struct cfi_elf *elf, unsigned long ip,
 	struct unwind_code code = {
 		.read = read_code, .ctx = elf, .word = elf->word, .memory = memory,
 	};
+	bool table_by_fp;
 
 	assert(unwind_code_memory <= sizeof(memory));
 	counts->insns++;
@@ -95,7 +96,8 @@ static void compare(struct cfi_elf *elf, unsigned long ip,
 		counts->none++;
 		return;
 	}
-	if (code.by_mem || code.by_fp != (rule->cfa_reg == UNWIND_REG_FP)) {
+	table_by_fp = rule->cfa_reg == UNWIND_REG_FP;
+	if (code.by_mem || code.by_fp != table_by_fp) {
 		/* where the frame pointer is set up, both lead to the same */
 		if (code.by_mem || (code.by_fp && code.cfa_off - rule->cfa_off > 0))
 			complain("base", elf, ip, rule, &code);
@@ -159,9 +161,10 @@ static bool compare_file(const char *name)
 	unwind_cfi_init(&cfi);
 	while (cfi_elf_fde(&elf, &pos, &fde))
 		compare_fde(&elf, &cfi, elf.addr + fde, &counts);
-	printf("# %s: %lu instructions, %lu right, %lu no rule, %lu by another base, %lu wrong; frame pointer: %lu lost, %lu wrong\n",
+	printf("# %s: %lu instructions, %lu right, %lu no rule, %lu by another base, %lu wrong;",
 	       name, counts.insns, counts.right, counts.none, counts.other_base,
-	       counts.wrong, counts.fp_lost, counts.fp_wrong);
+	       counts.wrong);
+	printf(" frame pointer: %lu lost, %lu wrong\n", counts.fp_lost, counts.fp_wrong);
 	return counts.insns;
 }
 
