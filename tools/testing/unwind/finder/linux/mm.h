@@ -8,11 +8,15 @@
 #include <linux/types.h>
 #include <stdint.h>
 
+#define U16_MAX		UINT16_MAX
 #define U32_MAX		UINT32_MAX
 #define S64_MAX		INT64_MAX
 #define U64_MAX		UINT64_MAX
 #define PAGE_SIZE	4096UL
 #define PAGE_MASK	(~(PAGE_SIZE - 1))
+#ifndef offset_in_page
+#define offset_in_page(addr)	((unsigned long)(addr) & ~PAGE_MASK)
+#endif
 #define TASK_SIZE_MAX	((1UL << 47) - PAGE_SIZE)
 
 #define VM_READ		0x1UL
@@ -31,7 +35,9 @@ struct file {
 	struct inode	inode;
 };
 
+/* @asked: it was asked for */
 struct vm_area_struct {
+	bool		asked;
 	unsigned long	vm_start;
 	unsigned long	vm_end;
 	unsigned long	vm_flags;
@@ -71,7 +77,10 @@ static inline struct vm_area_struct *vma_find(struct vma_iterator *vmi,
 {
 	struct vm_area_struct *vma = vmi->mm->maps + vmi->at;
 
-	return vmi->at < vmi->mm->nr_maps && vma->vm_start < max ? vma : NULL;
+	if (vmi->at >= vmi->mm->nr_maps || vma->vm_start >= max)
+		return NULL;
+	vma->asked = true;
+	return vma;
 }
 
 static inline struct vm_area_struct *vma_lookup(struct mm_struct *mm,
@@ -85,7 +94,10 @@ static inline struct vm_area_struct *vma_lookup(struct mm_struct *mm,
 
 static inline struct vm_area_struct *vma_prev(struct vma_iterator *vmi)
 {
-	return vmi->at > 0 ? vmi->mm->maps + --vmi->at : NULL;
+	if (!vmi->at)
+		return NULL;
+	vmi->mm->maps[--vmi->at].asked = true;
+	return vmi->mm->maps + vmi->at;
 }
 
 static inline struct inode *file_inode(struct file *file)

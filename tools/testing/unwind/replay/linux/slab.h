@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Memory of the kernel's. */
+#ifndef _UNWIND_REPLAY_LINUX_SLAB_H
+#define _UNWIND_REPLAY_LINUX_SLAB_H
+
+#include <stdlib.h>
+
+#define GFP_KERNEL		0
+#define GFP_KERNEL_ACCOUNT	0
+#define __GFP_RETRY_MAYFAIL	0
+#define __GFP_NOWARN		0
+
+#define kmalloc(size, flags)	malloc(size)
+#define kfree(ptr)		free(ptr)
+#define kvmalloc(size, flags)	malloc(size)
+#define kvfree(ptr)		free(ptr)
+
+#endif /* _UNWIND_REPLAY_LINUX_SLAB_H */

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* User memory is that of the walk that is saved or replayed. */
+#ifndef _UNWIND_REPLAY_LINUX_UACCESS_H
+#define _UNWIND_REPLAY_LINUX_UACCESS_H
+
+#include <linux/align.h>
+#include <linux/compiler.h>
+#include <linux/errno.h>
+#include <linux/types.h>
+
+int replay_read(unsigned long addr, void *to, size_t len);
+
+#define get_user(val, from) ({						\
+	__typeof__(*(from)) _val = 0;					\
+	int _ret = replay_read((unsigned long)(from), &_val, sizeof(_val));	\
+	(val) = _val;							\
+	_ret;								\
+})
+#define pagefault_disable()	((void)0)
+#define pagefault_enable()	((void)0)
+
+#endif /* _UNWIND_REPLAY_LINUX_UACCESS_H */

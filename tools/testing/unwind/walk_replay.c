@@ -1,0 +1,662 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Save a walk, and replay it by the same code in user space.
+ *
+ *	walk_replay --save TID FILE   walk the stack of a thread of 64-bit code, and save
+ *				      what the walk saw of it: registers, mappings, bytes
+ *	walk_replay FILE...           replay them: TAP, one test for each
+ *	walk_replay --print FILE      replay one, and print its stack
+ *
+ * What a saved walk has to lead to are its lines "frame" and "end": mend these by hand
+ * where the walk was wrong.  The walk stands still in the thread while ptrace() holds it,
+ * and is that of kernel/unwind/user.c and all it calls; but for signal frames of code
+ * without tables, and for uprobes.
+ */
+
+#include <errno.h>
+#include <linux/hash.h>
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/uaccess.h>
+#include <linux/unwind_user.h>
+#include <asm/ptrace.h>
+#include <asm/segment.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cache.h"
+#include "cfi.h"
+#include "eh_index.h"
+
+#define MAX_MAPS	8192
+#define MAX_RULES	16384
+#define MAX_OBJECTS	256
+#define MAX_ENTRIES	512
+#define NO_FILE		(-1)
+
+static const char * const end_names[UNWIND_NR_ENDS] = {
+	"complete", "depth", "no_rule", "stop", "fault", "bad", "gave_up",
+};
+
+/* a byte of memory, or of a file that is mapped */
+struct seen {
+	int		file;	/* or NO_FILE */
+	unsigned long	at;
+	u8		byte;
+};
+
+struct rule {
+	unsigned long		ip;
+	struct unwind_user_rule	rule;
+	struct unwind_cfi_rule	full;
+};
+
+static struct vm_area_struct maps[MAX_MAPS];
+static struct mm_struct mm = { .maps = maps };
+static struct task_struct task = { .mm = &mm };
+struct task_struct *const current = &task;
+struct pt_regs replay_regs;
+
+static struct file files[MAX_MAPS];
+static char *paths[MAX_MAPS];
+static int memory = -1;		/* of the thread, while it is saved */
+static struct seen *seen;
+static size_t nr_seen, room_seen;
+static struct rule rules[MAX_RULES];
+static unsigned int nr_rules;
+static struct unwind_object objects[MAX_OBJECTS];
+static unsigned int nr_objects;
+static enum unwind_end the_end;
+
+static const struct {
+	const char	*name;
+	size_t		at;
+} regs[] = {
+#define REG(name)	{ #name, offsetof(struct pt_regs, name) }
+	REG(r15), REG(r14), REG(r13), REG(r12), REG(bp), REG(bx), REG(r11), REG(r10),
+	REG(r9), REG(r8), REG(ax), REG(cx), REG(dx), REG(si), REG(di), REG(orig_ax),
+	REG(ip), REG(cs), REG(flags), REG(sp), REG(ss),
+};
+
+static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fputs("walk_replay: ", stderr);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+	exit(2);
+}
+
+/* the bytes */
+
+static int compare_seen(const void *a, const void *b)
+{
+	const struct seen *x = a, *y = b;
+
+	if (x->file != y->file)
+		return x->file < y->file ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static void note(int file, unsigned long at, const u8 *bytes, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++) {
+		if (nr_seen == room_seen) {
+			room_seen = room_seen * 2 + 4096;
+			seen = realloc(seen, room_seen * sizeof(*seen));
+			if (!seen)
+				die("no memory");
+		}
+		seen[nr_seen++] = (struct seen) { file, at + i, bytes[i] };
+	}
+}
+
+static void sort_seen(void)
+{
+	size_t i, nr = 0;
+
+	qsort(seen, nr_seen, sizeof(*seen), compare_seen);
+	for (i = 0; i < nr_seen; i++) {
+		if (!nr || compare_seen(&seen[nr - 1], &seen[i]))
+			seen[nr++] = seen[i];
+	}
+	nr_seen = nr;
+}
+
+static int find_seen(int file, unsigned long at, u8 *to, size_t len)
+{
+	struct seen key = { .file = file };
+	const struct seen *one;
+	size_t i;
+
+	for (i = 0; i < len; i++) {
+		key.at = at + i;
+		one = nr_seen ? bsearch(&key, seen, nr_seen, sizeof(*seen), compare_seen) : NULL;
+		if (!one)
+			return -EFAULT;
+		to[i] = one->byte;
+	}
+	return 0;
+}
+
+int replay_read(unsigned long addr, void *to, size_t len)
+{
+	if (memory < 0)
+		return find_seen(NO_FILE, addr, to, len);
+	if (addr >= TASK_SIZE_MAX || pread(memory, to, len, addr) != (ssize_t)len)
+		return -EFAULT;
+	note(NO_FILE, addr, to, len);
+	return 0;
+}
+
+int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to, size_t len)
+{
+	(void)state;
+	return replay_read(addr, to, len);
+}
+
+int __unwind_read_word(struct unwind_user_state *state, unsigned long addr,
+		       unsigned long *val)
+{
+	(void)state;
+	return addr % sizeof(*val) ? -EFAULT : replay_read(addr, val, sizeof(*val));
+}
+
+static int read_path(const char *path, u64 pos, void *to, size_t len)
+{
+	int fd = path ? open(path, O_RDONLY) : -1, ret;
+
+	if (fd < 0)
+		return -EFAULT;
+	ret = pread(fd, to, len, pos) == (ssize_t)len ? 0 : -EINVAL;
+	close(fd);
+	return ret;
+}
+
+int unwind_read_file(struct unwind_user_state *state, unsigned long addr, u64 pos,
+		     void *to, size_t len)
+{
+	struct vm_area_struct *vma = vma_lookup(&mm, addr);
+	int ret;
+
+	(void)state;
+	if (!vma || !vma->vm_file)
+		return -EOPNOTSUPP;
+	if (memory < 0)
+		return find_seen(vma->vm_file->inode.nr, pos, to, len);
+	ret = read_path(paths[vma->vm_file - files], pos, to, len);
+	if (!ret)
+		note(vma->vm_file->inode.nr, pos, to, len);
+	return ret;
+}
+
+/* the mappings */
+
+bool unwind_is_mapped(unsigned long addr)
+{
+	return vma_lookup(&mm, addr);
+}
+
+bool unwind_other_mapping(unsigned long a, unsigned long b)
+{
+	struct vm_area_struct *x = vma_lookup(&mm, a), *y = vma_lookup(&mm, b);
+
+	return x && y && x != y;
+}
+
+bool unwind_is_executable(unsigned long addr)
+{
+	struct vm_area_struct *vma = vma_lookup(&mm, addr);
+
+	return vma && (vma->vm_flags & VM_EXEC);
+}
+
+bool unwind_is_of_file(unsigned long addr)
+{
+	struct vm_area_struct *vma = vma_lookup(&mm, addr);
+
+	return vma && vma->vm_file;
+}
+
+/* The number of its inode names a file. */
+static struct file *find_file(int inode, const char *path)
+{
+	int i;
+
+	for (i = 0; i < mm.nr_maps; i++) {
+		if (maps[i].vm_file && maps[i].vm_file->inode.nr == inode)
+			return maps[i].vm_file;
+	}
+	files[i].inode.nr = inode;
+	paths[i] = path ? strdup(path) : NULL;
+	return &files[i];
+}
+
+/* START-END PERMS OFFSET DEVICE INODE [PATH], as in /proc/PID/maps */
+static bool add_map(const char *line)
+{
+	struct vm_area_struct *vma = &maps[mm.nr_maps];
+	char perms[8], path[4096] = "";
+	unsigned long start, end, offset;
+	int inode;
+
+	if (mm.nr_maps == MAX_MAPS - 1 ||
+	    sscanf(line, "%lx-%lx %7s %lx %*s %d %4095s", &start, &end, perms, &offset,
+		   &inode, path) < 5)
+		return false;
+	*vma = (struct vm_area_struct) {
+		.vm_start = start, .vm_end = end, .vm_pgoff = offset / PAGE_SIZE,
+		.vm_flags = (perms[0] == 'r' ? VM_READ : 0) | (perms[1] == 'w' ? VM_WRITE : 0) |
+			    (perms[2] == 'x' ? VM_EXEC : 0) | (perms[3] == 's' ? VM_SHARED : 0),
+		.vm_file = inode ? find_file(inode, path) : NULL,
+	};
+	mm.nr_maps++;
+	return true;
+}
+
+/* What is kept of a program, for one walk: all. */
+
+struct unwind_cache *unwind_cache_of_current(void)
+{
+	return NULL;
+}
+
+bool unwind_cache_peek(struct unwind_cache *cache, unsigned long ip,
+		       struct unwind_user_rule *rule)
+{
+	(void)cache;
+	(void)ip;
+	(void)rule;
+	return false;
+}
+
+int unwind_cache_find_rule(unsigned long ip, struct unwind_user_rule *rule,
+			   struct unwind_cfi_rule *full)
+{
+	unsigned int i = nr_rules;
+
+	while (i--) {
+		if (rules[i].ip == ip) {
+			*rule = rules[i].rule;
+			*full = rules[i].full;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+void unwind_cache_add_rule(const struct unwind_cache_state *state, unsigned long ip,
+			   const struct unwind_user_rule *rule,
+			   const struct unwind_cfi_rule *full)
+{
+	(void)state;
+	if (nr_rules == MAX_RULES)
+		return;
+	rules[nr_rules].ip = ip;
+	rules[nr_rules].rule = *rule;
+	if (full)
+		rules[nr_rules].full = *full;
+	nr_rules++;
+}
+
+static struct unwind_object *object_of(unsigned long ip)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_objects; i++) {
+		if (ip >= objects[i].code_start && ip < objects[i].code_end)
+			return &objects[i];
+	}
+	return NULL;
+}
+
+int unwind_cache_find_object(unsigned long ip, struct unwind_object *object)
+{
+	const struct unwind_object *one = object_of(ip);
+
+	if (!one)
+		return -ENOENT;
+	*object = *one;
+	return 0;
+}
+
+void unwind_cache_add_object(const struct unwind_cache_state *state,
+			     const struct unwind_object *object)
+{
+	(void)state;
+	if (nr_objects < MAX_OBJECTS)
+		objects[nr_objects++] = *object;
+}
+
+bool unwind_cache_begin(struct unwind_cache_state *state)
+{
+	state->gen = 1;
+	return true;
+}
+
+bool unwind_cache_holds(const struct unwind_cache_state *state)
+{
+	(void)state;
+	return true;
+}
+
+bool unwind_cache_claim_index(const struct unwind_cache_state *state, unsigned long ip)
+{
+	struct unwind_object *object = object_of(ip);
+
+	(void)state;
+	return object && object->eh_frame_size && !object->index;
+}
+
+void unwind_cache_end_index(const struct unwind_cache_state *state, unsigned long ip,
+			    struct unwind_eh_index *index, bool hopeless)
+{
+	struct unwind_object *object = object_of(ip);
+
+	(void)state;
+	if (!object)
+		return;
+	if (index) {
+		object->index = index;
+		object->nr = index->nr;
+	} else if (hopeless) {
+		object->eh_frame_size = 0;
+		object->table = 0;
+	}
+}
+
+int unwind_cache_find_fde(unsigned long ip, unsigned long *fde)
+{
+	const struct unwind_object *object = object_of(ip);
+
+	return object && object->index ? unwind_eh_index_find(object->index, ip, fde) : -EAGAIN;
+}
+
+/* what is not replayed */
+
+int unwind_sigframe(struct unwind_user_state *state, struct unwind_cfi_rule *full)
+{
+	(void)state;
+	(void)full;
+	return -ENOENT;
+}
+
+int unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
+			   struct unwind_cfi_rule *full)
+{
+	(void)state;
+	(void)ip;
+	(void)full;
+	return -ENOENT;
+}
+
+u8 unwind_methods_enabled(void)
+{
+	return (1 << UNWIND_NR_METHODS) - 1;
+}
+
+void unwind_count_walk(const struct unwind_user_state *state, enum unwind_end end)
+{
+	(void)state;
+	the_end = end;
+}
+
+static void walk(struct unwind_stacktrace *trace)
+{
+	static unsigned long entries[MAX_ENTRIES];
+
+	trace->entries = entries;
+	trace->nr = 0;
+	unwind_user(trace, MAX_ENTRIES);
+}
+
+/* saving */
+
+static void get_regs(int tid)
+{
+	struct user_regs_struct user;
+	struct pt_regs *to = &replay_regs;
+
+	if (ptrace(PTRACE_GETREGS, tid, NULL, &user))
+		die("%d: its registers cannot be read: %s", tid, strerror(errno));
+	*to = (struct pt_regs) {
+		user.r15, user.r14, user.r13, user.r12, user.rbp, user.rbx, user.r11, user.r10,
+		user.r9, user.r8, user.rax, user.rcx, user.rdx, user.rsi, user.rdi,
+		user.orig_rax, user.rip, user.cs, user.eflags, user.rsp, user.ss,
+	};
+	if (user.cs == __USER32_CS)
+		die("%d: it runs 32-bit code", tid);
+}
+
+static void hold(int tid)
+{
+	int status;
+
+	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) || ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) ||
+	    waitpid(tid, &status, __WALL) != tid || !WIFSTOPPED(status))
+		die("%d: it cannot be stopped: %s", tid, strerror(errno));
+}
+
+static void read_maps(int tid)
+{
+	char name[64], line[8192];
+	FILE *file;
+
+	snprintf(name, sizeof(name), "/proc/%d/maps", tid);
+	file = fopen(name, "r");
+	if (!file)
+		die("%s: %s", name, strerror(errno));
+	while (fgets(line, sizeof(line), file)) {
+		if (!add_map(line))
+			die("%s: too many mappings, or what is it? %s", name, line);
+	}
+	fclose(file);
+	snprintf(name, sizeof(name), "/proc/%d/mem", tid);
+	memory = open(name, O_RDONLY);
+	if (memory < 0)
+		die("%s: %s", name, strerror(errno));
+}
+
+static void write_bytes(FILE *to)
+{
+	size_t i;
+
+	for (i = 0; i < nr_seen; i++) {
+		if (!i || seen[i].file != seen[i - 1].file || seen[i].at != seen[i - 1].at + 1)
+			fprintf(to, "%sbytes %d %lx ", i ? "\n" : "", seen[i].file, seen[i].at);
+		fprintf(to, "%02x", seen[i].byte);
+	}
+	fputc('\n', to);
+}
+
+static void write_walk(FILE *to, const struct unwind_stacktrace *trace)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(regs); i++)
+		fprintf(to, "reg %s %lx\n", regs[i].name,
+			*(unsigned long *)((char *)&replay_regs + regs[i].at));
+	for (i = 0; i < (unsigned int)mm.nr_maps; i++) {
+		const struct vm_area_struct *vma = &maps[i];
+
+		if (vma->asked)
+			fprintf(to, "map %lx-%lx %c%c%c%c %lx 00:00 %d\n", vma->vm_start,
+				vma->vm_end, vma->vm_flags & VM_READ ? 'r' : '-',
+				vma->vm_flags & VM_WRITE ? 'w' : '-',
+				vma->vm_flags & VM_EXEC ? 'x' : '-',
+				vma->vm_flags & VM_SHARED ? 's' : 'p',
+				vma->vm_pgoff * PAGE_SIZE,
+				vma->vm_file ? vma->vm_file->inode.nr : 0);
+	}
+	sort_seen();
+	write_bytes(to);
+	for (i = 0; i < trace->nr; i++)
+		fprintf(to, "frame %lx\n", trace->entries[i]);
+	fprintf(to, "end %s\n", end_names[the_end]);
+}
+
+static int save(int tid, const char *name)
+{
+	struct unwind_stacktrace trace;
+	FILE *to;
+
+	hold(tid);
+	get_regs(tid);
+	read_maps(tid);
+	walk(&trace);
+	ptrace(PTRACE_DETACH, tid, NULL, NULL);
+	to = fopen(name, "w");
+	if (!to)
+		die("%s: %s", name, strerror(errno));
+	fprintf(to, "# a walk of walk_replay: %u frames\n", trace.nr);
+	write_walk(to, &trace);
+	if (fclose(to))
+		die("%s: %s", name, strerror(errno));
+	printf("%u frames, %s, %zu bytes seen\n", trace.nr, end_names[the_end], nr_seen);
+	return 0;
+}
+
+/* replaying */
+
+static bool add_reg(const char *line)
+{
+	unsigned long val;
+	char name[16];
+	unsigned int i;
+
+	if (sscanf(line, "%15s %lx", name, &val) != 2)
+		return false;
+	for (i = 0; i < ARRAY_SIZE(regs); i++) {
+		if (!strcmp(name, regs[i].name)) {
+			*(unsigned long *)((char *)&replay_regs + regs[i].at) = val;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool add_bytes(const char *line)
+{
+	unsigned long at;
+	unsigned int byte;
+	int file, len;
+
+	if (sscanf(line, "%d %lx %n", &file, &at, &len) != 2)
+		return false;
+	for (line += len; sscanf(line, "%2x", &byte) == 1; line += 2) {
+		u8 one = byte;
+
+		note(file, at++, &one, 1);
+	}
+	return true;
+}
+
+struct expected {
+	unsigned long	entries[MAX_ENTRIES];
+	unsigned int	nr;
+	char		end[16];
+};
+
+static bool add_line(const char *line, struct expected *expected)
+{
+	if (line[0] == '#' || line[0] == '\n')
+		return true;
+	if (!strncmp(line, "reg ", 4))
+		return add_reg(line + 4);
+	if (!strncmp(line, "map ", 4))
+		return add_map(line + 4);
+	if (!strncmp(line, "bytes ", 6))
+		return add_bytes(line + 6);
+	if (!strncmp(line, "frame ", 6))
+		return expected->nr < MAX_ENTRIES &&
+		       sscanf(line + 6, "%lx", &expected->entries[expected->nr++]) == 1;
+	return sscanf(line, "end %15s", expected->end) == 1;
+}
+
+static void load(const char *name, struct expected *expected)
+{
+	FILE *file = fopen(name, "r");
+	char *line = NULL;
+	size_t size = 0;
+
+	if (!file)
+		die("%s: %s", name, strerror(errno));
+	memset(expected, 0, sizeof(*expected));
+	mm.nr_maps = 0;
+	nr_seen = 0;
+	nr_rules = 0;
+	nr_objects = 0;
+	while (getline(&line, &size, file) > 0) {
+		if (!add_line(line, expected))
+			die("%s: this is no line of a saved walk: %.60s", name, line);
+	}
+	free(line);
+	fclose(file);
+	sort_seen();
+}
+
+static bool replay(const char *name)
+{
+	struct unwind_stacktrace trace;
+	struct expected expected;
+	unsigned int i;
+
+	load(name, &expected);
+	walk(&trace);
+	for (i = 0; i < trace.nr && i < expected.nr; i++) {
+		if (trace.entries[i] != expected.entries[i])
+			break;
+	}
+	if (i == trace.nr && i == expected.nr && !strcmp(end_names[the_end], expected.end))
+		return true;
+	printf("# %s: %u frames and %s, not %u and %s; frame %u is not the same\n", name,
+	       trace.nr, end_names[the_end], expected.nr, expected.end, i);
+	return false;
+}
+
+static int print(const char *name)
+{
+	struct unwind_stacktrace trace;
+	struct expected expected;
+	unsigned int i;
+
+	load(name, &expected);
+	walk(&trace);
+	for (i = 0; i < trace.nr; i++)
+		printf("%lx\n", trace.entries[i]);
+	puts(end_names[the_end]);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	int i, failed = 0;
+	bool good;
+
+	if (argc == 4 && !strcmp(argv[1], "--save"))
+		return save(atoi(argv[2]), argv[3]);
+	if (argc == 3 && !strcmp(argv[1], "--print"))
+		return print(argv[2]);
+	if (argc < 2 || argv[1][0] == '-')
+		die("usage: walk_replay --save TID FILE | --print FILE | FILE...");
+	for (i = 1; i < argc; i++) {
+		const char *base = strrchr(argv[i], '/');
+
+		good = replay(argv[i]);
+		failed += !good;
+		printf("%s %d - %s\n", good ? "ok" : "not ok", i, base ? base + 1 : argv[i]);
+	}
+	printf("1..%d\n", argc - 1);
+	return !!failed;
+}
