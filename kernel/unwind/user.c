@@ -327,21 +327,23 @@ static unsigned int quick_steps(struct unwind_user_state *state,
 {
 	struct unwind_user_rule rule __uninitialized;
 	struct unwind_cache *cache;
-	unsigned int nr = 0, by_code = 0;
+	unsigned int nr = 0;
+	int ret;
 
 	rcu_read_lock();
 	pagefault_disable();
 	state->quick = true;
 	cache = unwind_cache_of_current();
 	while (nr < room && known_rule(state, cache, &rule)) {
-		if (likely(rule.kind != UNWIND_RULE_CODE)) {
-			if (apply_rule(state, &rule))
-				break;
-		} else {
-			if (quick_code_step(state, &rule))
-				break;
-			by_code++;
-		}
+		/* each kind has its own copy of apply_rule() */
+		if (likely(rule.kind == UNWIND_RULE_FRAME))
+			ret = apply_rule(state, &rule);
+		else if (rule.kind == UNWIND_RULE_REALIGNED)
+			ret = apply_rule(state, &rule);
+		else
+			ret = quick_code_step(state, &rule);
+		if (ret)
+			break;
 		entries[nr++] = state->ip;
 	}
 	state->quick = false;
