@@ -81,6 +81,8 @@ static int busy(void *turns)
 {
 	struct pd_child child;
 
+	/* a wakeup on another CPU is noted there, in the context of another task */
+	pd_pin(0, 0);
 	if (pipe(partner) || pd_child_start(&child, read_for_ever, NULL))
 		return 1;
 	pd_child_go(&child);
