@@ -505,10 +505,9 @@ static enum step path_move(struct code_path *path, const struct unwind_code_insn
 	if (insn->reg == unwind_code_fp && insn->base == unwind_code_sp && !insn->off &&
 	    value_same(path->regs[unwind_code_fp], caller)) {
 		w = path_find_fp_at(path, v);
-		v = value_plus(v, path->code->word);
 		if (w && w->pushed)
-			return path_return_at(path, v) ? FOUND : NO_WAY;
-		v = value_plus(v, -(s64)path->code->word);
+			return path_return_at(path, value_plus(v, path->code->word)) ?
+			       FOUND : NO_WAY;
 	}
 	path_set(path, insn->reg, v);
 	return GO_ON;
@@ -565,7 +564,7 @@ static void path_take(struct code_path *path, const struct code_fork *fork)
 	unsigned int i;
 
 	memset(path->regs, 0, sizeof(path->regs));
-	for (i = 0; i < MAX_OTHERS; i++)
+	for (i = 0; i < MAX_OTHERS && fork->others[i].val.kind; i++)
 		path->regs[fork->others[i].reg] = fork->others[i].val;
 	path->regs[unwind_code_sp] = fork->sp;
 	path->regs[unwind_code_fp] = fork->fp;

@@ -86,7 +86,8 @@ static bool make_rule(const struct unwind_code *code, struct unwind_user_rule *r
 	if (!code->fp_lost)
 		rule->lost &= ~BIT(UNWIND_SLOT_FP);
 	if (code->by_mem) {
-		rule->cfa_reg = arch_unwind_rule_reg(code->mem_reg);
+		/* rules have the same numbers for registers that functions keep */
+		rule->cfa_reg = code->mem_reg;
 		rule->mem_off = code->mem_off;
 		if (rule->mem_off != code->mem_off)
 			return false;
@@ -350,7 +351,7 @@ static void rule_by_code(struct unwind_user_state *state, struct unwind_user_rul
 	if (!unwind_sp_is_low(state) && !read_fp(state, &fp) &&
 	    fp - state->sp < MAX_FRAME_WORDS * state->word)
 		code.fp_above_sp = fp - state->sp;
-	code.memory = kmalloc(unwind_code_memory, GFP_KERNEL | __GFP_NOWARN);
+	code.memory = kmalloc(unwind_code_memory, GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN);
 	if (!code.memory)
 		return;
 	search_code(&search, &code, rule);

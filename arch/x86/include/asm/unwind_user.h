@@ -110,12 +110,6 @@ static inline unsigned int arch_unwind_insn_reg(unsigned int reg)
 				       reg;
 }
 
-/* The other way round, for registers that functions keep in 64-bit code. */
-static inline u8 arch_unwind_rule_reg(u8 reg)
-{
-	return reg;
-}
-
 /* All general registers as instructions number them, without sp and the frame pointer. */
 static inline void arch_unwind_general(struct pt_regs *regs, unsigned long *vals)
 {
