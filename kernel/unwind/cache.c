@@ -121,7 +121,7 @@ static bool read_entry(struct rule_entry *entry, unsigned long ip, u64 gen,
 	if (READ_ONCE(entry->ip) != ip || READ_ONCE(entry->gen) != gen)
 		return false;
 	/* thrown away if the count tells that it was written meanwhile */
-	*rule = data_race(entry->rule);
+	data_race((*rule = entry->rule, 0));
 	return !read_seqcount_retry(&entry->seq, seq) && !(seq & 1);
 }
 
@@ -173,7 +173,7 @@ static bool peek_full(struct unwind_cache *cache, unsigned long ip,
 		return false;
 	rule->kind = UNWIND_RULE_FULL;
 	/* thrown away if the count tells that it was written meanwhile */
-	*full = data_race(entry->rule);
+	data_race((*full = entry->rule, 0));
 	return !read_seqcount_retry(&entry->seq, seq) && !(seq & 1);
 }
 
@@ -216,7 +216,7 @@ static bool find_object(struct unwind_cache *cache, unsigned long ip,
 		if (!data_race(covers(&cache->objects[i], ip)))
 			continue;
 		/* and this, too */
-		*object = data_race(cache->objects[i]);
+		data_race((*object = cache->objects[i], 0));
 		return true;
 	}
 	return false;

@@ -198,7 +198,7 @@ static __always_inline int read_return_address(struct unwind_user_state *state,
 
 /* Where the stack was realigned, the frame pointer leads to all that is kept. */
 static __always_inline int find_cfa(struct unwind_user_state *state,
-				    const struct unwind_user_rule *rule,
+				    const struct unwind_user_rule *rule, bool realigned,
 				    unsigned long *kept, unsigned long *cfa)
 {
 	int ret;
@@ -207,7 +207,7 @@ static __always_inline int find_cfa(struct unwind_user_state *state,
 	if (ret)
 		return ret;
 	*cfa = *kept + rule->cfa_off;
-	if (likely(rule->kind == UNWIND_RULE_FRAME)) {
+	if (!realigned) {
 		/* the program's start and a thread's leave 0 in the frame pointer */
 		if (!*kept)
 			return -ENODATA;
@@ -235,14 +235,15 @@ static __always_inline void note_kept(struct unwind_user_state *state,
 }
 
 static __always_inline int apply_rule(struct unwind_user_state *state,
-				      const struct unwind_user_rule *rule)
+				      const struct unwind_user_rule *rule,
+				      bool realigned)
 {
 	unsigned long kept __uninitialized, cfa __uninitialized;
 	struct return_instance *ri __uninitialized;
 	unsigned long ra __uninitialized;
 	int ret;
 
-	ret = find_cfa(state, rule, &kept, &cfa);
+	ret = find_cfa(state, rule, realigned, &kept, &cfa);
 	if (ret)
 		return ret;
 	ret = check_cfa(state, cfa);
@@ -279,12 +280,10 @@ static bool frame_extends(struct unwind_user_state *state, unsigned long cfa)
 static noinline int apply_code_rule(struct unwind_user_state *state,
 				    const struct unwind_user_rule *rule)
 {
-	struct unwind_user_rule frame = *rule;
 	unsigned long sp = state->sp & ~1UL;
 	int ret;
 
-	frame.kind = UNWIND_RULE_FRAME;
-	ret = apply_rule(state, &frame);
+	ret = apply_rule(state, rule, false);
 	if (ret || !rule->extends)
 		return ret;
 	swap(sp, state->sp);
@@ -337,9 +336,9 @@ static unsigned int quick_steps(struct unwind_user_state *state,
 	while (nr < room && known_rule(state, cache, &rule)) {
 		/* each kind has its own copy of apply_rule() */
 		if (likely(rule.kind == UNWIND_RULE_FRAME))
-			ret = apply_rule(state, &rule);
+			ret = apply_rule(state, &rule, false);
 		else if (rule.kind == UNWIND_RULE_REALIGNED)
-			ret = apply_rule(state, &rule);
+			ret = apply_rule(state, &rule, true);
 		else
 			ret = quick_code_step(state, &rule);
 		if (ret)
@@ -539,8 +538,9 @@ static int apply_found_rule(struct unwind_user_state *state,
 {
 	switch (rule->kind) {
 	case UNWIND_RULE_FRAME:
+		return apply_rule(state, rule, false);
 	case UNWIND_RULE_REALIGNED:
-		return apply_rule(state, rule);
+		return apply_rule(state, rule, true);
 	case UNWIND_RULE_CODE:
 		return apply_code_rule(state, rule);
 	case UNWIND_RULE_FULL:
