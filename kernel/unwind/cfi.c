@@ -605,21 +605,34 @@ static bool cie_is_known(const struct unwind_cfi *cfi)
 	       !memcmp(b->buf + b->pos, cfi->known, nr);
 }
 
+/* Is it the one that was read last? */
+static bool cie_is_at_hand(const struct unwind_cfi *cfi, unsigned long addr)
+{
+	return addr == cfi->known_at && addr >= cfi->start && addr < cfi->limit &&
+	       cfi->word == cfi->known_word;
+}
+
 /* Learn what all FDEs of the CIE at @addr have in common. */
 static int use_cie(struct unwind_cfi *cfi, unsigned long addr)
 {
 	struct unwind_cfi_bytes *b = &cfi->cie;
 	unsigned int nr;
 
+	if (cie_is_at_hand(cfi, addr)) {
+		cfi->row = cfi->initial;
+		return 0;
+	}
 	cfi_open(b, cfi, addr);
 	if (cfi->err)
 		return cfi->err;
 	if (cie_is_known(cfi)) {
+		cfi->known_at = addr;
 		cfi->row = cfi->initial;
 		return 0;
 	}
 
 	cfi->nr_known = 0;
+	cfi->known_at = 0;
 	cfi->movable = true;
 	nr = cie_bytes(b);
 	memcpy(cfi->known, b->buf + b->pos, nr);
@@ -631,6 +644,7 @@ static int use_cie(struct unwind_cfi *cfi, unsigned long addr)
 	cfi->nr_remembered = 0;
 	cfi->initial = cfi->row;
 	if (cfi->movable && !cfi->ip_used) {
+		cfi->known_at = addr;
 		cfi->nr_known = nr;
 		cfi->known_word = cfi->word;
 	}

@@ -134,8 +134,9 @@ struct unwind_cfi_row {
  *
  * The caller fills in all but the last two and zeroes the rest before the first
  * use.  Those two are also set where the FDE turns out not to cover the address, to
- * the range that it covers.  What is kept from one use to the next is only what the
- * bytes of the last CIE mean; it may be used for other tables.
+ * the range that it covers.  What is kept from one use to the next is what the bytes
+ * of the last CIE mean, which may be used for other tables, and where it was: a caller
+ * says by unwind_cfi_moved() if something else may be there now.
  */
 struct unwind_cfi {
 	int			(*read)(void *ctx, unsigned long addr,
@@ -162,6 +163,7 @@ struct unwind_cfi {
 	bool			signal;
 	bool			ip_used;
 	bool			movable;
+	unsigned long		known_at;
 	u8			known_word;
 	u8			nr_known;
 	u8			known[UNWIND_CFI_KNOWN];
@@ -190,6 +192,13 @@ struct unwind_cfi_frame {
 static inline void unwind_cfi_init(struct unwind_cfi *cfi)
 {
 	cfi->nr_known = 0;
+	cfi->known_at = 0;
+}
+
+/* The bytes of the last CIE may have changed, or may do so untold. */
+static inline void unwind_cfi_moved(struct unwind_cfi *cfi)
+{
+	cfi->known_at = 0;
 }
 
 /*

@@ -670,10 +670,12 @@ static void known_cies(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, look_up(a, CODE), 0);
 	b->cfi = a->cfi;
 	b->cfi.ctx = b;
+	unwind_cfi_moved(&b->cfi);
 
 	KUNIT_EXPECT_EQ(test, look_up(b, CODE), 0);
 	KUNIT_EXPECT_EQ(test, b->rule.cfa_off, 16);
 	memcpy(b->bytes, a->bytes, a->nr);
+	unwind_cfi_moved(&b->cfi);
 	KUNIT_EXPECT_EQ(test, look_up(b, CODE), 0);
 	KUNIT_EXPECT_EQ(test, b->rule.cfa_off, 8);
 	KUNIT_EXPECT_EQ(test, b->rule.kept_where[UNWIND_SLOT_FP], UNWIND_AT_CFA);
@@ -1194,7 +1196,7 @@ static void endless(struct kunit *test)
 	KUNIT_EXPECT_LE(test, t->reads, 64 * 1024 / UNWIND_CFI_WINDOW);
 }
 
-/* a compiler's usual entry takes one reading of the FDE and one of the CIE */
+/* a compiler's usual entry takes one reading of the FDE and one, once, of the CIE */
 static void few_reads(struct kunit *test)
 {
 	struct tables *t = new_tables(test, 8);
@@ -1202,6 +1204,13 @@ static void few_reads(struct kunit *test)
 	put_usual(t, "\x41\x0e\x10\x86\x02\x43\x0d\x06", 8);
 	KUNIT_EXPECT_EQ(test, look_up(t, CODE + 4), 0);
 	KUNIT_EXPECT_EQ(test, t->reads, 2);
+	KUNIT_EXPECT_EQ(test, look_up(t, CODE + 5), 0);
+	KUNIT_EXPECT_EQ(test, t->reads, 3);
+	KUNIT_EXPECT_EQ(test, t->rule.kept_where[UNWIND_SLOT_FP], UNWIND_AT_CFA);
+
+	/* not where the tables cannot reach it */
+	t->cfi.start = t->fde;
+	KUNIT_EXPECT_EQ(test, look_up(t, CODE + 4), -EINVAL);
 }
 
 /* the same bytes, in an entry that does not fit into the window */

@@ -165,7 +165,9 @@ static int interpret(struct unwind_user_state *state,
 	cfi->data = object->base;
 	cfi->word = object->word;
 	ret = unwind_cfi_rule(cfi, fde, ip, full);
-	*stays = !reader.strayed;
+	*stays &= !reader.strayed;
+	if (!*stays)
+		unwind_cfi_moved(cfi);
 	if (ret == -ENOENT && object->eh_frame_size)
 		ret = stub_rule(state, object, ip, full);
 	return ret;
@@ -258,6 +260,18 @@ static int look_behind(struct unwind_user_state *state, unsigned long ip,
 	return 0;
 }
 
+/* What was read of tables holds for the next search if nothing was unmapped. */
+static bool begin_search(struct unwind_user_state *state)
+{
+	struct unwind_cache_state before = state->tables;
+
+	if (!unwind_cache_begin(&state->tables))
+		return false;
+	if (state->tables.gen != before.gen || state->tables.unmaps != before.unmaps)
+		unwind_cfi_moved(state->cfi);
+	return true;
+}
+
 /*
  * What could not be read may be there the next time, and is not for keeping.
  * That there is no rule, or none that can be followed, is.
@@ -266,15 +280,15 @@ static int find_in_tables(struct unwind_user_state *state, unsigned long ip,
 			  struct unwind_user_rule *rule,
 			  struct unwind_cfi_rule *full)
 {
+	const struct unwind_cache_state *begun = &state->tables;
 	struct unwind_object object __uninitialized;
-	struct unwind_cache_state *begun = &state->tables;
-	bool stays = true;
+	bool stays;
 	int ret;
 
 	cond_resched();
 	if (time_after(jiffies, state->deadline))
 		return -EFAULT;
-	if (!unwind_cache_begin(begun))
+	if (!begin_search(state))
 		return -ENOMEM;
 	ret = find_object(state, begun, ip, &object);
 	if (ret)
@@ -286,6 +300,7 @@ static int find_in_tables(struct unwind_user_state *state, unsigned long ip,
 		return unwind_cache_holds(begun) ? -ENOENT : -EAGAIN;
 	if (object.word != state->word)
 		return -EOPNOTSUPP;
+	stays = !object.transient;
 	ret = interpret(state, &object, ip, full, &stays);
 	if (ret == -EFAULT || ret == -EINTR || ret == -EAGAIN)
 		return ret;
@@ -303,7 +318,7 @@ static int find_in_tables(struct unwind_user_state *state, unsigned long ip,
 
 	if (!unwind_cache_holds(begun))
 		return -EAGAIN;
-	if (!object.transient && stays)
+	if (stays)
 		unwind_cache_add_rule(begun, unwind_rule_key(state), rule, full);
 	return 0;
 }
@@ -334,7 +349,7 @@ static bool find_cached(struct unwind_user_state *state,
 		return false;
 	if (likely(rule->kind != UNWIND_RULE_FULL || !full->expr_base))
 		return true;
-	return unwind_cache_begin(&state->tables) &&
+	return begin_search(state) &&
 	       !unwind_cache_find_rule(unwind_rule_key(state), rule, full);
 }
 

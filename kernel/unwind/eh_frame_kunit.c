@@ -6,7 +6,10 @@
 
 #include <kunit/test.h>
 #include <linux/elf.h>
+#include <linux/err.h>
+#include <linux/file.h>
 #include <linux/mman.h>
+#include <linux/shmem_fs.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -194,6 +197,55 @@ static void by_tables(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, state.ip, base + CODE + 0x20);
 	KUNIT_EXPECT_EQ(test, state.sp, stack + 16);
 	KUNIT_EXPECT_EQ(test, state.frames[UNWIND_METHOD_EH_FRAME], 1);
+}
+
+static s32 cfa_off_at(struct unwind_user_state *state)
+{
+	struct unwind_user_rule rule;
+	struct unwind_cfi_rule full;
+
+	return unwind_eh_frame_rule(state, &rule, &full) ? -1 : rule.cfa_off;
+}
+
+/*
+ * A CIE is not read for each frame, but again when something was unmapped, or where it
+ * can be written to.
+ */
+static void cie_later(struct kunit *test)
+{
+	unsigned long base, shared, byte = CIE + 4 + sizeof(cie) - 5;
+	struct unwind_user_state state;
+	const u8 later[] = { 16, 24 };
+	struct file *file;
+	unsigned int left;
+
+	file = shmem_kernel_file_setup("kunit", OBJECT_BYTES, 0);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
+	shared = kunit_vm_mmap(test, file, 0, OBJECT_BYTES, PROT_READ | PROT_WRITE,
+			       MAP_SHARED, 0);
+	base = kunit_vm_mmap(test, file, 0, OBJECT_BYTES, PROT_READ | PROT_EXEC,
+			     MAP_PRIVATE, 0);
+	fput(file);
+	KUNIT_ASSERT_LT(test, shared, (unsigned long)TASK_SIZE);
+	KUNIT_ASSERT_LT(test, base, (unsigned long)TASK_SIZE);
+	put_object(test, shared, 1, (const u8[INSNS]){});
+
+	state = at(test, base + CODE + 8, 0, 8);
+	KUNIT_EXPECT_EQ(test, cfa_off_at(&state), 8);
+	state.ip++;
+	left = state.table_bytes;
+	KUNIT_EXPECT_EQ(test, cfa_off_at(&state), 8);
+	KUNIT_EXPECT_LT(test, left - state.table_bytes, 2 * UNWIND_CFI_WINDOW);
+
+	put(test, shared + byte, &later[0], 1);
+	__unwind_user_unmap(current->mm, base, base + OBJECT_BYTES);
+	KUNIT_EXPECT_EQ(test, cfa_off_at(&state), 16);
+
+	base = make_object(test, 1, (const u8[INSNS]){});
+	state.ip = base + CODE + 8;
+	KUNIT_EXPECT_EQ(test, cfa_off_at(&state), 8);
+	put(test, base + byte, &later[1], 1);
+	KUNIT_EXPECT_EQ(test, cfa_off_at(&state), 24);
 }
 
 static void check_kept(struct kunit *test, struct unwind_user_state *state,
@@ -863,6 +915,7 @@ static void restorer_32(struct kunit *test)
 
 static struct kunit_case eh_frame_cases[] = {
 	KUNIT_CASE(by_tables),
+	KUNIT_CASE(cie_later),
 	KUNIT_CASE(realigned),
 	KUNIT_CASE(in_register),
 	KUNIT_CASE_PARAM(volatile_register, volatile_case_gen_params),

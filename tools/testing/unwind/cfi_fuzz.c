@@ -221,7 +221,7 @@ static void check_row(struct tables *t, unsigned long fde,
 	CHECK(!look_up(t, fde, start, &other));
 	CHECK(same_rule(&other, rule));
 	CHECK(t->cfi.row_start == start && t->cfi.row_end == end);
-	t->cfi.nr_known = 0;
+	unwind_cfi_init(&t->cfi);
 	CHECK(!look_up(t, fde, end - 1, &other));
 	CHECK(same_rule(&other, rule));
 	CHECK(t->cfi.row_start == start && t->cfi.row_end == end);
