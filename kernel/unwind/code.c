@@ -47,6 +47,8 @@
 /* how far in front of an address its function may begin, in bytes */
 #define MAX_BODY	SZ_16K
 #define MAX_PROLOGUE	24
+/* ... and how far behind a function's beginning its prologue may be, in bytes */
+#define MAX_ENTRY	64
 /* instructions of a function that just goes on in another one */
 #define MAX_JUST	6
 /* branches and jumps that are remembered, as paths end where another one has been */
@@ -1148,6 +1150,59 @@ bool unwind_code_goes_on(struct unwind_code *code, unsigned long ip, unsigned lo
 	return false;
 }
 
+/* Is this always the last one in front of another place? */
+static bool is_last(const struct unwind_code_insn *insn)
+{
+	return insn->op == UNWIND_CODE_JUMP || insn->op == UNWIND_CODE_JUMP_REG ||
+	       insn->op == UNWIND_CODE_RETURN || insn->op == UNWIND_CODE_END;
+}
+
+/* What instructions have pushed since the last branch or call but that of @pushed. */
+static s64 push_on(s64 pushed, const struct unwind_code *code,
+		   const struct unwind_code_insn *insn)
+{
+	switch (insn->op) {
+	case UNWIND_CODE_PUSH:
+	case UNWIND_CODE_PUSH_MEM:
+		return pushed + code->word;
+	case UNWIND_CODE_POP:
+	case UNWIND_CODE_POP_MEM:
+		return pushed - code->word;
+	case UNWIND_CODE_MOVE:
+		if (insn->reg != unwind_code_sp)
+			return pushed;
+		return insn->base == unwind_code_sp ? pushed - insn->off : 0;
+	}
+	if (insn->op >= UNWIND_CODE_LEAVE || (insn->clobbers & BIT(unwind_code_sp)))
+		return 0;
+	return pushed;
+}
+
+/* unwind_code_is_one(), and what has been pushed for a call that ends at @ip. */
+static bool is_one(struct unwind_code *code, unsigned long at, unsigned long ip, s64 *pushed)
+{
+	u8 bytes[UNWIND_CODE_INSN_BYTES];
+	struct unwind_code_insn insn;
+	unsigned long far = at;
+	unsigned int nr, i;
+
+	*pushed = 0;
+	for (i = 0; i < MAX_INSNS && at < ip; i++) {
+		nr = code->read(code->ctx, at, bytes, sizeof(bytes));
+		if (!unwind_code_decode(bytes, nr, code->word, &insn))
+			return false;
+		at += insn.len;
+		if (insn.op == UNWIND_CODE_JUMP || insn.op == UNWIND_CODE_BRANCH)
+			far = max(far, at + insn.off);
+		if (is_last(&insn) && far < at)
+			return false;
+		if (at < ip || (insn.op != UNWIND_CODE_CALL &&
+				insn.op != UNWIND_CODE_CALL_OTHER))
+			*pushed = push_on(*pushed, code, &insn);
+	}
+	return at == ip;
+}
+
 /**
  * unwind_code_is_one - does no function end between two addresses?
  * @code: the code
@@ -1159,23 +1214,32 @@ bool unwind_code_goes_on(struct unwind_code *code, unsigned long ip, unsigned lo
  */
 bool unwind_code_is_one(struct unwind_code *code, unsigned long at, unsigned long ip)
 {
-	u8 bytes[UNWIND_CODE_INSN_BYTES];
-	struct unwind_code_insn insn;
-	unsigned long far = at;
-	unsigned int nr, i;
+	s64 pushed;
 
-	for (i = 0; i < MAX_INSNS && at < ip; i++) {
-		nr = code->read(code->ctx, at, bytes, sizeof(bytes));
-		if (!unwind_code_decode(bytes, nr, code->word, &insn))
-			return false;
-		at += insn.len;
-		if (insn.op == UNWIND_CODE_JUMP || insn.op == UNWIND_CODE_BRANCH)
-			far = max(far, at + insn.off);
-		if ((insn.op == UNWIND_CODE_JUMP || insn.op == UNWIND_CODE_JUMP_REG ||
-		     insn.op == UNWIND_CODE_RETURN) && far < at)
-			return false;
-	}
-	return at == ip;
+	return is_one(code, at, ip, &pushed);
+}
+
+/* Is the prologue at @at that of a function which begins at @start? */
+static bool is_prologue_of(struct unwind_code *code, unsigned long at, unsigned long start)
+{
+	return start && start <= at && at - start <= MAX_ENTRY &&
+	       unwind_code_is_one(code, start, at);
+}
+
+/*
+ * The last prologue in front of @ip is at @at, and sets up a frame of @has bytes.  With
+ * what is pushed for a call the frame is larger until the call has returned, and behind
+ * it as well where the caller takes that down.
+ */
+static bool frame_is_of(struct unwind_code *code, unsigned long at, s64 has,
+			unsigned long ip, s64 size, unsigned long start)
+{
+	s64 pushed;
+
+	if (has == size && is_prologue_of(code, at, start))
+		return true;
+	return (has == size || (has > 0 && has < size)) && is_one(code, at, ip, &pushed) &&
+	       (has == size || has + pushed == size);
 }
 
 /**
@@ -1183,12 +1247,17 @@ bool unwind_code_is_one(struct unwind_code *code, unsigned long at, unsigned lon
  * @code: the code
  * @ip: address in it, not the first of a function
  * @size: distance of the frame pointer from the stack pointer at @ip, in bytes
+ * @start: the function that was called from where the frame pointer leads to, or 0
  *
- * What counts is the last prologue in front of @ip that sets up a frame pointer.
+ * What counts is the last prologue in front of @ip that sets up a frame pointer.  It is of
+ * the same function if instructions lead from the one to the other; or if it is that of
+ * @start, as then the frame at the frame pointer is of that function, and ends at the
+ * stack pointer.
  *
  * Return: true if it leaves the two so far apart.
  */
-bool unwind_code_has_frame(struct unwind_code *code, unsigned long ip, unsigned long size)
+bool unwind_code_has_frame(struct unwind_code *code, unsigned long ip, unsigned long size,
+			   unsigned long start)
 {
 	unsigned long at, low = ip > MAX_BODY ? ip - MAX_BODY : 0;
 	u8 bytes[64 + UNWIND_CODE_FRAME_BYTES];
@@ -1204,8 +1273,7 @@ bool unwind_code_has_frame(struct unwind_code *code, unsigned long ip, unsigned 
 			if (at + i < ip &&
 			    unwind_code_sets_frame(bytes + i, code->word) &&
 			    prologue_size(code, at + i, &has))
-				return has >= 0 && (unsigned long)has == size &&
-				       unwind_code_is_one(code, at + i, ip);
+				return frame_is_of(code, at + i, has, ip, size, start);
 		}
 	}
 	return false;

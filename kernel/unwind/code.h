@@ -153,7 +153,8 @@ int unwind_code_find(struct unwind_code *code, unsigned long ip);
 void unwind_code_tell(const struct unwind_code *code);
 bool unwind_code_goes_on(struct unwind_code *code, unsigned long ip, unsigned long *to);
 bool unwind_code_is_one(struct unwind_code *code, unsigned long from, unsigned long to);
-bool unwind_code_has_frame(struct unwind_code *code, unsigned long ip, unsigned long size);
+bool unwind_code_has_frame(struct unwind_code *code, unsigned long ip, unsigned long size,
+			   unsigned long start);
 u16 unwind_code_keeps(struct unwind_code *code, unsigned long start, unsigned long ip);
 
 /* by architecture: false if this is no instruction that is known */

@@ -236,6 +236,10 @@ static bool decode_one_byte_short(const struct insn *insn, unsigned int word,
 	case 0xa8: case 0xa9:
 	case 0xf5: case 0xf8: case 0xf9: case 0xfc: case 0xfd:
 		return true;
+	case 0xcc:		/* int3 */
+	case 0xf4:		/* hlt */
+		to->op = UNWIND_CODE_END;
+		return true;
 	case 0xa4 ... 0xa7:	/* movs, cmps, stos, lods, scas */
 	case 0xaa ... 0xaf:
 		to->clobbers = REG(RAX) | REG(RCX) | REG(RSI) | REG(RDI);
@@ -369,6 +373,9 @@ static bool decode_two_byte(const struct insn *insn, const struct operands *o, u
 	u8 rex = insn->rex_prefix.nbytes ? insn->rex_prefix.bytes[0] : 0;
 
 	switch (op) {
+	case 0x0b:		/* ud2 */
+		to->op = UNWIND_CODE_END;
+		return true;
 	case 0x05:		/* syscall */
 		to->clobbers = REG(RAX) | REG(RCX) | REG(11);
 		return true;

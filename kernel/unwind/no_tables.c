@@ -186,26 +186,39 @@ static bool may_be_return_address(struct unwind_user_state *state, unsigned long
 }
 
 /*
- * Where it is direct, the call has to lead to the function that the frame is of, or to one
- * that goes on there.
+ * The function that the call in front of an address calls, or that goes on there; 0 if it
+ * is not in the code.
  */
-static bool is_called(struct unwind_user_state *state, unsigned long ra)
+static int called_from(struct unwind_user_state *state, unsigned long ra,
+		       unsigned long *start)
 {
 	struct unwind_code code = {
 		.read = read_code, .ctx = state, .word = state->word,
 	};
 	u8 insn[UNWIND_ARCH_DIRECT_BYTES];
-	unsigned long start;
 	unsigned int i;
 
 	if (!unwind_is_after_call(state, ra) ||
 	    unwind_read(state, ra - sizeof(insn), insn, sizeof(insn)))
-		return is_restorer(state, ra);
-	start = arch_unwind_call_target(insn, ra);
-	for (i = 0; start && i < MAX_GOING_ON; i++) {
-		if (!unwind_code_goes_on(&code, start, &start))
+		return -ENOENT;
+	*start = arch_unwind_call_target(insn, ra);
+	for (i = 0; *start && i < MAX_GOING_ON; i++) {
+		if (!unwind_code_goes_on(&code, *start, start))
 			break;
 	}
+	return 0;
+}
+
+/* Where it is direct, the call has to lead to the function that the frame is of. */
+static bool is_called(struct unwind_user_state *state, unsigned long ra)
+{
+	struct unwind_code code = {
+		.read = read_code, .ctx = state, .word = state->word,
+	};
+	unsigned long start;
+
+	if (called_from(state, ra, &start))
+		return is_restorer(state, ra);
 	return !start || (start <= state->ip && state->ip - start <= MAX_FUNCTION_BYTES &&
 			  unwind_code_is_one(&code, start, state->ip));
 }
@@ -372,6 +385,17 @@ static bool may_have_frame(struct unwind_user_state *state,
 				 !unwind_is_return_address(state, state->sp + rule->fp_off));
 }
 
+/* The function that was called from where the frame pointer leads to; 0 if not known. */
+static unsigned long function_at_fp(struct unwind_user_state *state, unsigned long fp)
+{
+	unsigned long ra, start;
+
+	if (state->exact || unwind_read_word(state, fp + state->word, &ra) ||
+	    called_from(state, ra + state->cs_base, &start))
+		return 0;
+	return start;
+}
+
 /* Does the function set up a frame of the size that this one has?  That is kept. */
 static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 			  const struct unwind_user_rule *none)
@@ -385,7 +409,8 @@ static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 	if (unwind_sp_is_low(state) || fp < state->sp ||
 	    fp - state->sp > MAX_FRAME_WORDS * state->word || !may_have_frame(state, none) ||
 	    !unwind_cache_begin(&search.begun) ||
-	    !unwind_code_has_frame(&code, state->ip, fp - state->sp) ||
+	    !unwind_code_has_frame(&code, state->ip, fp - state->sp,
+				   function_at_fp(state, fp)) ||
 	    !leads_to_caller(state, &rule, false))
 		return false;
 	rule = (struct unwind_user_rule) {

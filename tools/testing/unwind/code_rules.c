@@ -79,16 +79,37 @@ CODE(hotspot_end, MARK(hotspot_end) "mov -8(%rbp), %rbx; leave; pop %rsi; mov %r
 CODE(hotspot_adapter, MARK(hotspot_adapter) "mov (%rsp), %rax; mov %rsp, %r11; and $-16, %rsp;"
 	"push %rax; jmp *%r11");
 
-struct rule_case {
+/* frames by their size: 32 bytes, and what is pushed for a call */
+#define FRAME_32 "push %rbp; mov %rsp, %rbp; sub $32, %rsp;"
+CODE(size, FRAME_32 "call *%rax;" MARK(size) "ud2");
+CODE(size_args, FRAME_32 "test %eax, %eax; je 1f; 1: push %rcx; push $1; mov $2, %eax;"
+	"call *%rax;" MARK(size_args) "ud2");
+CODE(size_other_args, FRAME_32 "je 1f; 1: push %rcx; call *%rax; push %rdx; pop %rdx; call *%rax;"
+	MARK(size_other_args) "ud2");
+CODE(size_filled, FRAME_32 "jne 1f; int3; 1: jne 2f; ud2; 2: jne 3f; hlt; 3: call *%rax;"
+	MARK(size_filled) "ud2");
+CODE(size_ended, FRAME_32 "int3; call *%rax;" MARK(size_ended) "ud2");
+/* HotSpot: a frame that is to be deoptimized returns to what lies behind the function */
+CODE(size_handler, "mov %eax, -0x4000(%rsp);" FRAME_32 "call *%rax; leave; ret; jmp . + 0x8000;"
+	MARK(size_handler) "call 1f; 1: subq $5, (%rsp); jmp . + 0x8000");
+CODE(size_far, ".skip 128, 0x90;" FRAME_32 "call *%rax; leave; ret;" MARK(size_far) "ud2");
+
+struct code_case {
 	const char	*name;
 	const u8	*start;
 	const u8	*mark;
 	const u8	*end;
-	s64		fp_above_sp;
-	const char	*rule;
 };
 
-#define CASE(name, distance, rule) { #name, name, name##_mark, name##_end, distance, rule }
+#define TEXT(name)	{ #name, name, name##_mark, name##_end }
+
+struct rule_case {
+	struct code_case	code;
+	s64			fp_above_sp;
+	const char		*rule;
+};
+
+#define CASE(name, distance, rule) { TEXT(name), distance, rule }
 
 /*
  * The CFA, and the caller's frame pointer: from the CFA, or as it is; "-" if there is no
@@ -139,9 +160,36 @@ static const struct rule_case cases[] = {
 	CASE(hotspot_adapter, 0, "sp+8 same"),
 };
 
+struct size_case {
+	struct code_case	code;
+	unsigned long		size;
+	bool			is_called;	/* from where the frame pointer leads to */
+	bool			want;
+};
+
+#define SIZE(name, size, is_called, want) { TEXT(name), size, is_called, want }
+
+static const struct size_case size_cases[] = {
+	SIZE(size, 32, false, true),
+	SIZE(size, 40, false, false),
+	SIZE(size, 24, false, false),
+	SIZE(size_args, 32, false, true),
+	SIZE(size_args, 48, false, true),
+	SIZE(size_args, 40, false, false),
+	SIZE(size_args, 56, true, false),
+	SIZE(size_other_args, 32, false, true),
+	SIZE(size_other_args, 40, false, false),
+	SIZE(size_filled, 32, false, true),
+	SIZE(size_ended, 32, false, false),
+	SIZE(size_handler, 32, false, false),
+	SIZE(size_handler, 32, true, true),
+	SIZE(size_handler, 40, true, false),
+	SIZE(size_far, 32, true, false),
+};
+
 static unsigned int read_code(void *ctx, unsigned long addr, u8 *to, unsigned int len)
 {
-	const struct rule_case *c = ctx;
+	const struct code_case *c = ctx;
 	unsigned long start = (unsigned long)c->start, end = (unsigned long)c->end;
 
 	if (addr < start || addr >= end)
@@ -176,32 +224,47 @@ static bool check(const struct rule_case *c)
 {
 	static u64 memory[4096];
 	struct unwind_code code = {
-		.read = read_code, .ctx = (void *)c, .word = 8, .memory = memory,
+		.read = read_code, .ctx = (void *)&c->code, .word = 8, .memory = memory,
 		.fp_above_sp = c->fp_above_sp,
 	};
 	char rule[64] = "-";
 
 	if (unwind_code_memory > sizeof(memory))
 		return false;
-	if (!unwind_code_find(&code, (unsigned long)c->mark))
+	if (!unwind_code_find(&code, (unsigned long)c->code.mark))
 		print(&code, rule, sizeof(rule));
 	if (!strcmp(rule, c->rule))
 		return true;
-	printf("# %s: the rule is %s, and not %s\n", c->name, rule, c->rule);
+	printf("# %s: the rule is %s, and not %s\n", c->code.name, rule, c->rule);
 	return false;
+}
+
+static bool check_size(const struct size_case *c)
+{
+	struct unwind_code code = {
+		.read = read_code, .ctx = (void *)&c->code, .word = 8,
+	};
+
+	return unwind_code_has_frame(&code, (unsigned long)c->code.mark, c->size,
+				     c->is_called ? (unsigned long)c->code.start : 0) == c->want;
+}
+
+static unsigned int nr_done, nr_failed;
+
+static void result(bool good, const char *name, long number)
+{
+	nr_failed += !good;
+	printf("%s %u - %s, %ld\n", good ? "ok" : "not ok", ++nr_done, name, number);
 }
 
 int main(void)
 {
-	unsigned int i, failed = 0;
-	bool good;
+	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		good = check(&cases[i]);
-		failed += !good;
-		printf("%s %u - %s, %d\n", good ? "ok" : "not ok", i + 1, cases[i].name,
-		       (int)cases[i].fp_above_sp);
-	}
-	printf("1..%u\n", i);
-	return !!failed;
+	for (i = 0; i < ARRAY_SIZE(cases); i++)
+		result(check(&cases[i]), cases[i].code.name, cases[i].fp_above_sp);
+	for (i = 0; i < ARRAY_SIZE(size_cases); i++)
+		result(check_size(&size_cases[i]), size_cases[i].code.name, size_cases[i].size);
+	printf("1..%u\n", nr_done);
+	return !!nr_failed;
 }
