@@ -176,6 +176,7 @@ static struct unwind_user_state at(struct kunit *test, unsigned long ip,
 	};
 }
 
+static const u8 no_insns[INSNS];
 static const u8 sp_plus_16[INSNS] = { 0x0e, 16 };
 static const u8 bx_plus_8[INSNS] = { 0x0c, 3, 8 };
 /* rbp at rbp, rbx at rbp - 16, CFA = *(rbp - 8) */
@@ -228,7 +229,7 @@ static void cie_later(struct kunit *test)
 	fput(file);
 	KUNIT_ASSERT_LT(test, shared, (unsigned long)TASK_SIZE);
 	KUNIT_ASSERT_LT(test, base, (unsigned long)TASK_SIZE);
-	put_object(test, shared, 1, (const u8[INSNS]){});
+	put_object(test, shared, 1, no_insns);
 
 	state = at(test, base + CODE + 8, 0, 8);
 	KUNIT_EXPECT_EQ(test, cfa_off_at(&state), 8);
@@ -241,7 +242,7 @@ static void cie_later(struct kunit *test)
 	__unwind_user_unmap(current->mm, base, base + OBJECT_BYTES);
 	KUNIT_EXPECT_EQ(test, cfa_off_at(&state), 16);
 
-	base = make_object(test, 1, (const u8[INSNS]){});
+	base = make_object(test, 1, no_insns);
 	state.ip = base + CODE + 8;
 	KUNIT_EXPECT_EQ(test, cfa_off_at(&state), 8);
 	put(test, base + byte, &later[1], 1);
@@ -613,7 +614,6 @@ static const struct callee_case callee_cases[] = {
 
 KUNIT_ARRAY_PARAM_DESC(callee_case, callee_cases, name);
 
-static const u8 no_insns[INSNS];
 static const u8 ax_plus_8[INSNS] = CFA_BY(0);
 
 static void put_call(struct kunit *test, unsigned long end, unsigned long target)

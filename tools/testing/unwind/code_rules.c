@@ -90,8 +90,8 @@ CODE(size_filled, FRAME_32 "jne 1f; int3; 1: jne 2f; ud2; 2: jne 3f; hlt; 3: cal
 	MARK(size_filled) "ud2");
 CODE(size_ended, FRAME_32 "int3; call *%rax;" MARK(size_ended) "ud2");
 /* HotSpot: a frame that is to be deoptimized returns to what lies behind the function */
-CODE(size_handler, "mov %eax, -0x4000(%rsp);" FRAME_32 "call *%rax; leave; ret; jmp . + 0x8000;"
-	MARK(size_handler) "call 1f; 1: subq $5, (%rsp); jmp . + 0x8000");
+CODE(size_handler, "mov %eax, -0x4000(%rsp);" FRAME_32 "leave; ret; jmp .;" MARK(size_handler)
+	"call 1f; 1: subq $5, 0(%rsp); jmp . + 0x8000");
 CODE(size_far, ".skip 128, 0x90;" FRAME_32 "call *%rax; leave; ret;" MARK(size_far) "ud2");
 
 struct code_case {
