@@ -36,16 +36,35 @@ static int partner[2];
 /* 1: the child is in its named stack; 2: the event is on. */
 static int *phase;
 
-/* Wakes somebody, closes a file, and lets a few ticks pass. */
+static PD_LEAF void spin(int turns)
+{
+	while (turns--)
+		asm volatile("" : "+r" (turns));
+}
+
+/* Wakes somebody, and unmaps a file that is closed then. */
 static PD_LEAF void stir(void)
 {
-	int i, fd;
+	void *memory;
+	int fd;
 
 	pd_syscall3(SYS_write, partner[1], "x", 1);
-	fd = pd_syscall2(SYS_open, "/dev/null", O_RDONLY);
+	fd = pd_syscall2(SYS_open, "/proc/self/exe", O_RDONLY);
+	memory = (void *)pd_syscall6(SYS_mmap, 0, 4096L, PROT_READ, MAP_PRIVATE, fd, 0);
 	pd_syscall1(SYS_close, fd);
-	for (i = 0; i < 100000; i++)
-		asm volatile("" : "+r" (i));
+	pd_syscall2(SYS_munmap, memory, 4096L);
+	spin(100000);
+}
+
+/* Ticks come to a task that runs, however seldom the machine lets it. */
+static PD_LEAF void let_ticks_pass(void)
+{
+	struct timespec ran;
+
+	do {
+		spin(2000000);
+		pd_syscall2(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &ran);
+	} while (!PD_READ(ran.tv_sec) && PD_READ(ran.tv_nsec) < 200000000);
 }
 
 static PD_LEAF long bustle(void *turns)
@@ -64,6 +83,7 @@ static PD_LEAF long bustle(void *turns)
 		fault_in();
 		stir();
 	}
+	let_ticks_pass();
 	return 0;
 }
 
