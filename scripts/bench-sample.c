@@ -7,6 +7,7 @@
  * A tracepoint in a system call is sampled from a known depth of user frames, either once
  * in each stay in the kernel or many times in a single one.
  */
+#define _GNU_SOURCE
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -212,6 +213,42 @@ static void realigned_10(void)
 	realigned(10);
 }
 
+/* The same chain in code that was made at run time and can be written to. */
+#ifdef HAVE_FP
+#define PROLOGUE	0x55, 0x48, 0x89, 0xe5		/* push %rbp; mov %rsp, %rbp */
+#define EPILOGUE	0x5d, 0xc3			/* pop %rbp; ret */
+#else
+#define PROLOGUE	0x48, 0x83, 0xec, 0x08		/* sub $8, %rsp */
+#define EPILOGUE	0x48, 0x83, 0xc4, 0x08, 0xc3	/* add $8, %rsp; ret */
+#endif
+#define MADE_BYTES	32
+
+static void (*made_code(int depth))(void)
+{
+	static const unsigned char first[] = { PROLOGUE }, last[] = { EPILOGUE };
+	unsigned char *code = mmap(NULL, 100 * MADE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *to = code;
+	void (*end)(void) = link_end;
+	int32_t next;
+
+	if (code == MAP_FAILED)
+		die("mmap");
+	for (int i = 0; i < depth; i++) {
+		to = mempcpy(code + i * MADE_BYTES, first, sizeof(first));
+		if (i < depth - 1) {
+			*to++ = 0xe8;				/* call the next one */
+			next = code + (i + 1) * MADE_BYTES - (to + sizeof(next));
+			to = mempcpy(to, &next, sizeof(next));
+		} else {
+			to = mempcpy(to, "\x48\xb8", 2);	/* movabs $end, %rax */
+			to = mempcpy(to, &end, sizeof(end));
+			to = mempcpy(to, "\xff\xd0", 2);	/* call *%rax */
+		}
+		memcpy(to, last, sizeof(last));
+	}
+	return (void (*)(void))code;
+}
+
 static int use_methods(int methods)
 {
 	FILE *f = fopen(METHODS, "w");
@@ -300,6 +337,10 @@ static void frames(void)
 	printf("%-32s %13.0f\n", "tables, warm, stack realigned",
 	       frame_cost_of(realigned_100, realigned_10, FP | EH_FRAME, false));
 	printf("%-32s %13.0f\n", "tables, cold", frame_cost(FP | EH_FRAME, true));
+	/* each place in the cache has room for few */
+	forget_rules();
+	printf("%-32s %13.0f\n", "no tables, warm",
+	       frame_cost_of(made_code(100), made_code(10), FP | EH_FRAME, false));
 }
 
 static void samples(void)

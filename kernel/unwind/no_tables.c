@@ -292,8 +292,12 @@ static bool known_rule(void *ctx, unsigned long ip, struct unwind_code *code)
 static void keep_rule(struct code_search *search, unsigned long ip, unsigned long key,
 		      unsigned long end, struct unwind_user_rule *rule)
 {
-	s64 length = end - ip;
+	s64 length;
 
+	/* in front of the page there may be nothing, and no path leads from there */
+	if (end > ip)
+		end = max(end, (ip & PAGE_MASK) + UNWIND_CODE_LAST);
+	length = end - ip;
 	if (length != (s32)length || code_sum(ip, end, &rule->code_sum))
 		return;
 	rule->code_end = length;

@@ -240,33 +240,47 @@ static inline void unwind_uprobe_undo(struct unwind_user_state *state) {}
 static inline void unwind_uprobe_begin(struct unwind_user_state *state) {}
 #endif
 
+#define UNWIND_CODE_LAST	32
+
 /**
  * unwind_code_sum - a checksum of code that a rule was found from
  * @ip: address that the rule is for
- * @end: end of the instructions that it was found from
+ * @end: end of the instructions that it was found from, or an address behind that
  * @sum: filled in
  *
- * It covers the call before @ip, what follows it, and the last 32 bytes, in which a
- * function takes down its frame.
+ * It covers the call before @ip, what follows it, and the last UNWIND_CODE_LAST bytes, in
+ * which a function takes down its frame.
  *
  * Context: Task context of a user task, with page faults off.
  * Return: 0 or -EFAULT.
  */
 static inline int unwind_code_sum(unsigned long ip, unsigned long end, u32 *sum)
 {
-	u64 __user *last = (u64 __user *)end - 4;
-	u64 val[6], res = 0;
-	unsigned int i;
+	u64 __user *around = (u64 __user *)ip - 1;
+	u64 __user *last = (u64 __user *)(end - UNWIND_CODE_LAST);
+	u64 res = 0, val;
 
-	if (get_user(val[0], (u64 __user *)(ip - sizeof(u64))) ||
-	    get_user(val[1], (u64 __user *)ip) ||
-	    get_user(val[2], last) || get_user(val[3], last + 1) ||
-	    get_user(val[4], last + 2) || get_user(val[5], last + 3))
+	if (!access_ok(last, UNWIND_CODE_LAST) ||
+	    !user_read_access_begin(around, 2 * sizeof(u64)))
 		return -EFAULT;
-	for (i = 0; i < ARRAY_SIZE(val); i++)
-		res = (res ^ val[i]) * GOLDEN_RATIO_64;
+#define unwind_sum_on(from) do {				\
+		unsafe_get_user(val, from, fault);		\
+		res = (res ^ val) * GOLDEN_RATIO_64;		\
+	} while (0)
+	unwind_sum_on(around);
+	unwind_sum_on(around + 1);
+	unwind_sum_on(last);
+	unwind_sum_on(last + 1);
+	unwind_sum_on(last + 2);
+	unwind_sum_on(last + 3);
+#undef unwind_sum_on
+	user_read_access_end();
 	*sum = res >> 32;
 	return 0;
+
+fault:
+	user_read_access_end();
+	return -EFAULT;
 }
 
 /* Is the code of a rule of code without tables still what it was? */

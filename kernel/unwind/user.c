@@ -294,12 +294,14 @@ static noinline int apply_code_rule(struct unwind_user_state *state,
 }
 
 /* In quick_steps(): the code may have changed untold. */
-static noinline int quick_code_step(struct unwind_user_state *state,
-				    const struct unwind_user_rule *rule)
+static __always_inline int quick_code_step(struct unwind_user_state *state,
+					   const struct unwind_user_rule *rule)
 {
 	if (!unwind_code_holds(state->ip, rule))
 		return -EAGAIN;
-	return apply_code_rule(state, rule);
+	if (unlikely(rule->extends))
+		return apply_code_rule(state, rule);
+	return apply_rule(state, rule, false);
 }
 
 static bool known_rule(struct unwind_user_state *state,
