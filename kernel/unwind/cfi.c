@@ -608,7 +608,7 @@ static bool cie_is_known(const struct unwind_cfi *cfi)
 /* Is it the one that was read last? */
 static bool cie_is_at_hand(const struct unwind_cfi *cfi, unsigned long addr)
 {
-	return addr == cfi->known_at && addr >= cfi->start && addr < cfi->limit &&
+	return cfi->known_at && addr == cfi->known_at && addr >= cfi->start && addr < cfi->limit &&
 	       cfi->word == cfi->known_word;
 }
 

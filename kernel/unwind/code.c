@@ -1157,6 +1157,16 @@ static bool is_last(const struct unwind_code_insn *insn)
 	       insn->op == UNWIND_CODE_RETURN || insn->op == UNWIND_CODE_END;
 }
 
+/*
+ * Is this a breakpoint that the compiler wrote?  One that a debugger did stands for another
+ * instruction, whose other bytes follow: no branch leads there.
+ */
+static bool is_own_trap(const u8 *bytes, unsigned int nr, unsigned long end,
+			unsigned long target, bool after_trap)
+{
+	return after_trap || target == end || (nr > 1 && bytes[1] == bytes[0]);
+}
+
 /* What instructions have pushed since the last branch or call but that of @pushed. */
 static s64 push_on(s64 pushed, const struct unwind_code *code,
 		   const struct unwind_code_insn *insn)
@@ -1181,9 +1191,10 @@ static s64 push_on(s64 pushed, const struct unwind_code *code,
 /* unwind_code_is_one(), and what has been pushed for a call that ends at @ip. */
 static bool is_one(struct unwind_code *code, unsigned long at, unsigned long ip, s64 *pushed)
 {
+	bool trap, after_trap = false, taken_down = false;
 	u8 bytes[UNWIND_CODE_INSN_BYTES];
 	struct unwind_code_insn insn;
-	unsigned long far = at;
+	unsigned long far = at, target = 0;
 	unsigned int nr, i;
 
 	*pushed = 0;
@@ -1192,8 +1203,19 @@ static bool is_one(struct unwind_code *code, unsigned long at, unsigned long ip,
 		if (!unwind_code_decode(bytes, nr, code->word, &insn))
 			return false;
 		at += insn.len;
-		if (insn.op == UNWIND_CODE_JUMP || insn.op == UNWIND_CODE_BRANCH)
-			far = max(far, at + insn.off);
+		trap = insn.op == UNWIND_CODE_END && insn.len == 1;
+		if (trap && !is_own_trap(bytes, nr, at, target, after_trap))
+			return false;
+		after_trap = trap;
+		target = 0;
+		/* behind the end of a frame a jump leads to another function */
+		if (insn.op == UNWIND_CODE_BRANCH ||
+		    (insn.op == UNWIND_CODE_JUMP && !taken_down)) {
+			target = at + insn.off;
+			far = max(far, target);
+		}
+		taken_down = insn.op == UNWIND_CODE_LEAVE ||
+			     (insn.op == UNWIND_CODE_POP && insn.reg == unwind_code_fp);
 		if (is_last(&insn) && far < at)
 			return false;
 		if (at < ip || (insn.op != UNWIND_CODE_CALL &&
@@ -1219,11 +1241,25 @@ bool unwind_code_is_one(struct unwind_code *code, unsigned long at, unsigned lon
 	return is_one(code, at, ip, &pushed);
 }
 
-/* Is the prologue at @at that of a function which begins at @start? */
-static bool is_prologue_of(struct unwind_code *code, unsigned long at, unsigned long start)
+/* Does a function set up a frame pointer at its beginning, and not at @at? */
+static bool has_other_prologue(struct unwind_code *code, unsigned long start,
+			       unsigned long at)
 {
-	return start && start <= at && at - start <= MAX_ENTRY &&
-	       unwind_code_is_one(code, start, at);
+	u8 bytes[UNWIND_CODE_INSN_BYTES];
+	struct unwind_code_insn insn;
+	unsigned long ip = start;
+	unsigned int nr;
+
+	while (ip - start <= MAX_ENTRY) {
+		nr = code->read(code->ctx, ip, bytes, sizeof(bytes));
+		if (!unwind_code_decode(bytes, nr, code->word, &insn) || is_last(&insn))
+			return false;
+		if (insn.op == UNWIND_CODE_MOVE && insn.reg == unwind_code_fp &&
+		    insn.base == unwind_code_sp)
+			return ip != at;
+		ip += insn.len;
+	}
+	return false;
 }
 
 /*
@@ -1236,8 +1272,9 @@ static bool frame_is_of(struct unwind_code *code, unsigned long at, s64 has,
 {
 	s64 pushed;
 
-	if (has == size && is_prologue_of(code, at, start))
-		return true;
+	/* the frame pointer may be a caller's, as code need not have set up its own yet */
+	if (start && has_other_prologue(code, start, at))
+		return false;
 	return (has == size || (has > 0 && has < size)) && is_one(code, at, ip, &pushed) &&
 	       (has == size || has + pushed == size);
 }
@@ -1250,9 +1287,8 @@ static bool frame_is_of(struct unwind_code *code, unsigned long at, s64 has,
  * @start: the function that was called from where the frame pointer leads to, or 0
  *
  * What counts is the last prologue in front of @ip that sets up a frame pointer.  It is of
- * the same function if instructions lead from the one to the other; or if it is that of
- * @start, as then the frame at the frame pointer is of that function, and ends at the
- * stack pointer.
+ * the same function if instructions lead from the one to the other, and not if @start has
+ * another one: then the frame pointer is a caller's still.
  *
  * Return: true if it leaves the two so far apart.
  */

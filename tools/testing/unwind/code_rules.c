@@ -88,10 +88,17 @@ CODE(size_other_args, FRAME_32 "je 1f; 1: push %rcx; call *%rax; push %rdx; pop 
 	MARK(size_other_args) "ud2");
 CODE(size_filled, FRAME_32 "jne 1f; int3; 1: jne 2f; ud2; 2: jne 3f; hlt; 3: call *%rax;"
 	MARK(size_filled) "ud2");
+CODE(size_over_trap, FRAME_32 "jne 1f; int3; 1: jne 2f; int3; int3; 2: call *%rax;"
+	MARK(size_over_trap) "ud2");
+CODE(size_probed, FRAME_32 "jne 1f; int3; .byte 0x90; 1: call *%rax;" MARK(size_probed) "ud2");
+CODE(size_tail, FRAME_32 "leave; jmp 1f; sub $24, %rsp; call *%rax;" MARK(size_tail)
+	"ud2; 1: nop");
 CODE(size_ended, FRAME_32 "int3; call *%rax;" MARK(size_ended) "ud2");
 /* HotSpot: a frame that is to be deoptimized returns to what lies behind the function */
 CODE(size_handler, "mov %eax, -0x4000(%rsp);" FRAME_32 "leave; ret; jmp .;" MARK(size_handler)
 	"call 1f; 1: subq $5, 0(%rsp); jmp . + 0x8000");
+CODE(size_of_caller, "push %rbp; mov %rsp, %rbp; call *%rax; leave; ret;" FRAME_32 "call *%rax;"
+	MARK(size_of_caller) "ud2");
 CODE(size_far, ".skip 128, 0x90;" FRAME_32 "call *%rax; leave; ret;" MARK(size_far) "ud2");
 
 struct code_case {
@@ -180,10 +187,15 @@ static const struct size_case size_cases[] = {
 	SIZE(size_other_args, 32, false, true),
 	SIZE(size_other_args, 40, false, false),
 	SIZE(size_filled, 32, false, true),
+	SIZE(size_over_trap, 32, false, true),
+	SIZE(size_probed, 32, false, false),
+	SIZE(size_tail, 32, false, false),
 	SIZE(size_ended, 32, false, false),
 	SIZE(size_handler, 32, false, false),
-	SIZE(size_handler, 32, true, true),
+	SIZE(size_handler, 32, true, false),
 	SIZE(size_handler, 40, true, false),
+	SIZE(size_of_caller, 32, false, true),
+	SIZE(size_of_caller, 32, true, false),
 	SIZE(size_far, 32, true, false),
 };
 
