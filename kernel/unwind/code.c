@@ -117,7 +117,9 @@ struct code_written {
  * @fp: the frame pointer there
  * @others: other registers that hold addresses on the stack
  * @nr_written: how much was written up to there
- * @top: see struct code_path
+ * @marks: see struct code_path
+ * @used: see struct code_path
+ * @dead: see struct code_path
  * @called: see struct code_path
  * @forgot: see struct code_path
  * @fp_is_frame: see struct code_path
@@ -134,7 +136,9 @@ struct code_fork {
 		u8		reg;
 	} others[MAX_OTHERS];
 	u16		nr_written;
-	s32		top[2];
+	u64		marks[2];
+	u16		used;
+	u16		dead;
 	bool		called;
 	bool		forgot;
 	bool		fp_is_frame;
@@ -158,8 +162,9 @@ struct code_note {
  * @regs: the registers
  * @written: what it wrote to the stack
  * @nr_written: how much; one more than there is room for if it was too much
- * @top: end of the highest words that it wrote by the first values of the stack pointer
- *	 and of the frame pointer, but for those that are known behind a call as well
+ * @marks: bit masks of the words that it wrote by the first values of the stack pointer
+ *	   and of the frame pointer, but for those that are known behind a call as well;
+ *	   words that lie 64 words apart share a bit
  * @branches: branches and jumps that were come to
  * @nr_branches: how many
  * @forks: their other directions that are still to be tried
@@ -172,7 +177,7 @@ struct code_note {
  * @nr_any: values that were not known of the stack pointer
  * @called: it went on behind a call
  * @jumped: it ended with a jump to another function
- * @forgot: what it wrote below @top is known only in part
+ * @forgot: what it wrote to the words of @marks is known only in part
  * @wrote: memory may have been written to, other than below the stack
  * @fp_is_frame: the stack pointer was found from the frame pointer
  * @frame_seen: that was so on a path that ended
@@ -193,7 +198,7 @@ struct code_path {
 	struct code_value		regs[UNWIND_CODE_NR_REGS];
 	struct code_written		written[MAX_WRITTEN + 1];
 	unsigned int		nr_written;
-	s32			top[2];
+	u64			marks[2];
 	unsigned long		branches[MAX_BRANCHES];
 	unsigned int		nr_branches;
 	struct code_fork		forks[MAX_FORKS];
@@ -299,25 +304,32 @@ static struct code_written *path_find_written(struct code_path *path, struct cod
 	return NULL;
 }
 
-/* Is what a fork or a call has not kept known to be unchanged? */
+/* A word that is not aligned is in two. */
+static void mark(u64 *marks, struct code_value place, unsigned int word)
+{
+	unsigned int first = (u32)place.off / word, last = ((u32)place.off + word - 1) / word;
+
+	if (place.kind == SP || place.kind == FP)
+		marks[place.kind == FP] |= BIT_ULL(first % 64) | BIT_ULL(last % 64);
+}
+
+/* May a call or a fork have forgotten that this was written to? */
 static bool path_may_have_written(const struct code_path *path, struct code_value place)
 {
+	u64 marks[2] = {};
+
 	if (!path->forgot)
 		return false;
-	return (place.kind != SP && place.kind != FP) || place.off < path->top[place.kind == FP];
+	if (place.kind != SP && place.kind != FP)
+		return true;
+	mark(marks, place, path->code->word);
+	return path->marks[place.kind == FP] & marks[place.kind == FP];
 }
 
 /* Nothing has been there since the start of the path but what was written on it. */
 static bool is_below(struct code_value place)
 {
 	return place.kind == SP && place.off < 0;
-}
-
-static void note_top(s32 *top, struct code_value place)
-{
-	if (place.kind == SP || place.kind == FP)
-		top[place.kind == FP] = max_t(s32, top[place.kind == FP],
-					      place.off + (s32)sizeof(u64));
 }
 
 /* What the function needs again at its end. */
@@ -343,7 +355,7 @@ static void path_store(struct code_path *path, struct code_value place,
 		w = &path->written[path->nr_written++];
 	*w = (struct code_written) { .place = place, .val = val, .pushed = pushed };
 	if (!is_to_keep(w))
-		note_top(path->top, place);
+		mark(path->marks, place, path->code->word);
 }
 
 /* What a kept register leads to, while memory is as it was. */
@@ -426,6 +438,9 @@ static bool path_return_at(struct code_path *path, struct code_value place)
 	struct unwind_code *code = path->code;
 	struct code_value fp = path->regs[unwind_code_fp];
 
+	/* it was moved on the path, so that it lay elsewhere at places in between */
+	if (path_find_written(path, place))
+		path->nr_notes = 0;
 	place = path_load(path, place);
 	/* nobody's return address lies below the frame pointer */
 	if (!is_place(place) || (place.kind == AT_FP && place.off < 0))
@@ -535,7 +550,9 @@ static struct code_fork path_fork_at(const struct code_path *path, unsigned long
 		.sp = path->regs[unwind_code_sp],
 		.fp = path->regs[unwind_code_fp],
 		.nr_written = path->nr_written,
-		.top = { path->top[0], path->top[1] },
+		.marks = { path->marks[0], path->marks[1] },
+		.used = path->used,
+		.dead = path->dead,
 		.called = path->called,
 		.forgot = path->forgot,
 		.fp_is_frame = path->fp_is_frame,
@@ -572,8 +589,9 @@ static void path_take(struct code_path *path, const struct code_fork *fork)
 	path->regs[unwind_code_fp] = fork->fp;
 	path->fp_is_frame = fork->fp_is_frame;
 	path->ip = fork->ip;
-	path->top[0] = fork->top[0];
-	path->top[1] = fork->top[1];
+	memcpy(path->marks, fork->marks, sizeof(path->marks));
+	path->used = fork->used;
+	path->dead = fork->dead;
 	path->called = fork->called;
 	path->forgot = fork->forgot;
 	path->wrote = true;
@@ -601,7 +619,7 @@ static void path_put_off(struct code_path *path)
 		if (nr < MAX_KEPT)
 			behind->kept[nr++] = *w;
 		else
-			note_top(behind->fork.top, w->place);
+			mark(behind->fork.marks, w->place, path->code->word);
 	}
 	behind->fork.nr_written = nr;
 }
@@ -733,7 +751,8 @@ static enum step path_call(struct code_path *path, const struct unwind_code_insn
 	if (path_is_either(path, fp))
 		return NO_WAY;
 	path_forget(path);
-	path->dead |= unwind_code_scratch(path->code->word) & ~path->used;
+	/* nobody calls while his return address is in a register */
+	path->dead |= ~path->used;
 	path->wrote = true;
 	if (path_is_callee_frame(path, fp)) {
 		path_return_to_caller(path, fp);
@@ -797,6 +816,9 @@ static enum step path_jump(struct code_path *path, struct code_value to)
 		sp.off = -1;
 	path->left = true;
 	path->left_at = sp.off;
+	/* code jumps to a function only with the return address on the stack */
+	if (!path->called)
+		path->code->live &= path->used;
 	return NO_WAY;
 }
 
@@ -899,22 +921,24 @@ static bool path_is_simple(const struct code_path *path)
 	       value_same(path->regs[unwind_code_fp], fp);
 }
 
-/* The rule of another place on the path is known: it is the same but for the depth. */
+/* The rule of another place on the path is known. */
 static bool path_use_known(struct code_path *path)
 {
+	struct code_value cfa, fp = path->regs[unwind_code_fp];
 	struct unwind_code *code = path->code, known = *code;
-	s32 sp = path->regs[unwind_code_sp].off;
 
 	if (!code->known || !code->known(code->ctx, path->ip, &known))
 		return false;
-	code->by_fp = known.by_fp;
-	code->cfa_off = known.cfa_off + (known.by_fp ? 0 : sp);
-	code->fp_off = known.fp_off;
-	code->fp_saved = known.fp_saved;
-	code->fp_lost = known.fp_lost;
+	cfa = value_plus(known.by_fp ? fp : path->regs[unwind_code_sp], known.cfa_off);
+	if (known.fp_saved)
+		path->regs[unwind_code_fp] = path_load(path, value_plus(cfa, known.fp_off));
+	else if (known.fp_lost)
+		path->regs[unwind_code_fp] = (struct code_value) {};
+	if (!path_return_at(path, value_plus(cfa, -(s64)code->word))) {
+		path->regs[unwind_code_fp] = fp;
+		return false;
+	}
 	code->extends = known.extends;
-	code->by_mem = false;
-	code->fp_at_fp = false;
 	code->end = path->ip;
 	return true;
 }
@@ -992,10 +1016,12 @@ static void path_begin(struct code_path *path, struct unwind_code *code, unsigne
 /* Follow all paths until one tells. */
 static bool path_search(struct code_path *path)
 {
-	bool found = path_follow(path);
+	bool found;
 
-	/* code jumps to a function only with the return address on the stack */
-	path->code->live = path->left ? path->used : ~path->dead;
+	path->code->live = ~0;
+	found = path_follow(path);
+	if (!path->left)
+		path->code->live &= ~path->dead;
 	while (!found && path_next(path))
 		found = path_follow(path);
 	return found;
@@ -1079,6 +1105,9 @@ void unwind_code_tell(const struct unwind_code *code)
 		rule = *code;
 		if (!rule.by_fp)
 			rule.cfa_off -= path->notes[i].sp;
+		/* there it is in a register */
+		if (!rule.by_fp && rule.cfa_off < (s32)code->word)
+			continue;
 		code->note(code->ctx, path->notes[i].ip, &rule);
 	}
 }
@@ -1241,25 +1270,24 @@ bool unwind_code_is_one(struct unwind_code *code, unsigned long at, unsigned lon
 	return is_one(code, at, ip, &pushed);
 }
 
-/* Does a function set up a frame pointer at its beginning, and not at @at? */
-static bool has_other_prologue(struct unwind_code *code, unsigned long start,
-			       unsigned long at)
+/* Where a function sets up a frame pointer at its beginning, or 0. */
+static unsigned long prologue_of(struct unwind_code *code, unsigned long start)
 {
 	u8 bytes[UNWIND_CODE_INSN_BYTES];
 	struct unwind_code_insn insn;
 	unsigned long ip = start;
 	unsigned int nr;
 
-	while (ip - start <= MAX_ENTRY) {
+	while (start && ip - start <= MAX_ENTRY) {
 		nr = code->read(code->ctx, ip, bytes, sizeof(bytes));
 		if (!unwind_code_decode(bytes, nr, code->word, &insn) || is_last(&insn))
-			return false;
+			return 0;
 		if (insn.op == UNWIND_CODE_MOVE && insn.reg == unwind_code_fp &&
 		    insn.base == unwind_code_sp)
-			return ip != at;
+			return ip;
 		ip += insn.len;
 	}
-	return false;
+	return 0;
 }
 
 /*
@@ -1267,16 +1295,21 @@ static bool has_other_prologue(struct unwind_code *code, unsigned long start,
  * what is pushed for a call the frame is larger until the call has returned, and behind
  * it as well where the caller takes that down.
  */
-static bool frame_is_of(struct unwind_code *code, unsigned long at, s64 has,
-			unsigned long ip, s64 size, unsigned long start)
+static enum unwind_code_frame frame_is_of(struct unwind_code *code, unsigned long at, s64 has,
+					  unsigned long ip, s64 size, unsigned long start)
 {
+	unsigned long called = prologue_of(code, start);
 	s64 pushed;
 
 	/* the frame pointer may be a caller's, as code need not have set up its own yet */
-	if (start && has_other_prologue(code, start, at))
-		return false;
-	return (has == size || (has > 0 && has < size)) && is_one(code, at, ip, &pushed) &&
-	       (has == size || has + pushed == size);
+	if (called && called != at)
+		return UNWIND_CODE_FRAME_OTHER;
+	if (has != size && (has <= 0 || has > size))
+		return UNWIND_CODE_FRAME_OTHER;
+	if (is_one(code, at, ip, &pushed))
+		return has == size || has + pushed == size ? UNWIND_CODE_FRAME_OWN :
+							     UNWIND_CODE_FRAME_OTHER;
+	return has == size && called ? UNWIND_CODE_FRAME_CALLED : UNWIND_CODE_FRAME_OTHER;
 }
 
 /**
@@ -1290,10 +1323,10 @@ static bool frame_is_of(struct unwind_code *code, unsigned long at, s64 has,
  * the same function if instructions lead from the one to the other, and not if @start has
  * another one: then the frame pointer is a caller's still.
  *
- * Return: true if it leaves the two so far apart.
+ * Return: whether it leaves the two so far apart, and is of the same function.
  */
-bool unwind_code_has_frame(struct unwind_code *code, unsigned long ip, unsigned long size,
-			   unsigned long start)
+enum unwind_code_frame unwind_code_has_frame(struct unwind_code *code, unsigned long ip,
+					     unsigned long size, unsigned long start)
 {
 	unsigned long at, low = ip > MAX_BODY ? ip - MAX_BODY : 0;
 	u8 bytes[64 + UNWIND_CODE_FRAME_BYTES];
@@ -1303,7 +1336,7 @@ bool unwind_code_has_frame(struct unwind_code *code, unsigned long ip, unsigned 
 	for (at = ALIGN_DOWN(ip, 64); at >= low; at -= 64) {
 		memset(bytes, 0, sizeof(bytes));
 		if (!code->read(code->ctx, at, bytes, 64))
-			return false;
+			return UNWIND_CODE_FRAME_OTHER;
 		code->read(code->ctx, at + 64, bytes + 64, UNWIND_CODE_FRAME_BYTES);
 		for (i = 63; i >= 0; i--) {
 			if (at + i < ip &&
@@ -1312,7 +1345,7 @@ bool unwind_code_has_frame(struct unwind_code *code, unsigned long ip, unsigned 
 				return frame_is_of(code, at + i, has, ip, size, start);
 		}
 	}
-	return false;
+	return UNWIND_CODE_FRAME_OTHER;
 }
 
 /* The registers that an instruction writes to, but for the stack pointer. */

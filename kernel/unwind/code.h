@@ -146,6 +146,19 @@ struct unwind_code {
 	bool		fp_is_base;
 };
 
+/**
+ * enum unwind_code_frame - whose frame is where the frame pointer leads to?
+ * @UNWIND_CODE_FRAME_OTHER: not known
+ * @UNWIND_CODE_FRAME_OWN: that of the code
+ * @UNWIND_CODE_FRAME_CALLED: that of the function in front of the code, whose frame was as
+ *			      large; whether the code belongs to it does not show
+ */
+enum unwind_code_frame {
+	UNWIND_CODE_FRAME_OTHER,
+	UNWIND_CODE_FRAME_OWN,
+	UNWIND_CODE_FRAME_CALLED,
+};
+
 extern const unsigned int unwind_code_memory;
 
 /* 0, or -ENOENT if no path that was followed tells */
@@ -153,8 +166,8 @@ int unwind_code_find(struct unwind_code *code, unsigned long ip);
 void unwind_code_tell(const struct unwind_code *code);
 bool unwind_code_goes_on(struct unwind_code *code, unsigned long ip, unsigned long *to);
 bool unwind_code_is_one(struct unwind_code *code, unsigned long from, unsigned long to);
-bool unwind_code_has_frame(struct unwind_code *code, unsigned long ip, unsigned long size,
-			   unsigned long start);
+enum unwind_code_frame unwind_code_has_frame(struct unwind_code *code, unsigned long ip,
+					     unsigned long size, unsigned long start);
 u16 unwind_code_keeps(struct unwind_code *code, unsigned long start, unsigned long ip);
 
 /* by architecture: false if this is no instruction that is known */

@@ -400,6 +400,41 @@ static unsigned long function_at_fp(struct unwind_user_state *state, unsigned lo
 	return start;
 }
 
+/* The stack is paid for as tables are: how much there is to look at, the program says. */
+static bool may_scan(struct unwind_user_state *state)
+{
+	return unwind_may_read(state, 8 * state->word) && !time_after(jiffies, state->deadline);
+}
+
+/*
+ * How far the frame pointer lies above the stack pointer, in bytes.  Where the frame below
+ * took room from this one, it has kept the stack pointer.
+ */
+static bool frame_size(struct unwind_user_state *state, unsigned long fp, unsigned long *size)
+{
+	unsigned long sp = state->sp;
+
+	if (unwind_sp_is_low(state)) {
+		if (unwind_read_word(state, sp - 1 - 3 * state->word, &sp))
+			return false;
+		sp += state->ss_base;
+	}
+	*size = fp - sp;
+	return fp >= sp && *size <= MAX_FRAME_WORDS * state->word;
+}
+
+/*
+ * Is this where HotSpot lets a frame return to that it is going to replace?  Such code has
+ * the frame of the function that it stands behind.
+ */
+static bool is_deoptimized(struct unwind_user_state *state)
+{
+	u8 bytes[UNWIND_ARCH_SELF_BYTES];
+
+	return !state->exact && !unwind_read(state, state->ip, bytes, sizeof(bytes)) &&
+	       arch_unwind_pushes_itself(bytes, state->ip);
+}
+
 /* Does the function set up a frame of the size that this one has?  That is kept. */
 static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 			  const struct unwind_user_rule *none)
@@ -409,25 +444,22 @@ static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 		.read = search_read, .ctx = &search, .word = state->word,
 	};
 	struct unwind_user_rule rule = unwind_fp_set_up(state->word);
+	enum unwind_code_frame frame;
+	unsigned long size;
 
-	if (unwind_sp_is_low(state) || fp < state->sp ||
-	    fp - state->sp > MAX_FRAME_WORDS * state->word || !may_have_frame(state, none) ||
-	    !unwind_cache_begin(&search.begun) ||
-	    !unwind_code_has_frame(&code, state->ip, fp - state->sp,
-				   function_at_fp(state, fp)) ||
-	    !leads_to_caller(state, &rule, false))
+	if (!frame_size(state, fp, &size) || !may_have_frame(state, none) ||
+	    !unwind_cache_begin(&search.begun))
+		return false;
+	frame = unwind_code_has_frame(&code, state->ip, size, function_at_fp(state, fp));
+	if (frame == UNWIND_CODE_FRAME_CALLED)
+		return is_deoptimized(state);
+	if (frame == UNWIND_CODE_FRAME_OTHER || !leads_to_caller(state, &rule, false))
 		return false;
 	rule = (struct unwind_user_rule) {
-		.kind = UNWIND_RULE_CODE_SIZE, .cfa_off = fp - state->sp,
+		.kind = UNWIND_RULE_CODE_SIZE, .cfa_off = size,
 	};
 	keep_rule(&search, state->ip, unwind_rule_key(state), state->ip, &rule);
 	return true;
-}
-
-/* The stack is paid for as tables are: how much there is to look at, the program says. */
-static bool may_scan(struct unwind_user_state *state)
-{
-	return unwind_may_read(state, 8 * state->word) && !time_after(jiffies, state->deadline);
 }
 
 /*
@@ -506,7 +538,7 @@ static bool is_on_top(struct unwind_user_state *state, const struct unwind_user_
 static bool find_kept(struct unwind_user_state *state, struct unwind_user_rule *rule,
 		      struct unwind_cfi_rule *full)
 {
-	unsigned long fp;
+	unsigned long fp, size;
 
 	if (unwind_cache_find_rule(unwind_rule_key(state), rule, full))
 		return false;
@@ -518,7 +550,8 @@ static bool find_kept(struct unwind_user_state *state, struct unwind_user_rule *
 	case UNWIND_RULE_CODE_SIZE:
 		if (!code_holds(state->ip, rule))
 			return false;
-		if (read_fp(state, &fp) || fp - state->sp != rule->cfa_off) {
+		if (read_fp(state, &fp) || !frame_size(state, fp, &size) ||
+		    size != rule->cfa_off) {
 			*rule = no_path();
 			return true;
 		}

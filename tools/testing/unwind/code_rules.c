@@ -44,6 +44,13 @@ CODE(far_jump, MARK(far_jump) "pop %rbp; jmp . + 0x10000");
 CODE(go, MARK(go) "mov %rbp, 16(%rsp); lea 16(%rsp), %rbp; call *%rax; nopl (%rax);"
 	"mov 16(%rsp), %rbp; add $24, %rsp; ret");
 
+CODE(go_spilled, MARK(go_spilled) "sub $16, %rsp; mov %rbp, 8(%rsp); lea 8(%rsp), %rbp;"
+	"mov %rax, 24(%rsp); mov %rbx, 32(%rsp); call *%rax; nopl (%rax); mov 8(%rsp), %rbp;"
+	"add $16, %rsp; ret");
+CODE(overwritten, MARK(overwritten) "mov %rax, (%rsp); call *%rax; nopl (%rax); ret");
+CODE(overwritten_in_part, MARK(overwritten_in_part) "mov %rax, 4(%rsp); call *%rax; nopl (%rax);"
+	"ret");
+
 /* SBCL: the caller makes room for the frame, the callee puts its return address there */
 #define SBCL_CALL "sub $16, %rsp; mov %rbp, (%rsp); mov %rsp, %rbp; call *%rax; nopl (%rax);"
 #define SBCL_LAST "mov %rbp, %rsp; clc; pop %rbp; ret"
@@ -73,6 +80,11 @@ CODE(v8_called, MARK(v8_called) "push %rax; call *%rcx; nopl (%rax); mov (%rbp),
 	"add $0x48, %rsp; jmp *%rcx");
 CODE(v8_bare, MARK(v8_bare) "add $0x10, %rsp; jmp *%rcx");
 
+/* ... or calls a function under what it was called with */
+CODE(v8_moved, MARK(v8_moved) "pop %rcx; push %rax; push %rcx; .skip 520, 0x90; ret");
+CODE(v8_in_register, MARK(v8_in_register) "pop %rcx; .skip 520, 0x90; jmp *%rcx");
+CODE(ret_args, MARK(ret_args) "ret $8");
+
 /* HotSpot: the interpreter's end, and an adapter that realigns */
 CODE(hotspot_end, MARK(hotspot_end) "mov -8(%rbp), %rbx; leave; pop %rsi; mov %rbx, %rsp;"
 	"jmp *%rsi");
@@ -90,6 +102,7 @@ CODE(size_filled, FRAME_32 "jne 1f; int3; 1: jne 2f; ud2; 2: jne 3f; hlt; 3: cal
 	MARK(size_filled) "ud2");
 CODE(size_over_trap, FRAME_32 "jne 1f; int3; 1: jne 2f; int3; int3; 2: call *%rax;"
 	MARK(size_over_trap) "ud2");
+CODE(size_ret_args, FRAME_32 "jne 1f; leave; ret $24; 1: call *%rax;" MARK(size_ret_args) "ud2");
 CODE(size_probed, FRAME_32 "jne 1f; int3; .byte 0x90; 1: call *%rax;" MARK(size_probed) "ud2");
 CODE(size_tail, FRAME_32 "leave; jmp 1f; sub $24, %rsp; call *%rax;" MARK(size_tail)
 	"ud2; 1: nop");
@@ -100,6 +113,15 @@ CODE(size_handler, "mov %eax, -0x4000(%rsp);" FRAME_32 "leave; ret; jmp .;" MARK
 CODE(size_of_caller, "push %rbp; mov %rsp, %rbp; call *%rax; leave; ret;" FRAME_32 "call *%rax;"
 	MARK(size_of_caller) "ud2");
 CODE(size_far, ".skip 128, 0x90;" FRAME_32 "call *%rax; leave; ret;" MARK(size_far) "ud2");
+
+/* which registers may hold a return address */
+CODE(live_end, MARK(live_end) "xor %eax, %eax; ud2");
+CODE(live_called, MARK(live_called) "mov %r12, 8(%rsp); push %rcx; call *%rax");
+CODE(live_left, MARK(live_left) "push %rcx; jmp *%rax");
+CODE(live_fork, MARK(live_fork) "test %ecx, %ecx; je 1f; push %rbx; ud2; 1: jmp *%rax");
+/* V8's regular expressions */
+CODE(live_backtrack, MARK(live_backtrack) "cmp %rax, %rsp; ja 1f; ud2;"
+	"1: movslq (%rcx), %rbx; add %r8, %rbx; jmp *%rbx");
 
 struct code_case {
 	const char	*name;
@@ -145,6 +167,9 @@ static const struct rule_case cases[] = {
 	CASE(spill, 0, "sp+48 same"),
 	CASE(far_jump, 0, "sp+16 cfa-16 doubtful"),
 	CASE(go, 0, "sp+32 same doubtful"),
+	CASE(go_spilled, 0, "sp+8 same doubtful"),
+	CASE(overwritten, 0, "-"),
+	CASE(overwritten_in_part, 0, "-"),
 	CASE(sbcl_entry, 0, "sp+8 fp+0"),
 	CASE(sbcl_body, 0, "fp+16 cfa-16"),
 	CASE(sbcl_entry_body, 0, "sp+8 fp+0"),
@@ -163,6 +188,9 @@ static const struct rule_case cases[] = {
 	CASE(v8_called, 0x60, "fp+16 cfa-16 doubtful"),
 	CASE(v8_called, 0, "-"),
 	CASE(v8_bare, 0x40, "-"),
+	CASE(v8_moved, 0, "sp+8 same"),
+	CASE(v8_in_register, 0, "sp+8 same"),
+	CASE(ret_args, 0, "-"),
 	CASE(hotspot_end, 0, "fp+16 cfa-16 extends"),
 	CASE(hotspot_adapter, 0, "sp+8 same"),
 };
@@ -171,32 +199,53 @@ struct size_case {
 	struct code_case	code;
 	unsigned long		size;
 	bool			is_called;	/* from where the frame pointer leads to */
-	bool			want;
+	enum unwind_code_frame	want;
 };
 
-#define SIZE(name, size, is_called, want) { TEXT(name), size, is_called, want }
+#define SIZE(name, size, is_called, want) \
+	{ TEXT(name), size, is_called, UNWIND_CODE_FRAME_##want }
 
 static const struct size_case size_cases[] = {
-	SIZE(size, 32, false, true),
-	SIZE(size, 40, false, false),
-	SIZE(size, 24, false, false),
-	SIZE(size_args, 32, false, true),
-	SIZE(size_args, 48, false, true),
-	SIZE(size_args, 40, false, false),
-	SIZE(size_args, 56, true, false),
-	SIZE(size_other_args, 32, false, true),
-	SIZE(size_other_args, 40, false, false),
-	SIZE(size_filled, 32, false, true),
-	SIZE(size_over_trap, 32, false, true),
-	SIZE(size_probed, 32, false, false),
-	SIZE(size_tail, 32, false, false),
-	SIZE(size_ended, 32, false, false),
-	SIZE(size_handler, 32, false, false),
-	SIZE(size_handler, 32, true, false),
-	SIZE(size_handler, 40, true, false),
-	SIZE(size_of_caller, 32, false, true),
-	SIZE(size_of_caller, 32, true, false),
-	SIZE(size_far, 32, true, false),
+	SIZE(size, 32, false, OWN),
+	SIZE(size, 40, false, OTHER),
+	SIZE(size, 24, false, OTHER),
+	SIZE(size_args, 32, false, OWN),
+	SIZE(size_args, 48, false, OWN),
+	SIZE(size_args, 40, false, OTHER),
+	SIZE(size_args, 56, true, OTHER),
+	SIZE(size_other_args, 32, false, OWN),
+	SIZE(size_other_args, 40, false, OTHER),
+	SIZE(size_filled, 32, false, OWN),
+	SIZE(size_over_trap, 32, false, OWN),
+	SIZE(size_ret_args, 32, false, OWN),
+	SIZE(size_probed, 32, false, OTHER),
+	SIZE(size_tail, 32, false, OTHER),
+	SIZE(size_ended, 32, false, OTHER),
+	SIZE(size_handler, 32, false, OTHER),
+	SIZE(size_handler, 32, true, CALLED),
+	SIZE(size_handler, 40, true, OTHER),
+	SIZE(size_of_caller, 32, false, OWN),
+	SIZE(size_of_caller, 32, true, OTHER),
+	SIZE(size_far, 32, true, OTHER),
+};
+
+struct live_case {
+	struct code_case	code;
+	u16			want;
+};
+
+#define LIVE(name, want) { TEXT(name), want }
+
+#define RAX	1
+#define RCX	2
+#define R12	0x1000
+
+static const struct live_case live_cases[] = {
+	LIVE(live_end, 0xffff & ~RAX),
+	LIVE(live_called, RCX | R12),
+	LIVE(live_left, RCX | RAX),
+	LIVE(live_fork, RAX),
+	LIVE(live_backtrack, 0),
 };
 
 static unsigned int read_code(void *ctx, unsigned long addr, u8 *to, unsigned int len)
@@ -232,22 +281,77 @@ static void print(const struct unwind_code *code, char *text, size_t size)
 	fclose(to);
 }
 
-static bool check(const struct rule_case *c)
+/* The rule of another place, found anew. */
+static bool find_other(void *ctx, unsigned long ip, struct unwind_code *rule)
+{
+	static u64 memory[4096];
+	struct unwind_code other = {
+		.read = read_code, .ctx = ctx, .word = 8, .memory = memory,
+	};
+
+	if (unwind_code_find(&other, ip) || other.by_mem || other.fp_at_fp)
+		return false;
+	rule->by_fp = other.by_fp;
+	rule->cfa_off = other.cfa_off;
+	rule->fp_off = other.fp_off;
+	rule->fp_saved = other.fp_saved;
+	rule->fp_lost = other.fp_lost;
+	rule->extends = other.extends;
+	return true;
+}
+
+/* What is told of other places, and what comes of knowing their rules, must fit. */
+static unsigned int nr_told_wrong;
+
+static void note_other(void *ctx, unsigned long ip, const struct unwind_code *rule)
+{
+	struct unwind_code other;
+
+	if (!find_other(ctx, ip, &other) || other.by_fp != rule->by_fp ||
+	    other.cfa_off != rule->cfa_off)
+		nr_told_wrong++;
+}
+
+static bool check_rule(const struct rule_case *c,
+		       bool (*known)(void *ctx, unsigned long ip, struct unwind_code *rule))
 {
 	static u64 memory[4096];
 	struct unwind_code code = {
-		.read = read_code, .ctx = (void *)&c->code, .word = 8, .memory = memory,
-		.fp_above_sp = c->fp_above_sp,
+		.read = read_code, .known = known, .note = note_other, .ctx = (void *)&c->code,
+		.word = 8, .memory = memory, .fp_above_sp = c->fp_above_sp,
 	};
 	char rule[64] = "-";
 
 	if (unwind_code_memory > sizeof(memory))
 		return false;
-	if (!unwind_code_find(&code, (unsigned long)c->code.mark))
+	nr_told_wrong = 0;
+	if (!unwind_code_find(&code, (unsigned long)c->code.mark)) {
 		print(&code, rule, sizeof(rule));
-	if (!strcmp(rule, c->rule))
+		unwind_code_tell(&code);
+	}
+	if (!strcmp(rule, c->rule) && !nr_told_wrong)
 		return true;
-	printf("# %s: the rule is %s, and not %s\n", c->code.name, rule, c->rule);
+	printf("# %s: the rule is %s, and not %s; %u told wrong\n", c->code.name, rule, c->rule,
+	       nr_told_wrong);
+	return false;
+}
+
+static bool check(const struct rule_case *c)
+{
+	return check_rule(c, NULL) && check_rule(c, find_other);
+}
+
+static bool check_live(const struct live_case *c)
+{
+	static u64 memory[4096];
+	struct unwind_code code = {
+		.read = read_code, .ctx = (void *)&c->code, .word = 8, .memory = memory,
+	};
+
+	unwind_code_find(&code, (unsigned long)c->code.mark);
+	if (code.live == c->want)
+		return true;
+	printf("# %s: %x may, and not %x\n", c->code.name, code.live, c->want);
 	return false;
 }
 
@@ -277,6 +381,8 @@ int main(void)
 		result(check(&cases[i]), cases[i].code.name, cases[i].fp_above_sp);
 	for (i = 0; i < ARRAY_SIZE(size_cases); i++)
 		result(check_size(&size_cases[i]), size_cases[i].code.name, size_cases[i].size);
+	for (i = 0; i < ARRAY_SIZE(live_cases); i++)
+		result(check_live(&live_cases[i]), live_cases[i].code.name, live_cases[i].want);
 	printf("1..%u\n", nr_done);
 	return !!nr_failed;
 }

@@ -19,7 +19,7 @@ typedef long (*pd_made)(const void *data, long (*call)(void *arg));
 
 /* Each calls its second argument. */
 struct made_code {
-	unsigned char bytes[48];
+	unsigned char bytes[80];
 };
 
 /* sub $40,%rsp; call *%rsi; add $40,%rsp; ret */
@@ -45,6 +45,39 @@ static const struct made_code with_frame_pointer = { {
 static const struct made_code with_branches = { {
 	0x48, 0x83, 0xec, 0x18, 0xff, 0xd6, 0x48, 0x85, 0xe4, 0x74, 0x02, 0xeb, 0x02,
 	0x0f, 0x0b, 0x48, 0x83, 0xc4, 0x18, 0xc3,
+} };
+
+/*
+ * As HotSpot lets a frame return to code behind the function that it is to replace:
+ *	sub $8,%rsp; call M; add $8,%rsp; ret
+ * M:	push %rbp; mov %rsp,%rbp; sub $32,%rsp; lea 2f(%rip),%rax; mov %rax,-8(%rbp);
+ *	mov 8(%rbp),%rcx; mov %rcx,-16(%rbp); jmp 4f; 4: lea 1f(%rip),%rax; push %rax; jmp *%rsi
+ * 1:	call 3f; 3: subq $5,(%rsp); jmp *-8(%rbp)
+ * 2:	pop %rcx; leave; ret
+ */
+static const struct made_code to_be_deoptimized = { {
+	0x48, 0x83, 0xec, 0x08, 0xe8, 0x05, 0x00, 0x00, 0x00, 0x48, 0x83, 0xc4, 0x08, 0xc3,
+	0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x20, 0x48, 0x8d, 0x05, 0x25, 0x00, 0x00,
+	0x00, 0x48, 0x89, 0x45, 0xf8, 0x48, 0x8b, 0x4d, 0x08, 0x48, 0x89, 0x4d, 0xf0, 0xeb,
+	0x00, 0x48, 0x8d, 0x05, 0x03, 0x00, 0x00, 0x00, 0x50, 0xff, 0xe6, 0xe8, 0x00, 0x00,
+	0x00, 0x00, 0x48, 0x83, 0x2c, 0x24, 0x05, 0xff, 0x65, 0xf8, 0x59, 0xc9, 0xc3,
+} };
+
+/*
+ * As HotSpot's interpreter takes room from its caller's frame, and keeps the stack pointer
+ * that the caller had:
+ *	push %rbp; mov %rsp,%rbp; sub $32,%rsp; lea 2f(%rip),%rax; mov %rax,-8(%rbp);
+ *	call F; jmp *-8(%rbp); 2: leave; ret
+ * F:	pop %rax; mov %rsp,%r11; sub $64,%rsp; mov %rax,(%rsp); push %rax; push %rbp;
+ *	mov %rsp,%rbp; push %r11; sub $8,%rsp; call *%rsi; mov -8(%rbp),%rcx; leave;
+ *	pop %rdx; mov %rcx,%rsp; jmp *%rdx
+ */
+static const struct made_code that_takes_room = { {
+	0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x20, 0x48, 0x8d, 0x05, 0x0c, 0x00, 0x00,
+	0x00, 0x48, 0x89, 0x45, 0xf8, 0xe8, 0x05, 0x00, 0x00, 0x00, 0xff, 0x65, 0xf8, 0xc9,
+	0xc3, 0x58, 0x49, 0x89, 0xe3, 0x48, 0x83, 0xec, 0x40, 0x48, 0x89, 0x04, 0x24, 0x50,
+	0x55, 0x48, 0x89, 0xe5, 0x41, 0x53, 0x48, 0x83, 0xec, 0x08, 0xff, 0xd6, 0x48, 0x8b,
+	0x4d, 0xf8, 0xc9, 0x5a, 0x48, 0x89, 0xcc, 0xff, 0xe2,
 } };
 
 static unsigned char *code;
@@ -126,12 +159,22 @@ static int branches(void)
 	return check_code(&with_branches);
 }
 
+static int deoptimized(void)
+{
+	return check_code(&to_be_deoptimized);
+}
+
+static int taken_room(void)
+{
+	return check_code(&that_takes_room);
+}
+
 /* Other code at the same address, from one call to the next. */
 static int code_that_changes(void)
 {
 	const struct made_code *all[] = {
 		&without_frame_pointer, &frame_pointer_is_data, &with_frame_pointer,
-		&with_branches,
+		&with_branches, &to_be_deoptimized, &that_takes_room,
 	};
 	unsigned int i;
 
@@ -147,6 +190,8 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(data_in_frame_pointer),
 	PD_TEST(frame_pointer),
 	PD_TEST(branches),
+	PD_TEST(deoptimized),
+	PD_TEST(taken_room),
 	PD_TEST(code_that_changes),
 };
 
