@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * made-threads THREADS SECONDS: so many threads compute, each 20 calls deep in code that was
+ * made at run time and can be written to.
+ */
+#define _GNU_SOURCE
+#include <err.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#define DEPTH	20
+#define BYTES	32
+
+/* push %rbp; mov %rsp,%rbp; sub $16,%rsp; movabs $next,%rax; call *%rax; leave; ret */
+static const unsigned char made[BYTES] = {
+	0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0,
+	0xff, 0xd0, 0xc9, 0xc3,
+};
+
+#define NEXT	10	/* where its address is */
+
+static unsigned char *code;
+static time_t end;
+
+static time_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec;
+}
+
+static void compute(void)
+{
+	do {
+		for (volatile int i = 0; i < 100000; i++)
+			;
+	} while (now() < end);
+}
+
+static void make_code(void)
+{
+	uintptr_t next = (uintptr_t)compute;
+	int i;
+
+	code = mmap(NULL, DEPTH * BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (code == MAP_FAILED)
+		err(1, "mmap");
+	for (i = DEPTH - 1; i >= 0; i--) {
+		memcpy(code + i * BYTES, made, sizeof(made));
+		memcpy(code + i * BYTES + NEXT, &next, sizeof(next));
+		next = (uintptr_t)code + i * BYTES;
+	}
+}
+
+static void *run(void *unused)
+{
+	void (*first)(void);
+
+	memcpy(&first, &code, sizeof(first));
+	first();
+	return unused;
+}
+
+int main(int argc, char **argv)
+{
+	int i, nr = argc == 3 ? atoi(argv[1]) : 0;
+	pthread_t *threads = calloc(nr, sizeof(*threads));
+
+	if (nr <= 0 || !threads)
+		errx(1, "usage: made-threads THREADS SECONDS");
+	end = now() + atoi(argv[2]);
+	make_code();
+	for (i = 0; i < nr; i++) {
+		if (pthread_create(&threads[i], NULL, run, NULL))
+			err(1, "pthread_create");
+	}
+	for (i = 0; i < nr; i++)
+		pthread_join(threads[i], NULL);
+	return 0;
+}
