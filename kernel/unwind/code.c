@@ -1270,8 +1270,14 @@ bool unwind_code_is_one(struct unwind_code *code, unsigned long at, unsigned lon
 	return is_one(code, at, ip, &pushed);
 }
 
-/* Where a function sets up a frame pointer at its beginning, or 0. */
-static unsigned long prologue_of(struct unwind_code *code, unsigned long start)
+/**
+ * unwind_code_prologue - where does a function set up a frame pointer at its beginning?
+ * @code: the code
+ * @start: address of the function, or 0
+ *
+ * Return: the address of the instruction that sets it; 0 if there is none.
+ */
+unsigned long unwind_code_prologue(struct unwind_code *code, unsigned long start)
 {
 	u8 bytes[UNWIND_CODE_INSN_BYTES];
 	struct unwind_code_insn insn;
@@ -1291,42 +1297,36 @@ static unsigned long prologue_of(struct unwind_code *code, unsigned long start)
 }
 
 /*
- * The last prologue in front of @ip is at @at, and sets up a frame of @has bytes.  With
- * what is pushed for a call the frame is larger until the call has returned, and behind
- * it as well where the caller takes that down.
+ * The last prologue in front of @ip sets up a frame of @has bytes.  With what is pushed for
+ * a call the frame is larger until the call has returned, and behind it as well where the
+ * caller takes that down.
  */
-static enum unwind_code_frame frame_is_of(struct unwind_code *code, unsigned long at, s64 has,
-					  unsigned long ip, s64 size, unsigned long start)
+static enum unwind_code_frame frame_is_of(struct unwind_code *code, s64 has, unsigned long ip,
+					  s64 size)
 {
-	unsigned long called = prologue_of(code, start);
 	s64 pushed;
 
-	/* the frame pointer may be a caller's, as code need not have set up its own yet */
-	if (called && called != at)
-		return UNWIND_CODE_FRAME_OTHER;
 	if (has != size && (has <= 0 || has > size))
 		return UNWIND_CODE_FRAME_OTHER;
-	if (is_one(code, at, ip, &pushed))
-		return has == size || has + pushed == size ? UNWIND_CODE_FRAME_OWN :
-							     UNWIND_CODE_FRAME_OTHER;
-	return has == size && called ? UNWIND_CODE_FRAME_CALLED : UNWIND_CODE_FRAME_OTHER;
+	if (!is_one(code, code->prologue, ip, &pushed))
+		return has == size ? UNWIND_CODE_FRAME_IN_FRONT : UNWIND_CODE_FRAME_OTHER;
+	return has == size || has + pushed == size ? UNWIND_CODE_FRAME_OWN :
+						     UNWIND_CODE_FRAME_OTHER;
 }
 
 /**
  * unwind_code_has_frame - does the code set up a frame of this size?
- * @code: the code
+ * @code: the code; its @prologue is filled in unless the frame is another one's
  * @ip: address in it, not the first of a function
  * @size: distance of the frame pointer from the stack pointer at @ip, in bytes
- * @start: the function that was called from where the frame pointer leads to, or 0
  *
  * What counts is the last prologue in front of @ip that sets up a frame pointer.  It is of
- * the same function if instructions lead from the one to the other, and not if @start has
- * another one: then the frame pointer is a caller's still.
+ * the same function if instructions lead from the one to the other.
  *
  * Return: whether it leaves the two so far apart, and is of the same function.
  */
 enum unwind_code_frame unwind_code_has_frame(struct unwind_code *code, unsigned long ip,
-					     unsigned long size, unsigned long start)
+					     unsigned long size)
 {
 	unsigned long at, low = ip > MAX_BODY ? ip - MAX_BODY : 0;
 	u8 bytes[64 + UNWIND_CODE_FRAME_BYTES];
@@ -1339,10 +1339,11 @@ enum unwind_code_frame unwind_code_has_frame(struct unwind_code *code, unsigned 
 			return UNWIND_CODE_FRAME_OTHER;
 		code->read(code->ctx, at + 64, bytes + 64, UNWIND_CODE_FRAME_BYTES);
 		for (i = 63; i >= 0; i--) {
-			if (at + i < ip &&
+			code->prologue = at + i;
+			if (code->prologue < ip &&
 			    unwind_code_sets_frame(bytes + i, code->word) &&
-			    prologue_size(code, at + i, &has))
-				return frame_is_of(code, at + i, has, ip, size, start);
+			    prologue_size(code, code->prologue, &has))
+				return frame_is_of(code, has, ip, size);
 		}
 	}
 	return UNWIND_CODE_FRAME_OTHER;

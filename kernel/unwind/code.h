@@ -113,6 +113,7 @@ struct unwind_code_insn {
  *		 be one within the function
  * @fp_is_base: what lies below the frame pointer is used, so that it is the frame's
  *		own; valid even if there is no rule
+ * @prologue: where the frame pointer is set, see unwind_code_has_frame()
  *
  * The caller fills in what is above.  The return address is the word below the
  * CFA.  If not @fp_saved nor @fp_lost, the register has the caller's value.
@@ -144,19 +145,20 @@ struct unwind_code {
 	s32		left_at;
 	bool		is_doubtful;
 	bool		fp_is_base;
+	unsigned long	prologue;
 };
 
 /**
  * enum unwind_code_frame - whose frame is where the frame pointer leads to?
  * @UNWIND_CODE_FRAME_OTHER: not known
- * @UNWIND_CODE_FRAME_OWN: that of the code
- * @UNWIND_CODE_FRAME_CALLED: that of the function in front of the code, whose frame was as
- *			      large; whether the code belongs to it does not show
+ * @UNWIND_CODE_FRAME_OWN: that of the code, unless it has not set it up yet
+ * @UNWIND_CODE_FRAME_IN_FRONT: of the function in front of the code, whose frame is as
+ *				large; whether the code belongs to it does not show
  */
 enum unwind_code_frame {
 	UNWIND_CODE_FRAME_OTHER,
 	UNWIND_CODE_FRAME_OWN,
-	UNWIND_CODE_FRAME_CALLED,
+	UNWIND_CODE_FRAME_IN_FRONT,
 };
 
 extern const unsigned int unwind_code_memory;
@@ -166,8 +168,9 @@ int unwind_code_find(struct unwind_code *code, unsigned long ip);
 void unwind_code_tell(const struct unwind_code *code);
 bool unwind_code_goes_on(struct unwind_code *code, unsigned long ip, unsigned long *to);
 bool unwind_code_is_one(struct unwind_code *code, unsigned long from, unsigned long to);
+unsigned long unwind_code_prologue(struct unwind_code *code, unsigned long start);
 enum unwind_code_frame unwind_code_has_frame(struct unwind_code *code, unsigned long ip,
-					     unsigned long size, unsigned long start);
+					     unsigned long size);
 u16 unwind_code_keeps(struct unwind_code *code, unsigned long start, unsigned long ip);
 
 /* by architecture: false if this is no instruction that is known */

@@ -400,6 +400,16 @@ static unsigned long function_at_fp(struct unwind_user_state *state, unsigned lo
 	return start;
 }
 
+/* Where that function sets up its frame, or 0. */
+static unsigned long prologue_at_fp(struct unwind_user_state *state, unsigned long fp)
+{
+	struct unwind_code code = {
+		.read = read_code, .ctx = state, .word = state->word,
+	};
+
+	return unwind_code_prologue(&code, function_at_fp(state, fp));
+}
+
 /* The stack is paid for as tables are: how much there is to look at, the program says. */
 static bool may_scan(struct unwind_user_state *state)
 {
@@ -435,7 +445,10 @@ static bool is_deoptimized(struct unwind_user_state *state)
 	       arch_unwind_pushes_itself(bytes, state->ip);
 }
 
-/* Does the function set up a frame of the size that this one has?  That is kept. */
+/*
+ * Does the function set up a frame of the size that this one has?  That is kept.  If the
+ * frame pointer leads to a call of a function with another prologue, it is a caller's.
+ */
 static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 			  const struct unwind_user_rule *none)
 {
@@ -445,21 +458,43 @@ static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 	};
 	struct unwind_user_rule rule = unwind_fp_set_up(state->word);
 	enum unwind_code_frame frame;
-	unsigned long size;
+	unsigned long size, called;
 
 	if (!frame_size(state, fp, &size) || !may_have_frame(state, none) ||
 	    !unwind_cache_begin(&search.begun))
 		return false;
-	frame = unwind_code_has_frame(&code, state->ip, size, function_at_fp(state, fp));
-	if (frame == UNWIND_CODE_FRAME_CALLED)
-		return is_deoptimized(state);
-	if (frame == UNWIND_CODE_FRAME_OTHER || !leads_to_caller(state, &rule, false))
+	frame = unwind_code_has_frame(&code, state->ip, size);
+	if (frame == UNWIND_CODE_FRAME_OTHER)
 		return false;
+	called = prologue_at_fp(state, fp);
+	if (called && called != code.prologue)
+		return false;
+	if (frame == UNWIND_CODE_FRAME_IN_FRONT)
+		return called && is_deoptimized(state);
+	if (!leads_to_caller(state, &rule, false))
+		return false;
+	/* what may_have_frame() saw on the stack holds for now only */
+	if (state->exact && none->fp_off >= 0)
+		return true;
 	rule = (struct unwind_user_rule) {
-		.kind = UNWIND_RULE_CODE_SIZE, .cfa_off = size,
+		.kind = UNWIND_RULE_CODE_SIZE,
+		.cfa_off = size,
+		.fp_off = state->ip - code.prologue,
 	};
-	keep_rule(&search, state->ip, unwind_rule_key(state), state->ip, &rule);
+	keep_rule(&search, state->ip, unwind_rule_key(state),
+		  code.prologue + UNWIND_CODE_LAST, &rule);
 	return true;
+}
+
+/* Does this frame have the size that was kept, and is it not a caller's? */
+static bool has_kept_size(struct unwind_user_state *state, const struct unwind_user_rule *rule)
+{
+	unsigned long fp, size, called;
+
+	if (read_fp(state, &fp) || !frame_size(state, fp, &size) || size != rule->cfa_off)
+		return false;
+	called = prologue_at_fp(state, fp);
+	return !called || called == state->ip - rule->fp_off;
 }
 
 /*
@@ -538,8 +573,6 @@ static bool is_on_top(struct unwind_user_state *state, const struct unwind_user_
 static bool find_kept(struct unwind_user_state *state, struct unwind_user_rule *rule,
 		      struct unwind_cfi_rule *full)
 {
-	unsigned long fp, size;
-
 	if (unwind_cache_find_rule(unwind_rule_key(state), rule, full))
 		return false;
 	switch (rule->kind) {
@@ -550,8 +583,7 @@ static bool find_kept(struct unwind_user_state *state, struct unwind_user_rule *
 	case UNWIND_RULE_CODE_SIZE:
 		if (!code_holds(state->ip, rule))
 			return false;
-		if (read_fp(state, &fp) || !frame_size(state, fp, &size) ||
-		    size != rule->cfa_off) {
+		if (!has_kept_size(state, rule)) {
 			*rule = no_path();
 			return true;
 		}

@@ -127,7 +127,8 @@ enum unwind_rule_kind {
  * @cfa_reg: the base register, UNWIND_REG_*
  * @kind: enum unwind_rule_kind
  * @fp_off: the first of @kept_off, that of the frame pointer; for UNWIND_RULE_NO_PATH
- *	    the distance from the stack pointer at which code jumps on, or -1
+ *	    the distance from the stack pointer at which code jumps on, or -1; for
+ *	    UNWIND_RULE_CODE_SIZE that from the prologue to the address
  * @extends: for rules of code without tables: the frame may take room from its
  *	     caller's, see unwind_sp_is_low()
  * @mem_off: for UNWIND_RULE_CODE_FULL: where @cfa_reg is the stack pointer, @fp_off is

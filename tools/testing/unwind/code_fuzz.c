@@ -98,7 +98,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	if (!unwind_code_find(&code, BASE + data[1] % nr_bytes))
 		check_rule(&code);
 	reads = 0;
-	unwind_code_has_frame(&code, BASE + nr_bytes, data[1] * 8, BASE + data[1]);
+	unwind_code_has_frame(&code, BASE + nr_bytes, data[1] * 8);
+	unwind_code_prologue(&code, BASE + data[1]);
 	reads = 0;
 	CHECK(!(unwind_code_keeps(&code, BASE, BASE + data[1] % nr_bytes) &
 		(1U << unwind_code_sp)));

@@ -222,7 +222,7 @@ static const struct size_case size_cases[] = {
 	SIZE(size_tail, 32, false, OTHER),
 	SIZE(size_ended, 32, false, OTHER),
 	SIZE(size_handler, 32, false, OTHER),
-	SIZE(size_handler, 32, true, CALLED),
+	SIZE(size_handler, 32, true, IN_FRONT),
 	SIZE(size_handler, 40, true, OTHER),
 	SIZE(size_of_caller, 32, false, OWN),
 	SIZE(size_of_caller, 32, true, OTHER),
@@ -361,8 +361,15 @@ static bool check_size(const struct size_case *c)
 		.read = read_code, .ctx = (void *)&c->code, .word = 8,
 	};
 
-	return unwind_code_has_frame(&code, (unsigned long)c->code.mark, c->size,
-				     c->is_called ? (unsigned long)c->code.start : 0) == c->want;
+	enum unwind_code_frame frame;
+	unsigned long called;
+
+	frame = unwind_code_has_frame(&code, (unsigned long)c->code.mark, c->size);
+	called = c->is_called ? unwind_code_prologue(&code, (unsigned long)c->code.start) : 0;
+	/* as kernel/unwind/no_tables.c has it */
+	if (called ? called != code.prologue : frame == UNWIND_CODE_FRAME_IN_FRONT)
+		frame = UNWIND_CODE_FRAME_OTHER;
+	return frame == c->want;
 }
 
 static unsigned int nr_done, nr_failed;
