@@ -400,14 +400,14 @@ static unsigned long function_at_fp(struct unwind_user_state *state, unsigned lo
 	return start;
 }
 
-/* Where that function sets up its frame, or 0. */
-static unsigned long prologue_at_fp(struct unwind_user_state *state, unsigned long fp)
+/* Where a function sets up its frame, or 0. */
+static unsigned long prologue_of(struct unwind_user_state *state, unsigned long start)
 {
 	struct unwind_code code = {
 		.read = read_code, .ctx = state, .word = state->word,
 	};
 
-	return unwind_code_prologue(&code, function_at_fp(state, fp));
+	return unwind_code_prologue(&code, start);
 }
 
 /* The stack is paid for as tables are: how much there is to look at, the program says. */
@@ -458,7 +458,7 @@ static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 	};
 	struct unwind_user_rule rule = unwind_fp_set_up(state->word);
 	enum unwind_code_frame frame;
-	unsigned long size, called;
+	unsigned long size, start, called;
 
 	if (!frame_size(state, fp, &size) || !may_have_frame(state, none) ||
 	    !unwind_cache_begin(&search.begun))
@@ -466,7 +466,8 @@ static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 	frame = unwind_code_has_frame(&code, state->ip, size);
 	if (frame == UNWIND_CODE_FRAME_OTHER)
 		return false;
-	called = prologue_at_fp(state, fp);
+	start = function_at_fp(state, fp);
+	called = prologue_of(state, start);
 	if (called && called != code.prologue)
 		return false;
 	if (frame == UNWIND_CODE_FRAME_IN_FRONT)
@@ -480,6 +481,7 @@ static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 		.kind = UNWIND_RULE_CODE_SIZE,
 		.cfa_off = size,
 		.fp_off = state->ip - code.prologue,
+		.start_off = state->ip - start < SZ_32K ? state->ip - start : 0,
 	};
 	keep_rule(&search, state->ip, unwind_rule_key(state),
 		  code.prologue + UNWIND_CODE_LAST, &rule);
@@ -489,11 +491,14 @@ static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 /* Does this frame have the size that was kept, and is it not a caller's? */
 static bool has_kept_size(struct unwind_user_state *state, const struct unwind_user_rule *rule)
 {
-	unsigned long fp, size, called;
+	unsigned long fp, size, start, called;
 
 	if (read_fp(state, &fp) || !frame_size(state, fp, &size) || size != rule->cfa_off)
 		return false;
-	called = prologue_at_fp(state, fp);
+	start = function_at_fp(state, fp);
+	if (rule->start_off && start == state->ip - rule->start_off)
+		return true;
+	called = prologue_of(state, start);
 	return !called || called == state->ip - rule->fp_off;
 }
 

@@ -134,6 +134,8 @@ enum unwind_rule_kind {
  * @mem_off: for UNWIND_RULE_CODE_FULL: where @cfa_reg is the stack pointer, @fp_off is
  *	     an offset from the frame pointer; else the CFA is the word at @cfa_reg plus
  *	     @mem_off, plus @cfa_off
+ * @start_off: for UNWIND_RULE_CODE_SIZE: distance from the beginning of the function that was
+ *	       called to the address; 0 if that is not known
  * @code_end: for rules of code without tables: distance in bytes from the address to
  *	      the end of the instructions that the rule was found from
  * @code_sum: for those: unwind_code_sum() of the code, as it may change untold
@@ -151,6 +153,7 @@ struct unwind_user_rule {
 			union {
 				s16	extends;
 				s16	mem_off;
+				s16	start_off;
 			};
 			s32	code_end;
 			u32	code_sum;
