@@ -304,13 +304,10 @@ static struct code_written *path_find_written(struct code_path *path, struct cod
 	return NULL;
 }
 
-/* A word that is not aligned is in two. */
 static void mark(u64 *marks, struct code_value place, unsigned int word)
 {
-	unsigned int first = (u32)place.off / word, last = ((u32)place.off + word - 1) / word;
-
 	if (place.kind == SP || place.kind == FP)
-		marks[place.kind == FP] |= BIT_ULL(first % 64) | BIT_ULL(last % 64);
+		marks[place.kind == FP] |= BIT_ULL((u32)place.off / word % 64);
 }
 
 /* May a call or a fork have forgotten that this was written to? */
@@ -338,16 +335,12 @@ static bool is_to_keep(const struct code_written *w)
 	return !w->dropped && (is_place(w->val) || (w->val.kind == FP && !w->val.off));
 }
 
-static void path_store(struct code_path *path, struct code_value place,
-		       struct code_value val, bool pushed)
+static void path_store_word(struct code_path *path, struct code_value place,
+			    struct code_value val, bool pushed)
 {
-	struct code_written *w;
+	struct code_written *w = path_find_written(path, place);
 
-	path->wrote |= !is_below(place);
-	if (!is_on_stack(place))
-		return;
-	w = path_find_written(path, place);
-	if (!w && !val.kind && is_below(place))
+	if ((!w && !val.kind && is_below(place)) || path->nr_written > MAX_WRITTEN)
 		return;
 	/* what forks have in common with this path stays as it is */
 	if (!w || (path->nr_forks &&
@@ -356,6 +349,26 @@ static void path_store(struct code_path *path, struct code_value place,
 	*w = (struct code_written) { .place = place, .val = val, .pushed = pushed };
 	if (!is_to_keep(w))
 		mark(path->marks, place, path->code->word);
+}
+
+static bool is_aligned(const struct code_path *path, struct code_value place)
+{
+	return IS_ALIGNED(place.off, path->code->word);
+}
+
+/* Of words that are written in part nothing is known; @val is that of a whole one. */
+static void path_store(struct code_path *path, struct code_value place, unsigned int bytes,
+		       struct code_value val, bool pushed)
+{
+	s32 word = path->code->word, end = place.off + bytes;
+
+	path->wrote |= !is_below(place);
+	if (!is_on_stack(place))
+		return;
+	if (!is_aligned(path, place))
+		val = (struct code_value) {};
+	for (place.off = ALIGN_DOWN(place.off, word); place.off < end; place.off += word)
+		path_store_word(path, place, val, pushed);
 }
 
 /* What a kept register leads to, while memory is as it was. */
@@ -386,7 +399,7 @@ static struct code_value path_load(struct code_path *path, struct code_value pla
 
 	if (place.kind == REG)
 		return path_load_base(path, place);
-	if (!is_on_stack(place))
+	if (!is_on_stack(place) || !is_aligned(path, place))
 		return (struct code_value) {};
 	w = path_find_written(path, place);
 	if (w)
@@ -403,7 +416,7 @@ static void path_push(struct code_path *path, struct code_value val)
 				     -(s64)path->code->word);
 
 	path->regs[unwind_code_sp] = sp;
-	path_store(path, sp, val, true);
+	path_store(path, sp, path->code->word, val, true);
 }
 
 static struct code_value path_pop(struct code_path *path)
@@ -863,7 +876,7 @@ static enum step path_step(struct code_path *path, const struct unwind_code_insn
 	case UNWIND_CODE_STORE:
 		v = value_plus(path_reg(path, insn->base), insn->off);
 		path_note_base(path, v);
-		path_store(path, v, path_reg(path, insn->reg), false);
+		path_store(path, v, insn->width, path_reg(path, insn->reg), false);
 		break;
 	case UNWIND_CODE_PUSH:
 		path_push(path, path_reg(path, insn->reg));
@@ -879,7 +892,8 @@ static enum step path_step(struct code_path *path, const struct unwind_code_insn
 		break;
 	case UNWIND_CODE_POP_MEM:
 		v = path_pop(path);
-		path_store(path, value_plus(path_reg(path, insn->base), insn->off), v, false);
+		path_store(path, value_plus(path_reg(path, insn->base), insn->off),
+			   path->code->word, v, false);
 		break;
 	case UNWIND_CODE_LEAVE:
 		path->regs[unwind_code_sp] = path->regs[unwind_code_fp];

@@ -21,7 +21,7 @@
  * @UNWIND_CODE_OTHER: nothing but write to the registers in @clobbers
  * @UNWIND_CODE_MOVE: @reg = @base + @off
  * @UNWIND_CODE_LOAD: @reg = the word at @base + @off
- * @UNWIND_CODE_STORE: the word at @base + @off = @reg
+ * @UNWIND_CODE_STORE: write @width bytes at @base + @off; all of a word is @reg
  * @UNWIND_CODE_PUSH: push @reg
  * @UNWIND_CODE_PUSH_MEM: push the word at @base + @off
  * @UNWIND_CODE_POP: pop @reg
@@ -63,6 +63,7 @@ enum unwind_code_op {
  * @len: its length in bytes
  * @reg: a register by the number that instructions have for it
  * @base: another one
+ * @width: bytes that UNWIND_CODE_STORE writes
  * @writes: it may write to memory in other ways
  * @uses_flags: it goes by the flags that an instruction before it has set
  */
@@ -73,6 +74,7 @@ struct unwind_code_insn {
 	u8	len;
 	u8	reg;
 	u8	base;
+	u8	width;
 	bool	writes;
 	bool	uses_flags;
 };

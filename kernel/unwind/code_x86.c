@@ -48,9 +48,19 @@ static bool has_prefix(const struct insn *insn, u8 prefix)
 	return false;
 }
 
+/* The bits R, X and B where REX has them; those of VEX and EVEX prefixes are inverted. */
+static u8 rex_bits(const struct insn *insn)
+{
+	u8 vex = ~insn->vex_prefix.bytes[1];
+
+	if (insn->vex_prefix.nbytes)
+		return vex >> 5 & (insn->vex_prefix.nbytes == 2 ? 4 : 7);
+	return insn->rex_prefix.nbytes ? insn->rex_prefix.bytes[0] : 0;
+}
+
 static void get_operands(const struct insn *insn, unsigned int word, struct operands *o)
 {
-	u8 rex = insn->rex_prefix.nbytes ? insn->rex_prefix.bytes[0] : 0;
+	u8 rex = rex_bits(insn);
 	u8 modrm = insn->modrm.bytes[0];
 
 	o->mod = X86_MODRM_MOD(modrm);
@@ -111,9 +121,7 @@ static void decode_mov(const struct insn *insn, const struct operands *o, bool t
 		else
 			to->clobbers = REG(dst);
 	} else if (to_rm) {
-		if (o->plain)
-			set(to, UNWIND_CODE_STORE,
-			    o->full ? o->reg : UNWIND_CODE_NO_REG, o->rm, disp);
+		set(to, UNWIND_CODE_STORE, o->full ? o->reg : UNWIND_CODE_NO_REG, o->rm, disp);
 	} else if (o->full && o->plain) {
 		set(to, UNWIND_CODE_LOAD, o->reg, o->rm, disp);
 	} else {
@@ -129,12 +137,8 @@ static void decode_group1(const struct insn *insn, const struct operands *o,
 
 	if (o->ext == 7)	/* cmp */
 		return;
-	if (o->mod != 3) {
-		if (o->plain)
-			set(to, UNWIND_CODE_STORE, UNWIND_CODE_NO_REG, o->rm,
-			    insn->displacement.value);
+	if (o->mod != 3)
 		return;
-	}
 	if (o->full && (o->ext == 0 || (o->ext == 5 && imm != (s32)0x80000000)))
 		set(to, UNWIND_CODE_MOVE, o->rm, o->rm, o->ext ? -imm : imm);
 	else
@@ -305,6 +309,8 @@ static bool decode_one_byte(const struct insn *insn, const struct operands *o,
 		return true;
 	case 0x86: case 0x87:	/* xchg, as a rule of a lock */
 		to->clobbers = op == 0x86 ? byte_bit(insn, o->reg) : REG(o->reg);
+		if (o->full && o->mod != 3)
+			set(to, UNWIND_CODE_STORE, o->reg, o->rm, insn->displacement.value);
 		return o->mod != 3;
 	case 0x88:
 		to->clobbers = o->mod == 3 ? REG(o->rm) | REG(o->rm & 3) : 0;
@@ -344,9 +350,6 @@ static bool decode_one_byte(const struct insn *insn, const struct operands *o,
 			return false;	/* xabort, xbegin */
 		if (o->mod == 3)
 			to->clobbers = REG(o->rm) | (op == 0xc6 ? REG(o->rm & 3) : 0);
-		else if (o->plain)
-			set(to, UNWIND_CODE_STORE, UNWIND_CODE_NO_REG, o->rm,
-			    insn->displacement.value);
 		return true;
 	case 0xd8 ... 0xdf:	/* x87; fnstsw writes to ax */
 		to->clobbers = op == 0xdf && o->mod == 3 ? REG(RAX) : 0;
@@ -480,19 +483,6 @@ static bool decode_three_byte(const struct insn *insn, const struct operands *o,
 	return true;
 }
 
-/* The registers that VEX and EVEX prefixes name: their bits are inverted. */
-static void vex_operands(const struct insn *insn, struct operands *o)
-{
-	u8 bits = insn->vex_prefix.bytes[1];
-
-	o->reg = o->ext | (bits & 0x80 ? 0 : 8);
-	if (insn->vex_prefix.nbytes > 2 && !(bits & 0x20) && o->mod == 3)
-		o->rm |= 8;
-	o->plain = false;
-	if (o->mod != 3)
-		o->rm = UNWIND_CODE_NO_REG;
-}
-
 /* 0 for the opcodes of one byte, 1 for those after 0f, 2 and 3 after 0f 38 and 0f 3a */
 static unsigned int opcode_map(struct insn *insn)
 {
@@ -501,6 +491,149 @@ static unsigned int opcode_map(struct insn *insn)
 	if (insn->opcode.nbytes < 3)
 		return insn->opcode.nbytes - 1;
 	return insn->opcode.bytes[1] == 0x38 ? 2 : 3;
+}
+
+static unsigned int vector_bytes(const struct insn *insn)
+{
+	const u8 *vex = insn->vex_prefix.bytes;
+
+	if (insn->vex_prefix.nbytes == 4)
+		return 16 << (vex[3] >> 5 & 3);
+	if (!insn->vex_prefix.nbytes)
+		return 16;
+	return X86_VEX_L(vex[insn->vex_prefix.nbytes - 1]) ? 32 : 16;
+}
+
+/* The prefix that is part of the opcode: 1 for 66, 2 for f3, 3 for f2. */
+static u8 simd_prefix(const struct insn *insn)
+{
+	if (insn->vex_prefix.nbytes)
+		return insn_vex_p_bits((struct insn *)insn);
+	if (has_prefix(insn, 0xf3))
+		return 2;
+	if (has_prefix(insn, 0xf2))
+		return 3;
+	return has_prefix(insn, 0x66);
+}
+
+/* fst, fstenv, fstcw, fisttp, fist, fstsw, fbstp: by bits 1 and 2 of d9 to df, and ext */
+static const u8 x87_bytes[4][8] = {
+	{ 0, 0, 4, 4, 0, 0, 28, 2 },
+	{ 0, 4, 4, 4, 0, 0, 0, 10 },
+	{ 0, 8, 8, 8, 0, 0, 0, 2 },
+	{ 0, 2, 2, 2, 0, 0, 10, 8 },
+};
+
+static unsigned int stored_one_byte(const struct insn *insn, const struct operands *o, u8 op)
+{
+	unsigned int bytes = op & 1 ? insn->opnd_bytes : 1;
+
+	switch (op) {
+	case 0x00: case 0x08: case 0x10: case 0x18: case 0x20: case 0x28: case 0x30:
+	case 0x01: case 0x09: case 0x11: case 0x19: case 0x21: case 0x29: case 0x31:
+	case 0x86 ... 0x89:	/* xchg, mov */
+	case 0xc0: case 0xc1:
+	case 0xc6: case 0xc7:
+	case 0xd0 ... 0xd3:	/* shifts */
+		return bytes;
+	case 0x80 ... 0x83:
+		return o->ext == 7 ? 0 : bytes;
+	case 0x8c:
+		return 2;
+	case 0xd9: case 0xdb: case 0xdd: case 0xdf:
+		return x87_bytes[op >> 1 & 3][o->ext];
+	case 0xf6: case 0xf7:
+		return o->ext == 2 || o->ext == 3 ? bytes : 0;
+	case 0xfe: case 0xff:
+		return o->ext < 2 ? bytes : 0;
+	}
+	return 0;
+}
+
+static unsigned int stored_two_byte(const struct insn *insn, const struct operands *o, u8 op)
+{
+	u8 prefix = simd_prefix(insn);
+
+	switch (op) {
+	case 0x11:
+		return prefix < 2 ? vector_bytes(insn) : prefix == 2 ? 4 : 8;
+	case 0x13: case 0x17: case 0xd6:
+		return 8;
+	case 0x29: case 0x2b:
+		return vector_bytes(insn);
+	case 0x7f: case 0xe7:
+		return prefix ? vector_bytes(insn) : 8;
+	case 0x7e:
+		return prefix == 2 ? 0 : insn->opnd_bytes == 8 ? 8 : 4;
+	case 0x90 ... 0x9f:	/* setcc; kmov with VEX */
+		if (!insn->vex_prefix.nbytes)
+			return 1;
+		return op == 0x91 ? 8 : 0;
+	case 0xa4: case 0xa5: case 0xac: case 0xad:
+	case 0xb1: case 0xc1: case 0xc3:
+		return insn->opnd_bytes;
+	case 0xae:		/* stmxcsr */
+		return o->ext == 3 ? 4 : 0;
+	case 0xb0: case 0xc0:
+		return 1;
+	case 0xba:
+		return o->ext > 4 ? insn->opnd_bytes : 0;
+	case 0xc7:
+		return o->ext != 1 ? 0 : insn->opnd_bytes == 8 ? 16 : 8;
+	}
+	return 0;
+}
+
+static unsigned int stored_three_byte(const struct insn *insn, u8 map, u8 op)
+{
+	if (map == 2) {
+		switch (op) {
+		case 0x2e: case 0x2f: case 0x8e:	/* vmaskmov, vpmaskmov */
+			return insn->vex_prefix.nbytes ? vector_bytes(insn) : 0;
+		case 0xe0 ... 0xef:	/* cmpccxadd */
+			return insn->opnd_bytes == 8 ? 8 : 4;
+		case 0xf1: case 0xf9:	/* movbe, movdiri */
+			return simd_prefix(insn) == 3 ? 0 : insn->opnd_bytes;
+		}
+		return 0;
+	}
+	switch (op) {
+	case 0x14:
+		return 1;
+	case 0x15:
+		return 2;
+	case 0x16:
+		return insn->opnd_bytes == 8 ? 8 : 4;
+	case 0x17:
+		return 4;
+	case 0x19: case 0x39:	/* vextract of 16 bytes, and of 32 */
+		return 16;
+	case 0x1b: case 0x3b:
+		return 32;
+	case 0x1d:		/* vcvtps2ph */
+		return vector_bytes(insn) / 2;
+	}
+	return 0;
+}
+
+/*
+ * Bytes that an instruction writes to its operand in memory.  Those that save the state of
+ * the FPU or what a mask chooses are left out: no function puts a return address back with
+ * them, nor overwrites its own.
+ */
+static unsigned int stored(const struct insn *insn, const struct operands *o,
+			   unsigned int map, u8 op)
+{
+	if (!insn->modrm.nbytes || o->mod == 3)
+		return 0;
+	switch (map) {
+	case 0:
+		return stored_one_byte(insn, o, op);
+	case 1:
+		return stored_two_byte(insn, o, op);
+	default:
+		return stored_three_byte(insn, map, op);
+	}
 }
 
 /* What is not listed is taken to write to its operand in memory. */
@@ -568,13 +701,18 @@ bool unwind_code_decode(const u8 *bytes, unsigned int nr, unsigned int word,
 
 	if (insn.modrm.nbytes)
 		get_operands(&insn, word, &o);
-	if (insn.vex_prefix.nbytes)
-		vex_operands(&insn, &o);
 
 	op = insn.opcode.bytes[insn.opcode.nbytes - 1];
 	map = opcode_map(&insn);
 	if (!decode(&insn, &o, map, op, word, to))
 		return false;
+	to->width = stored(&insn, &o, map, op);
+	if (to->width && to->op == UNWIND_CODE_OTHER)
+		set(to, UNWIND_CODE_STORE, UNWIND_CODE_NO_REG, o.rm,
+		    insn.displacement.value);
+	/* in EVEX, displacements of one byte count by the size of the operand */
+	if (to->width && insn.vex_prefix.nbytes == 4 && insn.displacement.nbytes == 1)
+		to->off *= to->width;
 	to->writes = to->op == UNWIND_CODE_OTHER && may_write(&insn, &o, map, op);
 	to->uses_flags = uses_flags(&insn, map, op);
 	return true;

@@ -51,6 +51,42 @@ CODE(overwritten, MARK(overwritten) "mov %rax, (%rsp); call *%rax; nopl (%rax); 
 CODE(overwritten_in_part, MARK(overwritten_in_part) "mov %rax, 4(%rsp); call *%rax; nopl (%rax);"
 	"ret");
 
+/* what a word was does not outlive a call if any instruction has written to it */
+#define CALL_RETURN "call *%rax; nopl (%rax); ret"
+CODE(over_add, MARK(over_add) "mov %rax, 24(%rsp); add %rcx, (%rsp);" CALL_RETURN);
+CODE(over_xchg, MARK(over_xchg) "pop %rcx; xchg %rcx, (%rsp); ret");
+CODE(over_xchg_call, MARK(over_xchg_call) "pop %rcx; xchg %rcx, (%rsp);" CALL_RETURN);
+CODE(over_xchg_fp, MARK(over_xchg_fp) "xchg %rbp, 8(%rsp); call *%rax; nopl (%rax);"
+	"mov 8(%rsp), %rbp; ret");
+CODE(over_inc, MARK(over_inc) "incq (%rsp);" CALL_RETURN);
+CODE(over_neg, MARK(over_neg) "negl 4(%rsp);" CALL_RETURN);
+CODE(over_shift, MARK(over_shift) "shlq $3, (%rsp);" CALL_RETURN);
+CODE(over_byte, MARK(over_byte) "mov %al, 7(%rsp);" CALL_RETURN);
+CODE(over_set, MARK(over_set) "sete 3(%rsp);" CALL_RETURN);
+CODE(over_xadd, MARK(over_xadd) "lock xadd %rcx, (%rsp);" CALL_RETURN);
+CODE(over_cmpxchg16, MARK(over_cmpxchg16) "cmpxchg16b -8(%rsp);" CALL_RETURN);
+CODE(over_movups, MARK(over_movups) "movups %xmm0, -8(%rsp);" CALL_RETURN);
+CODE(over_vmovups, MARK(over_vmovups) "vmovups %ymm0, -24(%rsp);" CALL_RETURN);
+CODE(over_evex, MARK(over_evex) "vmovups %zmm17, -56(%rsp);" CALL_RETURN);
+CODE(over_by_r9, MARK(over_by_r9) "lea -8(%rsp), %r9; vmovups %ymm0, (%r9);" CALL_RETURN);
+CODE(over_movsd, MARK(over_movsd) "movsd %xmm9, (%rsp);" CALL_RETURN);
+CODE(over_pextr, MARK(over_pextr) "pextrq $1, %xmm0, (%rsp);" CALL_RETURN);
+CODE(over_x87, MARK(over_x87) "fstpt -8(%rsp);" CALL_RETURN);
+CODE(over_half, MARK(over_half) "mov 4(%rsp), %rcx; push %rcx; movl $0, 12(%rsp); ret");
+
+/* ... and does if they have written beside it, or only read */
+CODE(beside_half, MARK(beside_half) "movl $0, -4(%rbp); call *%rax; nopl (%rax); leave; ret");
+CODE(beside_byte, MARK(beside_byte) "movb $0, -1(%rsp); movb $0, 8(%rsp);" CALL_RETURN);
+CODE(beside_movups, MARK(beside_movups) "movups %xmm0, -16(%rsp); movups %xmm0, 8(%rsp);"
+	CALL_RETURN);
+CODE(beside_vmovups, MARK(beside_vmovups) "vmovups %ymm0, -32(%rsp);" CALL_RETURN);
+CODE(beside_evex, MARK(beside_evex) "vmovups %zmm17, -64(%rsp);" CALL_RETURN);
+CODE(beside_float, MARK(beside_float) "movss %xmm0, -4(%rsp); movsd %xmm0, -8(%rsp);"
+	"movq %xmm0, 8(%rsp); movd %xmm0, -4(%rsp);" CALL_RETURN);
+CODE(only_read, MARK(only_read) "cmp %rax, (%rsp); test %al, (%rsp); add (%rsp), %rax;"
+	"movups (%rsp), %xmm0; fldt (%rsp); vmovups (%rsp), %ymm1; imul (%rsp), %rax;"
+	"notl 8(%rsp); movzbl (%rsp), %ecx; btq $3, (%rsp); cvtsi2sd (%rsp), %xmm0;" CALL_RETURN);
+
 /* SBCL: the caller makes room for the frame, the callee puts its return address there */
 #define SBCL_CALL "sub $16, %rsp; mov %rbp, (%rsp); mov %rsp, %rbp; call *%rax; nopl (%rax);"
 #define SBCL_LAST "mov %rbp, %rsp; clc; pop %rbp; ret"
@@ -170,6 +206,32 @@ static const struct rule_case cases[] = {
 	CASE(go_spilled, 0, "sp+8 same doubtful"),
 	CASE(overwritten, 0, "-"),
 	CASE(overwritten_in_part, 0, "-"),
+	CASE(over_add, 0, "-"),
+	CASE(over_xchg, 0, "-"),
+	CASE(over_xchg_call, 0, "-"),
+	CASE(over_xchg_fp, 0, "sp+8 lost doubtful"),
+	CASE(over_inc, 0, "-"),
+	CASE(over_neg, 0, "-"),
+	CASE(over_shift, 0, "-"),
+	CASE(over_byte, 0, "-"),
+	CASE(over_set, 0, "-"),
+	CASE(over_xadd, 0, "-"),
+	CASE(over_cmpxchg16, 0, "-"),
+	CASE(over_movups, 0, "-"),
+	CASE(over_vmovups, 0, "-"),
+	CASE(over_evex, 0, "-"),
+	CASE(over_by_r9, 0, "-"),
+	CASE(over_movsd, 0, "-"),
+	CASE(over_pextr, 0, "-"),
+	CASE(over_x87, 0, "-"),
+	CASE(over_half, 0, "-"),
+	CASE(beside_half, 0, "fp+16 cfa-16"),
+	CASE(beside_byte, 0, "sp+8 same doubtful"),
+	CASE(beside_movups, 0, "sp+8 same doubtful"),
+	CASE(beside_vmovups, 0, "sp+8 same doubtful"),
+	CASE(beside_evex, 0, "sp+8 same doubtful"),
+	CASE(beside_float, 0, "sp+8 same doubtful"),
+	CASE(only_read, 0, "sp+8 same doubtful"),
 	CASE(sbcl_entry, 0, "sp+8 fp+0"),
 	CASE(sbcl_body, 0, "fp+16 cfa-16"),
 	CASE(sbcl_entry_body, 0, "sp+8 fp+0"),
