@@ -731,6 +731,13 @@ static void path_note_use(struct code_path *path, const struct unwind_code_insn 
 	path->dead |= to & ~path->used;
 }
 
+/* What is overwritten before the path goes elsewhere holds no return address. */
+static void path_note_dead(struct code_path *path)
+{
+	if (!path->called)
+		path->code->live &= ~path->dead;
+}
+
 /* SBCL: what was called has taken down its frame, which lay at @fp. */
 static void path_return_to_caller(struct code_path *path, struct code_value fp)
 {
@@ -764,8 +771,8 @@ static enum step path_call(struct code_path *path, const struct unwind_code_insn
 	if (path_is_either(path, fp))
 		return NO_WAY;
 	path_forget(path);
-	/* nobody calls while his return address is in a register */
-	path->dead |= ~path->used;
+	path->dead |= unwind_code_scratch(path->code->word) & ~path->used;
+	path_note_dead(path);
 	path->wrote = true;
 	if (path_is_callee_frame(path, fp)) {
 		path_return_to_caller(path, fp);
@@ -829,9 +836,7 @@ static enum step path_jump(struct code_path *path, struct code_value to)
 		sp.off = -1;
 	path->left = true;
 	path->left_at = sp.off;
-	/* code jumps to a function only with the return address on the stack */
-	if (!path->called)
-		path->code->live &= path->used;
+	path_note_dead(path);
 	return NO_WAY;
 }
 
@@ -1027,17 +1032,27 @@ static void path_begin(struct code_path *path, struct unwind_code *code, unsigne
 	path->regs[unwind_code_fp] = (struct code_value) { .kind = FP };
 }
 
-/* Follow all paths until one tells. */
+/*
+ * Follow all paths until one tells.
+ *
+ * A register may hold the return address if a path takes it from there.  If none does, it
+ * cannot where all paths overwrite it, and where one jumps to an address that is not known:
+ * compilers do that with the return address on the stack.
+ */
 static bool path_search(struct code_path *path)
 {
-	bool found;
+	bool found, left = false;
+	u16 used = 0;
 
 	path->code->live = ~0;
-	found = path_follow(path);
-	if (!path->left)
-		path->code->live &= ~path->dead;
-	while (!found && path_next(path))
+	do {
 		found = path_follow(path);
+		if (path->called)
+			continue;
+		used |= path->used;
+		left = path->left;
+	} while (!found && path_next(path));
+	path->code->live = left ? used : path->code->live | used;
 	return found;
 }
 

@@ -152,6 +152,18 @@ CODE(size_far, ".skip 128, 0x90;" FRAME_32 "call *%rax; leave; ret;" MARK(size_f
 
 /* which registers may hold a return address */
 CODE(live_end, MARK(live_end) "xor %eax, %eax; ud2");
+CODE(live_kept, "pop %rbx;" MARK(live_kept) "mov %eax, %edi; call *%rax; nopl (%rax); push %rbx;"
+	"ret");
+CODE(live_switch, "pop %rcx;" MARK(live_switch) "cmp $8, %edi; jbe 1f; push %rcx; jmp *%rax;"
+	"1: lea 100(%rip), %rdx; movslq (%rdx, %rdi, 4), %rsi; add %rdx, %rsi; jmp *%rsi");
+CODE(live_trap, "pop %rdi;" MARK(live_trap) "test %eax, %eax; je 1f; mov $5, %edi; ud2;"
+	"1: mov $5, %esi; push %rdi; call *%rax");
+CODE(live_either, MARK(live_either) "test %eax, %eax; je 1f; mov $5, %edi; call *%rdx; ud2;"
+	"1: push %rdi; call *%rax");
+CODE(live_behind, MARK(live_behind) "push %rcx; call *%rax; nopl (%rax); jmp *%rdx");
+CODE(live_indexed, MARK(live_indexed) "mov %rcx, -8(%rsp, %rdx, 8); jmp *%rax");
+CODE(live_stored, MARK(live_stored) "mov %r12, 100(%rip); jmp *%rax");
+CODE(live_exchanged, MARK(live_exchanged) "xchg %rcx, (%rsp); jmp *%rax");
 CODE(live_called, MARK(live_called) "mov %r12, 8(%rsp); push %rcx; call *%rax");
 CODE(live_left, MARK(live_left) "push %rcx; jmp *%rax");
 CODE(live_fork, MARK(live_fork) "test %ecx, %ecx; je 1f; push %rbx; ud2; 1: jmp *%rax");
@@ -300,13 +312,25 @@ struct live_case {
 
 #define RAX	1
 #define RCX	2
+#define RBX	8
+#define RDI	0x80
 #define R12	0x1000
+/* those that functions keep, and the stack pointer */
+#define KEPT	0xf038
 
 static const struct live_case live_cases[] = {
-	LIVE(live_end, 0xffff & ~RAX),
-	LIVE(live_called, RCX | R12),
+	LIVE(live_end, 0xffff),
+	LIVE(live_called, RCX | KEPT),
+	LIVE(live_kept, KEPT),
 	LIVE(live_left, RCX | RAX),
-	LIVE(live_fork, RAX),
+	LIVE(live_fork, RAX | RBX),
+	LIVE(live_switch, RCX | RAX),
+	LIVE(live_trap, RDI | KEPT),
+	LIVE(live_either, RDI | KEPT),
+	LIVE(live_behind, RCX | KEPT),
+	LIVE(live_indexed, RCX | RAX),
+	LIVE(live_stored, R12 | RAX),
+	LIVE(live_exchanged, RCX | RAX),
 	LIVE(live_backtrack, 0),
 };
 
