@@ -450,15 +450,18 @@ static bool path_return_at(struct code_path *path, struct code_value place)
 {
 	struct unwind_code *code = path->code;
 	struct code_value fp = path->regs[unwind_code_fp];
+	bool moved;
 
-	/* it was moved on the path, so that it lay elsewhere at places in between */
-	if (path_find_written(path, place))
-		path->nr_notes = 0;
+	moved = path_find_written(path, place) ||
+		(is_place(fp) && path_find_written(path, place_of(fp)));
 	place = path_load(path, place);
 	/* nobody's return address lies below the frame pointer */
 	if (!is_place(place) || (place.kind == AT_FP && place.off < 0))
 		return false;
 
+	/* what was moved on the path lay elsewhere at places in between */
+	if (moved && !path->noted)
+		path->nr_notes = 0;
 	code->by_fp = place.kind == AT_FP;
 	code->by_mem = place.kind == AT_BASE;
 	code->mem_reg = path->bases[place.nr].reg;
@@ -524,7 +527,8 @@ static bool path_is_callee_frame(struct code_path *path, struct code_value fp)
 
 /*
  * Does this set up a frame?  Functions that keep a frame pointer push their caller's first,
- * and so the return address lies above it.
+ * and so the return address lies above it; unless that had been taken off the stack, to
+ * make a frame for the caller.
  */
 static enum step path_move(struct code_path *path, const struct unwind_code_insn *insn)
 {
@@ -535,7 +539,7 @@ static enum step path_move(struct code_path *path, const struct unwind_code_insn
 	if (insn->reg == unwind_code_fp && insn->base == unwind_code_sp && !insn->off &&
 	    value_same(path->regs[unwind_code_fp], caller)) {
 		w = path_find_fp_at(path, v);
-		if (w && w->pushed)
+		if (w && w->pushed && (v.kind != SP || v.off < 0))
 			return path_return_at(path, value_plus(v, path->code->word)) ?
 			       FOUND : NO_WAY;
 	}

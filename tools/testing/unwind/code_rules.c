@@ -29,6 +29,8 @@ CODE(by_rbx, MARK(by_rbx) "mov %rbx, %rsp; ret");
 /* what was on the stack at first has been moved, in front of a branch as well */
 CODE(moved, MARK(moved) "pop %rcx; add $16, %rsp; push %rcx; xor %eax, %eax; ret");
 CODE(moved_word, MARK(moved_word) "pop 16(%rsp); add $16, %rsp; ret");
+CODE(moved_fp, MARK(moved_fp) "push 16(%rsp); mov %rax, 24(%rsp); .skip 520, 0x90; pop %rbp;"
+	"add $24, %rsp; ret");
 CODE(moved_branch, MARK(moved_branch) "push 16(%rsp); pop 24(%rsp); test %eax, %eax; je 1f; hlt;"
 	"1: add $24, %rsp; ret");
 CODE(saved_branch, MARK(saved_branch) "pop %rbx; pop %rbp; pop %r12; pop %r13; push %rbp;"
@@ -119,6 +121,9 @@ CODE(v8_bare, MARK(v8_bare) "add $0x10, %rsp; jmp *%rcx");
 /* ... or calls a function under what it was called with */
 CODE(v8_moved, MARK(v8_moved) "pop %rcx; push %rax; push %rcx; .skip 520, 0x90; ret");
 CODE(v8_in_register, MARK(v8_in_register) "pop %rcx; .skip 520, 0x90; jmp *%rcx");
+/* ... or sets up the frame of the code that called it */
+CODE(v8_prologue, MARK(v8_prologue) "pop %r15; push %rbp; mov %rsp, %rbp; push %rsi; push %r15;"
+	"ret");
 CODE(ret_args, MARK(ret_args) "ret $8");
 
 /* HotSpot: the interpreter's end, and an adapter that realigns */
@@ -208,6 +213,7 @@ static const struct rule_case cases[] = {
 	CASE(by_rbx, 0, "-"),
 	CASE(moved, 0, "sp+8 same"),
 	CASE(moved_word, 0, "sp+8 same"),
+	CASE(moved_fp, 0, "sp+32 cfa-16"),
 	CASE(moved_branch, 0, "sp+24 same"),
 	CASE(saved_branch, 0, "sp+40 cfa-32"),
 	CASE(behind_call, 0, "sp+16 same doubtful"),
@@ -264,6 +270,7 @@ static const struct rule_case cases[] = {
 	CASE(v8_bare, 0x40, "-"),
 	CASE(v8_moved, 0, "sp+8 same"),
 	CASE(v8_in_register, 0, "sp+8 same"),
+	CASE(v8_prologue, 0, "sp+8 lost"),
 	CASE(ret_args, 0, "-"),
 	CASE(hotspot_end, 0, "fp+16 cfa-16 extends"),
 	CASE(hotspot_adapter, 0, "sp+8 same"),
@@ -394,7 +401,9 @@ static void note_other(void *ctx, unsigned long ip, const struct unwind_code *ru
 	struct unwind_code other;
 
 	if (!find_other(ctx, ip, &other) || other.by_fp != rule->by_fp ||
-	    other.cfa_off != rule->cfa_off)
+	    other.cfa_off != rule->cfa_off || other.fp_saved != rule->fp_saved ||
+	    other.fp_lost != rule->fp_lost ||
+	    (other.fp_saved && other.fp_off != rule->fp_off))
 		nr_told_wrong++;
 }
 
