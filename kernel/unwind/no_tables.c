@@ -418,7 +418,8 @@ static bool may_scan(struct unwind_user_state *state)
 
 /*
  * How far the frame pointer lies above the stack pointer, in bytes.  Where the frame below
- * took room from this one, it has kept the stack pointer.
+ * took room from this one, it may have kept the stack pointer: a call of the function has
+ * to prove it.
  */
 static bool frame_size(struct unwind_user_state *state, unsigned long fp, unsigned long *size)
 {
@@ -468,7 +469,7 @@ static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 		return false;
 	start = function_at_fp(state, fp);
 	called = prologue_of(state, start);
-	if (called && called != code.prologue)
+	if (called ? called != code.prologue : unwind_sp_is_low(state))
 		return false;
 	if (frame == UNWIND_CODE_FRAME_IN_FRONT)
 		return called && is_deoptimized(state);
@@ -481,7 +482,7 @@ static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 		.kind = UNWIND_RULE_CODE_SIZE,
 		.cfa_off = size,
 		.fp_off = state->ip - code.prologue,
-		.start_off = state->ip - start < SZ_32K ? state->ip - start : 0,
+		.start_off = called && state->ip - start < SZ_32K ? state->ip - start : 0,
 	};
 	keep_rule(&search, state->ip, unwind_rule_key(state),
 		  code.prologue + UNWIND_CODE_LAST, &rule);
@@ -499,7 +500,7 @@ static bool has_kept_size(struct unwind_user_state *state, const struct unwind_u
 	if (rule->start_off && start == state->ip - rule->start_off)
 		return true;
 	called = prologue_of(state, start);
-	return !called || called == state->ip - rule->fp_off;
+	return called ? called == state->ip - rule->fp_off : !unwind_sp_is_low(state);
 }
 
 /*
