@@ -185,6 +185,8 @@ struct code_note {
  * @dead: bit mask of those that were overwritten before that
  * @left: a path ended with a jump to an address that is not known
  * @left_at: where the stack pointer was then, or -1
+ * @left_first: that was so before any call
+ * @left_used: registers that were used on all those paths
  * @fp_is_base: what lies below the first value of the frame pointer was used
  * @base_first: that was so before any call
  * @notes: places where the stack pointer and the frame pointer were known
@@ -219,6 +221,8 @@ struct code_path {
 	u16			dead;
 	bool			left;
 	s32			left_at;
+	bool			left_first;
+	u16			left_used;
 	bool			fp_is_base;
 	bool			base_first;
 	struct code_note		notes[MAX_NOTES];
@@ -735,13 +739,6 @@ static void path_note_use(struct code_path *path, const struct unwind_code_insn 
 	path->dead |= to & ~path->used;
 }
 
-/* What is overwritten before the path goes elsewhere holds no return address. */
-static void path_note_dead(struct code_path *path)
-{
-	if (!path->called)
-		path->code->live &= ~path->dead;
-}
-
 /* SBCL: what was called has taken down its frame, which lay at @fp. */
 static void path_return_to_caller(struct code_path *path, struct code_value fp)
 {
@@ -776,7 +773,9 @@ static enum step path_call(struct code_path *path, const struct unwind_code_insn
 		return NO_WAY;
 	path_forget(path);
 	path->dead |= unwind_code_scratch(path->code->word) & ~path->used;
-	path_note_dead(path);
+	/* what was overwritten before holds no return address */
+	if (!path->called)
+		path->code->live &= ~path->dead;
 	path->wrote = true;
 	if (path_is_callee_frame(path, fp)) {
 		path_return_to_caller(path, fp);
@@ -840,7 +839,10 @@ static enum step path_jump(struct code_path *path, struct code_value to)
 		sp.off = -1;
 	path->left = true;
 	path->left_at = sp.off;
-	path_note_dead(path);
+	if (!path->called) {
+		path->left_first = true;
+		path->left_used &= path->used;
+	}
 	return NO_WAY;
 }
 
@@ -1028,6 +1030,7 @@ static void path_begin(struct code_path *path, struct unwind_code *code, unsigne
 	path->ip = ip;
 	path->insns = MAX_INSNS;
 	path->left_at = -1;
+	path->left_used = ~0;
 	for (i = 0; code->word == sizeof(u64) && i < UNWIND_CODE_NR_REGS; i++) {
 		if (!(scratch & BIT(i)))
 			path->regs[i] = (struct code_value) { .kind = REG, .nr = i };
@@ -1041,22 +1044,24 @@ static void path_begin(struct code_path *path, struct unwind_code *code, unsigne
  *
  * A register may hold the return address if a path takes it from there.  If none does, it
  * cannot where all paths overwrite it, and where one jumps to an address that is not known:
- * compilers do that with the return address on the stack.
+ * compilers do that with the return address on the stack.  Code that has a frame, as what
+ * it uses below the frame pointer shows, does not do that on some paths only.
  */
 static bool path_search(struct code_path *path)
 {
-	bool found, left = false;
-	u16 used = 0;
+	bool found;
+	u16 any = 0;
 
 	path->code->live = ~0;
 	do {
 		found = path_follow(path);
-		if (path->called)
-			continue;
-		used |= path->used;
-		left = path->left;
+		if (!path->called)
+			any |= path->used;
 	} while (!found && path_next(path));
-	path->code->live = left ? used : path->code->live | used;
+	if (!path->left_first)
+		path->code->live |= any;
+	else
+		path->code->live = path->base_first ? path->left_used : any;
 	return found;
 }
 

@@ -163,6 +163,8 @@ CODE(live_switch, "pop %rcx;" MARK(live_switch) "cmp $8, %edi; jbe 1f; push %rcx
 	"1: lea 100(%rip), %rdx; movslq (%rdx, %rdi, 4), %rsi; add %rdx, %rsi; jmp *%rsi");
 CODE(live_trap, "pop %rdi;" MARK(live_trap) "test %eax, %eax; je 1f; mov $5, %edi; ud2;"
 	"1: mov $5, %esi; push %rdi; call *%rax");
+CODE(live_framed, MARK(live_framed) "mov %r12, -8(%rbp); test %eax, %eax; je 1f; push %rdi;"
+	"pop %rdi; jmp *%rax; 1: jmp *%rdx");
 CODE(live_either, MARK(live_either) "test %eax, %eax; je 1f; mov $5, %edi; call *%rdx; ud2;"
 	"1: push %rdi; call *%rax");
 CODE(live_behind, MARK(live_behind) "push %rcx; call *%rax; nopl (%rax); jmp *%rdx");
@@ -333,6 +335,7 @@ static const struct live_case live_cases[] = {
 	LIVE(live_fork, RAX | RBX),
 	LIVE(live_switch, RCX | RAX),
 	LIVE(live_trap, RDI | KEPT),
+	LIVE(live_framed, R12),
 	LIVE(live_either, RDI | KEPT),
 	LIVE(live_behind, RCX | KEPT),
 	LIVE(live_indexed, RCX | RAX),
