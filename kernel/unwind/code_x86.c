@@ -493,6 +493,14 @@ static unsigned int opcode_map(struct insn *insn)
 	return insn->opcode.bytes[1] == 0x38 ? 2 : 3;
 }
 
+/* 8 bytes, or 4; opnd_bytes does not tell with EVEX */
+static unsigned int wide_bytes(const struct insn *insn)
+{
+	if (insn->vex_prefix.nbytes)
+		return insn_vex_w_bit((struct insn *)insn) ? 8 : 4;
+	return insn->opnd_bytes == 8 ? 8 : 4;
+}
+
 static unsigned int vector_bytes(const struct insn *insn)
 {
 	const u8 *vex = insn->vex_prefix.bytes;
@@ -564,7 +572,7 @@ static unsigned int stored_two_byte(const struct insn *insn, const struct operan
 	case 0x7f: case 0xe7:
 		return prefix ? vector_bytes(insn) : 8;
 	case 0x7e:
-		return prefix == 2 ? 0 : insn->opnd_bytes == 8 ? 8 : 4;
+		return prefix == 2 ? 0 : wide_bytes(insn);
 	case 0x90 ... 0x9f:	/* setcc; kmov with VEX */
 		if (!insn->vex_prefix.nbytes)
 			return 1;
@@ -579,7 +587,7 @@ static unsigned int stored_two_byte(const struct insn *insn, const struct operan
 	case 0xba:
 		return o->ext > 4 ? insn->opnd_bytes : 0;
 	case 0xc7:
-		return o->ext != 1 ? 0 : insn->opnd_bytes == 8 ? 16 : 8;
+		return o->ext == 1 ? 2 * wide_bytes(insn) : 0;
 	}
 	return 0;
 }
@@ -591,7 +599,7 @@ static unsigned int stored_three_byte(const struct insn *insn, u8 map, u8 op)
 		case 0x2e: case 0x2f: case 0x8e:	/* vmaskmov, vpmaskmov */
 			return insn->vex_prefix.nbytes ? vector_bytes(insn) : 0;
 		case 0xe0 ... 0xef:	/* cmpccxadd */
-			return insn->opnd_bytes == 8 ? 8 : 4;
+			return wide_bytes(insn);
 		case 0xf1: case 0xf9:	/* movbe, movdiri */
 			return simd_prefix(insn) == 3 ? 0 : insn->opnd_bytes;
 		}
@@ -603,7 +611,7 @@ static unsigned int stored_three_byte(const struct insn *insn, u8 map, u8 op)
 	case 0x15:
 		return 2;
 	case 0x16:
-		return insn->opnd_bytes == 8 ? 8 : 4;
+		return wide_bytes(insn);
 	case 0x17:
 		return 4;
 	case 0x19: case 0x39:	/* vextract of 16 bytes, and of 32 */

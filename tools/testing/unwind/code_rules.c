@@ -69,7 +69,12 @@ CODE(over_xadd, MARK(over_xadd) "lock xadd %rcx, (%rsp);" CALL_RETURN);
 CODE(over_cmpxchg16, MARK(over_cmpxchg16) "cmpxchg16b -8(%rsp);" CALL_RETURN);
 CODE(over_movups, MARK(over_movups) "movups %xmm0, -8(%rsp);" CALL_RETURN);
 CODE(over_vmovups, MARK(over_vmovups) "vmovups %ymm0, -24(%rsp);" CALL_RETURN);
-CODE(over_evex, MARK(over_evex) "vmovups %zmm17, -56(%rsp);" CALL_RETURN);
+CODE(over_evex, MARK(over_evex) "vmovups %zmm17, -56(%rsp); test %eax, %eax;"
+	CALL_RETURN);
+/* vmovq %xmm16, -4(%rsp) in a longer form */
+CODE(over_evex_word, MARK(over_evex_word)
+	".byte 0x62, 0xe1, 0xfd, 0x08, 0x7e, 0x84, 0x24, 0xfc, 0xff, 0xff, 0xff;"
+	"test %eax, %eax;" CALL_RETURN);
 CODE(over_by_r9, MARK(over_by_r9) "lea -8(%rsp), %r9; vmovups %ymm0, (%r9);" CALL_RETURN);
 CODE(over_movsd, MARK(over_movsd) "movsd %xmm9, (%rsp);" CALL_RETURN);
 CODE(over_pextr, MARK(over_pextr) "pextrq $1, %xmm0, (%rsp);" CALL_RETURN);
@@ -240,6 +245,7 @@ static const struct rule_case cases[] = {
 	CASE(over_movups, 0, "-"),
 	CASE(over_vmovups, 0, "-"),
 	CASE(over_evex, 0, "-"),
+	CASE(over_evex_word, 0, "-"),
 	CASE(over_by_r9, 0, "-"),
 	CASE(over_movsd, 0, "-"),
 	CASE(over_pextr, 0, "-"),
