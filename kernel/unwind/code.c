@@ -122,6 +122,7 @@ struct code_written {
  * @dead: see struct code_path
  * @called: see struct code_path
  * @forgot: see struct code_path
+ * @gone_on: see struct code_path
  * @fp_is_frame: see struct code_path
  *
  * Branches are tried last in, first out, so that what was written in front of one is
@@ -141,6 +142,7 @@ struct code_fork {
 	u16		dead;
 	bool		called;
 	bool		forgot;
+	bool		gone_on;
 	bool		fp_is_frame;
 };
 
@@ -177,6 +179,7 @@ struct code_note {
  * @nr_any: values that were not known of the stack pointer
  * @called: it went on behind a call
  * @jumped: it ended with a jump to another function
+ * @gone_on: it went on in another function by a jump
  * @forgot: what it wrote to the words of @marks is known only in part
  * @wrote: memory may have been written to, other than below the stack
  * @fp_is_frame: the stack pointer was found from the frame pointer
@@ -213,6 +216,7 @@ struct code_path {
 	u8			nr_any;
 	bool			called;
 	bool			jumped;
+	bool			gone_on;
 	bool			forgot;
 	bool			wrote;
 	bool			fp_is_frame;
@@ -576,6 +580,7 @@ static struct code_fork path_fork_at(const struct code_path *path, unsigned long
 		.dead = path->dead,
 		.called = path->called,
 		.forgot = path->forgot,
+		.gone_on = path->gone_on,
 		.fp_is_frame = path->fp_is_frame,
 	};
 	unsigned int i, nr = 0;
@@ -615,6 +620,7 @@ static void path_take(struct code_path *path, const struct code_fork *fork)
 	path->dead = fork->dead;
 	path->called = fork->called;
 	path->forgot = fork->forgot;
+	path->gone_on = fork->gone_on;
 	path->wrote = true;
 	path->nr_written = fork->nr_written;
 	if (!path->noted)
@@ -835,7 +841,9 @@ static enum step path_jump(struct code_path *path, struct code_value to)
 		return path_return_at(path, place_of(to)) ? FOUND : NO_WAY;
 	if (path_ends(path))
 		return FOUND;
-	if (sp.kind != SP || sp.off < 0 || path->called || (path->left && path->left_at != sp.off))
+	/* elsewhere nothing is known of what lies on top of the stack */
+	if (sp.kind != SP || sp.off < 0 || path->called || path->gone_on ||
+	    (path->left && path->left_at != sp.off))
 		sp.off = -1;
 	path->left = true;
 	path->left_at = sp.off;
@@ -914,10 +922,11 @@ static enum step path_step(struct code_path *path, const struct unwind_code_insn
 	case UNWIND_CODE_RETURN:
 		return path_return_at(path, sp) ? FOUND : NO_WAY;
 	case UNWIND_CODE_JUMP:
-		if ((insn->off > MAX_FUNCTION || insn->off < -MAX_FUNCTION) &&
-		    path_ends(path)) {
-			path->jumped = true;
-			return FOUND;
+		if (insn->off > MAX_FUNCTION || insn->off < -MAX_FUNCTION) {
+			path->jumped = path_ends(path);
+			if (path->jumped)
+				return FOUND;
+			path->gone_on = true;
 		}
 		if (path_was_here(path))
 			return NO_WAY;

@@ -183,6 +183,13 @@ CODE(live_fork, MARK(live_fork) "test %ecx, %ecx; je 1f; push %rbx; ud2; 1: jmp 
 CODE(live_backtrack, MARK(live_backtrack) "cmp %rax, %rsp; ja 1f; ud2;"
 	"1: movslq (%rcx), %rbx; add %r8, %rbx; jmp *%rbx");
 
+/* where the return address of code that goes on elsewhere may lie */
+CODE(left, MARK(left) "add $16, %rsp; jmp *%rax");
+CODE(left_near, MARK(left_near) "jmp 1f; nop; 1: pop %rcx; jmp *%rax");
+CODE(left_far, MARK(left_far) "jmp 1f; .skip 0x4100, 0x90; 1: pop %rcx; jmp *%rax");
+CODE(left_far_fork, MARK(left_far_fork) "test %eax, %eax; je 1f; pop %rcx; jmp 2f; 1: pop %rcx;"
+	"jmp *%rax; .skip 0x4100, 0x90; 2: hlt");
+
 struct code_case {
 	const char	*name;
 	const u8	*start;
@@ -325,6 +332,18 @@ struct live_case {
 
 #define LIVE(name, want) { TEXT(name), want }
 
+struct left_case {
+	struct code_case	code;
+	s32			want;
+};
+
+static const struct left_case left_cases[] = {
+	{ TEXT(left), 16 },
+	{ TEXT(left_near), 8 },
+	{ TEXT(left_far), -1 },
+	{ TEXT(left_far_fork), 8 },
+};
+
 #define RAX	1
 #define RCX	2
 #define RBX	8
@@ -459,6 +478,17 @@ static bool check_live(const struct live_case *c)
 	return false;
 }
 
+static bool check_left(const struct left_case *c)
+{
+	static u64 memory[4096];
+	struct unwind_code code = {
+		.read = read_code, .ctx = (void *)&c->code, .word = 8, .memory = memory,
+	};
+
+	unwind_code_find(&code, (unsigned long)c->code.mark);
+	return code.left_at == c->want;
+}
+
 static bool check_size(const struct size_case *c)
 {
 	struct unwind_code code = {
@@ -494,6 +524,8 @@ int main(void)
 		result(check_size(&size_cases[i]), size_cases[i].code.name, size_cases[i].size);
 	for (i = 0; i < ARRAY_SIZE(live_cases); i++)
 		result(check_live(&live_cases[i]), live_cases[i].code.name, live_cases[i].want);
+	for (i = 0; i < ARRAY_SIZE(left_cases); i++)
+		result(check_left(&left_cases[i]), left_cases[i].code.name, left_cases[i].want);
 	printf("1..%u\n", nr_done);
 	return !!nr_failed;
 }
