@@ -131,6 +131,21 @@ static int read_fp(struct unwind_user_state *state, unsigned long *fp)
 	return 0;
 }
 
+/* Is the code at an address known to have no tables, or does that show now? */
+static bool has_no_tables(struct unwind_user_state *state, unsigned long addr)
+{
+	struct unwind_object object __uninitialized;
+	struct unwind_cache_state begun;
+
+	if (unwind_cache_find_object(addr, &object)) {
+		if (!unwind_cache_begin(&begun) || unwind_object_at(state, addr, &object) ||
+		    object.transient)
+			return false;
+		unwind_cache_add_object(&begun, &object);
+	}
+	return !object.nr && !object.eh_frame_size;
+}
+
 /**
  * unwind_may_return_to - can an address be the return address of a frame?
  * @state: the walk, whose fault budget is charged
@@ -143,13 +158,9 @@ static int read_fp(struct unwind_user_state *state, unsigned long *fp)
  */
 bool unwind_may_return_to(struct unwind_user_state *state, unsigned long addr)
 {
-	struct unwind_object object __uninitialized;
-
 	if (addr < PAGE_SIZE || addr >= TASK_SIZE_MAX || !unwind_is_executable(addr))
 		return false;
-	if (!unwind_cache_find_object(addr, &object) && !object.nr && !object.eh_frame_size)
-		return true;
-	return unwind_is_after_call(state, addr);
+	return has_no_tables(state, addr) || unwind_is_after_call(state, addr);
 }
 
 /* Handlers return to code that no call precedes. */
