@@ -318,23 +318,42 @@ static void mark(u64 *marks, struct code_value place, unsigned int word)
 		marks[place.kind == FP] |= BIT_ULL((u32)place.off / word % 64);
 }
 
-/* May a call or a fork have forgotten that this was written to? */
+/* Nothing has been there since the start of the path but what was written on it. */
+static bool is_below(struct code_value place)
+{
+	return place.kind == SP && place.off < 0;
+}
+
+/* Does a word on the stack lead there? */
+static bool path_base_is_on_stack(const struct code_path *path, struct code_value place)
+{
+	return place.kind == BASE && path->bases[place.nr].reg == unwind_code_sp;
+}
+
+static bool path_wrote_to_stack(const struct code_path *path)
+{
+	const struct code_written *w = path->written + path->nr_written;
+
+	while (w-- > path->written) {
+		if (!w->dropped && !is_below(w->place))
+			return true;
+	}
+	return false;
+}
+
+/* May a call or a fork have forgotten that this was written to, or is that not known? */
 static bool path_may_have_written(const struct code_path *path, struct code_value place)
 {
 	u64 marks[2] = {};
 
+	if (path_base_is_on_stack(path, place) && path_wrote_to_stack(path))
+		return true;
 	if (!path->forgot)
 		return false;
 	if (place.kind != SP && place.kind != FP)
 		return true;
 	mark(marks, place, path->code->word);
 	return path->marks[place.kind == FP] & marks[place.kind == FP];
-}
-
-/* Nothing has been there since the start of the path but what was written on it. */
-static bool is_below(struct code_value place)
-{
-	return place.kind == SP && place.off < 0;
 }
 
 /* What the function needs again at its end. */
@@ -379,26 +398,42 @@ static void path_store(struct code_path *path, struct code_value place, unsigned
 		path_store_word(path, place, val, pushed);
 }
 
-/* What a kept register leads to, while memory is as it was. */
-static struct code_value path_load_base(struct code_path *path, struct code_value place)
+static struct code_value path_base(struct code_path *path, u8 reg, s32 off)
 {
 	struct code_base *base;
 	unsigned int i;
 
-	if (path->wrote)
-		return (struct code_value) {};
 	for (i = 0; i < path->nr_bases; i++) {
 		base = &path->bases[i];
-		if (base->reg == place.nr && base->off == place.off)
+		if (base->reg == reg && base->off == off)
 			break;
 	}
 	if (i == MAX_BASES)
 		return (struct code_value) {};
 	if (i == path->nr_bases)
-		path->bases[path->nr_bases++] = (struct code_base) {
-			.reg = place.nr, .off = place.off,
-		};
+		path->bases[path->nr_bases++] = (struct code_base) { .reg = reg, .off = off };
 	return (struct code_value) { .kind = BASE, .nr = i };
+}
+
+/* What a kept register leads to, while memory is as it was. */
+static struct code_value path_load_base(struct code_path *path, struct code_value place)
+{
+	if (path->wrote)
+		return (struct code_value) {};
+	return path_base(path, place.nr, place.off);
+}
+
+/*
+ * The stack pointer is set from the frame pointer.  That may have been saved on the stack
+ * and loaded again, as HotSpot's stubs do around a call.
+ */
+static struct code_value path_frame(struct code_path *path)
+{
+	struct code_value fp = path->regs[unwind_code_fp];
+
+	if (fp.kind == AT_SP && path->code->word == sizeof(u64))
+		return path_base(path, unwind_code_sp, fp.off);
+	return fp;
 }
 
 static struct code_value path_load(struct code_path *path, struct code_value place)
@@ -544,6 +579,8 @@ static enum step path_move(struct code_path *path, const struct unwind_code_insn
 	const struct code_value caller = { .kind = FP };
 	struct code_written *w;
 
+	if (insn->reg == unwind_code_sp && insn->base == unwind_code_fp)
+		v = value_plus(path_frame(path), insn->off);
 	if (insn->reg == unwind_code_fp && insn->base == unwind_code_sp && !insn->off &&
 	    value_same(path->regs[unwind_code_fp], caller)) {
 		w = path_find_fp_at(path, v);
@@ -630,16 +667,16 @@ static void path_take(struct code_path *path, const struct code_fork *fork)
 /* Come back behind a call when all else has been tried. */
 static void path_put_off(struct code_path *path)
 {
-	struct code_behind *behind = &path->calls[path->nr_calls];
+	struct code_behind *behind = &path->calls[path->nr_calls % MAX_CALLS];
 	struct code_written *w = path->written + path->nr_written;
 	unsigned int nr = 0;
 
-	if (path->nr_calls == MAX_CALLS)
+	if (path->nr_calls - path->next_call == MAX_CALLS || path_was_here(path))
 		return;
 	path->nr_calls++;
 	behind->fork = path_fork_at(path, path->ip);
 	behind->fork.called = true;
-	behind->fork.forgot = true;
+	behind->fork.forgot = path->forgot || path_wrote_to_stack(path);
 	while (w-- > path->written) {
 		if (!is_to_keep(w) || path_find_written(path, w->place) != w)
 			continue;
@@ -662,7 +699,7 @@ static bool path_next(struct code_path *path)
 	}
 	if (path->next_call == path->nr_calls)
 		return false;
-	behind = &path->calls[path->next_call++];
+	behind = &path->calls[path->next_call++ % MAX_CALLS];
 	path_take(path, &behind->fork);
 	memcpy(path->written, behind->kept, sizeof(behind->kept));
 	return true;
@@ -915,7 +952,7 @@ static enum step path_step(struct code_path *path, const struct unwind_code_insn
 			   path->code->word, v, false);
 		break;
 	case UNWIND_CODE_LEAVE:
-		path->regs[unwind_code_sp] = path->regs[unwind_code_fp];
+		path->regs[unwind_code_sp] = path_frame(path);
 		path_note_frame(path);
 		path->regs[unwind_code_fp] = path_pop(path);
 		break;

@@ -332,6 +332,7 @@ static bool is_by_tables(const struct unwind_user_rule *rule)
 	case UNWIND_RULE_CODE:
 	case UNWIND_RULE_CODE_SIZE:
 	case UNWIND_RULE_CODE_FULL:
+	case UNWIND_RULE_CODE_MEM:
 		return false;
 	default:
 		return true;

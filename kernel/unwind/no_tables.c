@@ -66,16 +66,12 @@ static bool code_holds(unsigned long ip, const struct unwind_user_rule *rule)
 	return !code_sum(ip, ip + rule->code_end, &sum) && sum == rule->code_sum;
 }
 
-static bool is_uncommon(const struct unwind_code *code)
-{
-	return code->by_mem || code->fp_at_fp;
-}
-
 /* False if it has no room in @rule. */
 static bool make_rule(const struct unwind_code *code, struct unwind_user_rule *rule)
 {
 	*rule = (struct unwind_user_rule) {
-		.kind = is_uncommon(code) ? UNWIND_RULE_CODE_FULL : UNWIND_RULE_CODE,
+		.kind = code->by_mem ? UNWIND_RULE_CODE_MEM :
+			code->fp_at_fp ? UNWIND_RULE_CODE_FULL : UNWIND_RULE_CODE,
 		.cfa_reg = code->by_fp ? UNWIND_REG_FP : UNWIND_REG_SP,
 		.cfa_off = code->cfa_off,
 		.fp_off = code->fp_saved ? code->fp_off : 0,
@@ -86,8 +82,8 @@ static bool make_rule(const struct unwind_code *code, struct unwind_user_rule *r
 	if (!code->fp_lost)
 		rule->lost &= ~BIT(UNWIND_SLOT_FP);
 	if (code->by_mem) {
-		/* rules have the same numbers for registers that functions keep */
-		rule->cfa_reg = code->mem_reg;
+		/* rules have the same numbers for the other registers that functions keep */
+		rule->cfa_reg = code->mem_reg == unwind_code_sp ? UNWIND_REG_SP : code->mem_reg;
 		rule->mem_off = code->mem_off;
 		if (rule->mem_off != code->mem_off)
 			return false;
@@ -95,10 +91,15 @@ static bool make_rule(const struct unwind_code *code, struct unwind_user_rule *r
 	return !code->fp_saved || rule->fp_off == code->fp_off;
 }
 
-/* The rule of kind UNWIND_RULE_CODE_FULL that @rule says in short. */
+static bool is_uncommon(const struct unwind_user_rule *rule)
+{
+	return rule->kind == UNWIND_RULE_CODE_FULL || rule->kind == UNWIND_RULE_CODE_MEM;
+}
+
+/* The rule that an uncommon one says in short. */
 static void make_full(struct unwind_user_rule *rule, s32 word, struct unwind_cfi_rule *full)
 {
-	bool by_mem = rule->cfa_reg != UNWIND_REG_SP;
+	bool by_mem = rule->kind == UNWIND_RULE_CODE_MEM;
 	unsigned int slot;
 
 	*full = (struct unwind_cfi_rule) {
@@ -240,14 +241,14 @@ static bool leads_to_caller(struct unwind_user_state *state,
 {
 	unsigned long base = state->sp & ~1UL, slot, ra;
 
-	if (rule->cfa_reg == UNWIND_REG_FP) {
-		if (read_fp(state, &base))
-			return false;
-	} else if (rule->cfa_reg != UNWIND_REG_SP) {
+	if (rule->kind == UNWIND_RULE_CODE_MEM) {
 		if (unwind_user_reg(state, rule->cfa_reg, &base) ||
 		    unwind_read_word(state, base + rule->mem_off, &base))
 			return false;
 		base += state->ss_base;
+	} else if (rule->cfa_reg == UNWIND_REG_FP) {
+		if (read_fp(state, &base))
+			return false;
 	} else if (unwind_sp_is_low(state)) {
 		return true;	/* see apply_either() */
 	}
@@ -595,6 +596,7 @@ static bool find_kept(struct unwind_user_state *state, struct unwind_user_rule *
 	switch (rule->kind) {
 	case UNWIND_RULE_CODE:
 	case UNWIND_RULE_CODE_FULL:
+	case UNWIND_RULE_CODE_MEM:
 	case UNWIND_RULE_NO_PATH:
 		return code_holds(state->ip, rule);
 	case UNWIND_RULE_CODE_SIZE:
@@ -630,7 +632,7 @@ int unwind_no_tables_rule(struct unwind_user_state *state, struct unwind_user_ru
 	cond_resched();
 	if (!find_kept(state, rule, full))
 		rule_by_code(state, rule);
-	if (rule->kind == UNWIND_RULE_CODE_FULL)
+	if (is_uncommon(rule))
 		make_full(rule, state->word, full);
 	if (rule->kind != UNWIND_RULE_NO_PATH)
 		return 0;

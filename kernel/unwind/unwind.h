@@ -107,7 +107,8 @@ enum unwind_rule_kind {
 	UNWIND_RULE_STOP,	/* there is a rule, and it cannot be followed */
 	UNWIND_RULE_NO_PATH,	/* no tables, and the code itself does not tell */
 	UNWIND_RULE_CODE_SIZE,	/* the frame pointer is set up if it lies at @cfa_off */
-	UNWIND_RULE_CODE_FULL,	/* as UNWIND_RULE_CODE, but uncommon */
+	UNWIND_RULE_CODE_FULL,	/* as UNWIND_RULE_CODE; @fp_off is one from the frame pointer */
+	UNWIND_RULE_CODE_MEM,	/* the same; the CFA is by a word in memory */
 	UNWIND_RULE_FULL,	/* an uncommon rule, see struct unwind_cfi_rule */
 	UNWIND_RULE_FRAME,	/* the caller's frame, as below */
 	UNWIND_RULE_REALIGNED,	/* the same, of a function that realigns the stack */
@@ -131,9 +132,8 @@ enum unwind_rule_kind {
  *	    UNWIND_RULE_CODE_SIZE that from the prologue to the address
  * @extends: for rules of code without tables: the frame may take room from its
  *	     caller's, see unwind_sp_is_low()
- * @mem_off: for UNWIND_RULE_CODE_FULL: where @cfa_reg is the stack pointer, @fp_off is
- *	     an offset from the frame pointer; else the CFA is the word at @cfa_reg plus
- *	     @mem_off, plus @cfa_off
+ * @mem_off: for UNWIND_RULE_CODE_MEM: the CFA is the word at @cfa_reg plus @mem_off, plus
+ *	     @cfa_off
  * @start_off: for UNWIND_RULE_CODE_SIZE: distance from the beginning of the function that was
  *	       called to the address; 0 if that is not known
  * @code_end: for rules of code without tables: distance in bytes from the address to

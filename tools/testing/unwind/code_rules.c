@@ -137,6 +137,22 @@ CODE(hotspot_end, MARK(hotspot_end) "mov -8(%rbp), %rbx; leave; pop %rsi; mov %r
 CODE(hotspot_adapter, MARK(hotspot_adapter) "mov (%rsp), %rax; mov %rsp, %r11; and $-16, %rsp;"
 	"push %rax; jmp *%r11");
 
+/* ... and stubs that save all registers and load them again */
+#define RELOAD_FP "mov 80(%rsp), %rbp; add $128, %rsp; leave; ret"
+CODE(reloaded, MARK(reloaded) RELOAD_FP);
+CODE(reloaded_call, MARK(reloaded_call) "mov %rcx, -8(%rsp); call *%rax; nopl (%rax);" RELOAD_FP);
+CODE(reloaded_move, MARK(reloaded_move) "mov 80(%rsp), %rbp; mov %rbp, %rsp; pop %rbp; ret");
+CODE(reloaded_over, MARK(reloaded_over) "mov %rcx, 8(%rsp);" RELOAD_FP);
+CODE(reloaded_over_call, MARK(reloaded_over_call) "mov %rcx, 8(%rsp); call *%rax; nopl (%rax);"
+	RELOAD_FP);
+CODE(switched, MARK(switched) "mov 8(%rsp), %rsp; pop %rbp; ret");
+
+/* more calls than are remembered at a time, and many ways to one of them */
+CODE(many_calls, MARK(many_calls) ".rept 30; call *%rax; mov $1, %eax; .skip 9, 0x90; .endr;"
+	"pop %rbx; ret");
+CODE(same_call, MARK(same_call) "je 1f; .rept 30; je 2f; .endr; 2: nop; call *%rax;"
+	"xor %eax, %eax; ud2; 1: call *%rcx; nopl (%rax); pop %rbx; ret");
+
 /* frames by their size: 32 bytes, and what is pushed for a call */
 #define FRAME_32 "push %rbp; mov %rsp, %rbp; sub $32, %rsp;"
 CODE(size, FRAME_32 "call *%rax;" MARK(size) "ud2");
@@ -289,6 +305,14 @@ static const struct rule_case cases[] = {
 	CASE(ret_args, 0, "-"),
 	CASE(hotspot_end, 0, "fp+16 cfa-16 extends"),
 	CASE(hotspot_adapter, 0, "sp+8 same"),
+	CASE(reloaded, 0, "4(80)+16 cfa-16"),
+	CASE(reloaded_call, 0, "4(80)+16 cfa-16 doubtful"),
+	CASE(reloaded_move, 0, "4(80)+16 cfa-16"),
+	CASE(reloaded_over, 0, "-"),
+	CASE(reloaded_over_call, 0, "-"),
+	CASE(switched, 0, "-"),
+	CASE(many_calls, 0, "sp+16 same doubtful"),
+	CASE(same_call, 0, "sp+16 same doubtful"),
 };
 
 struct size_case {
