@@ -406,7 +406,7 @@ static unsigned long function_at_fp(struct unwind_user_state *state, unsigned lo
 {
 	unsigned long ra, start;
 
-	if (state->exact || unwind_read_word(state, fp + state->word, &ra) ||
+	if (unwind_read_word(state, fp + state->word, &ra) ||
 	    called_from(state, ra + state->cs_base, &start))
 		return 0;
 	return start;
@@ -461,6 +461,9 @@ static bool is_deoptimized(struct unwind_user_state *state)
 /*
  * Does the function set up a frame of the size that this one has?  That is kept.  If the
  * frame pointer leads to a call of a function with another prologue, it is a caller's.
+ * Innermost code whose use of the frame does not show is in it if the frame pointer leads
+ * to a call of the function: behind the frame's end it would be the caller's, and above
+ * the return address, which is one word further than the caller's frame has.
  */
 static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 			  const struct unwind_user_rule *none)
@@ -471,30 +474,33 @@ static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 	};
 	struct unwind_user_rule rule = unwind_fp_set_up(state->word);
 	enum unwind_code_frame frame;
-	unsigned long size, start, called;
+	unsigned long size, start = 0, called;
+	bool by_call;
 
-	if (!frame_size(state, fp, &size) || !may_have_frame(state, none) ||
-	    !unwind_cache_begin(&search.begun))
+	if (!frame_size(state, fp, &size) || !unwind_cache_begin(&search.begun))
 		return false;
 	frame = unwind_code_has_frame(&code, state->ip, size);
 	if (frame == UNWIND_CODE_FRAME_OTHER)
 		return false;
-	start = function_at_fp(state, fp);
+	by_call = !may_have_frame(state, none);
+	if (by_call || !state->exact)
+		start = function_at_fp(state, fp);
 	called = prologue_of(state, start);
-	if (called ? called != code.prologue : unwind_sp_is_low(state))
+	if (called ? called != code.prologue : by_call || unwind_sp_is_low(state))
 		return false;
 	if (frame == UNWIND_CODE_FRAME_IN_FRONT)
 		return called && is_deoptimized(state);
 	if (!leads_to_caller(state, &rule, false))
 		return false;
 	/* what may_have_frame() saw on the stack holds for now only */
-	if (state->exact && none->fp_off >= 0)
+	if (state->exact && !by_call && none->fp_off >= 0)
 		return true;
 	rule = (struct unwind_user_rule) {
 		.kind = UNWIND_RULE_CODE_SIZE,
 		.cfa_off = size,
 		.fp_off = state->ip - code.prologue,
 		.start_off = called && state->ip - start < SZ_32K ? state->ip - start : 0,
+		.by_call = by_call,
 	};
 	keep_rule(&search, state->ip, unwind_rule_key(state),
 		  code.prologue + UNWIND_CODE_LAST, &rule);
@@ -504,15 +510,17 @@ static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 /* Does this frame have the size that was kept, and is it not a caller's? */
 static bool has_kept_size(struct unwind_user_state *state, const struct unwind_user_rule *rule)
 {
-	unsigned long fp, size, start, called;
+	unsigned long fp, size, start = 0, called;
 
 	if (read_fp(state, &fp) || !frame_size(state, fp, &size) || size != rule->cfa_off)
 		return false;
-	start = function_at_fp(state, fp);
+	if (rule->by_call || !state->exact)
+		start = function_at_fp(state, fp);
 	if (rule->start_off && start == state->ip - rule->start_off)
 		return true;
 	called = prologue_of(state, start);
-	return called ? called == state->ip - rule->fp_off : !unwind_sp_is_low(state);
+	return called ? called == state->ip - rule->fp_off :
+			!rule->by_call && !unwind_sp_is_low(state);
 }
 
 /*

@@ -125,6 +125,7 @@ enum unwind_rule_kind {
  * @kept: bit mask of the slots that are saved in memory; the others still hold
  *	  the caller's values
  * @lost: bit mask of the slots whose values for the caller are not known
+ * @by_call: for UNWIND_RULE_CODE_SIZE: only a call of the function proves the frame
  * @cfa_reg: the base register, UNWIND_REG_*
  * @kind: enum unwind_rule_kind
  * @fp_off: the first of @kept_off, that of the frame pointer; for UNWIND_RULE_NO_PATH
@@ -160,7 +161,10 @@ struct unwind_user_rule {
 		};
 	};
 	u8	kept;
-	u8	lost;
+	union {
+		u8	lost;
+		u8	by_call;
+	};
 	u8	cfa_reg;
 	u8	kind;
 };
