@@ -431,9 +431,16 @@ static struct code_value path_frame(struct code_path *path)
 {
 	struct code_value fp = path->regs[unwind_code_fp];
 
-	if (fp.kind == AT_SP && path->code->word == sizeof(u64))
+	if (fp.kind == AT_SP && path->code->word == sizeof(u64) &&
+	    path->regs[unwind_code_sp].kind == SP)
 		return path_base(path, unwind_code_sp, fp.off);
 	return fp;
+}
+
+/* Where a store by a register goes to. */
+static struct code_value path_to(struct code_path *path, u8 reg)
+{
+	return reg == unwind_code_fp ? path_frame(path) : path_reg(path, reg);
 }
 
 static struct code_value path_load(struct code_path *path, struct code_value place)
@@ -592,17 +599,30 @@ static enum step path_move(struct code_path *path, const struct unwind_code_insn
 	return GO_ON;
 }
 
-/* Has a path been at this branch before?  Then it need not go there again. */
-static bool path_was_here(struct code_path *path)
+static bool path_was_at(struct code_path *path, unsigned long key)
 {
 	unsigned int i, nr = min_t(unsigned int, path->nr_branches, MAX_BRANCHES);
 
 	for (i = 0; i < nr; i++) {
-		if (path->branches[i] == path->ip)
+		if (path->branches[i] == key)
 			return true;
 	}
-	path->branches[path->nr_branches++ % MAX_BRANCHES] = path->ip;
+	path->branches[path->nr_branches++ % MAX_BRANCHES] = key;
 	return false;
+}
+
+/* Has a path been at this branch before?  Then it need not go there again. */
+static bool path_was_here(struct code_path *path)
+{
+	return path_was_at(path, path->ip);
+}
+
+/* The same for a call, but paths that come to it with another stack tell otherwise. */
+static bool path_called_here(struct code_path *path)
+{
+	struct code_value sp = path->regs[unwind_code_sp];
+
+	return path_was_at(path, ~path->ip ^ (unsigned long)(u32)sp.off << 32 ^ sp.kind);
 }
 
 static struct code_fork path_fork_at(const struct code_path *path, unsigned long ip)
@@ -671,7 +691,7 @@ static void path_put_off(struct code_path *path)
 	struct code_written *w = path->written + path->nr_written;
 	unsigned int nr = 0;
 
-	if (path->nr_calls - path->next_call == MAX_CALLS || path_was_here(path))
+	if (path->nr_calls - path->next_call == MAX_CALLS || path_called_here(path))
 		return;
 	path->nr_calls++;
 	behind->fork = path_fork_at(path, path->ip);
@@ -930,7 +950,7 @@ static enum step path_step(struct code_path *path, const struct unwind_code_insn
 		path_set(path, insn->reg, path_load(path, v));
 		break;
 	case UNWIND_CODE_STORE:
-		v = value_plus(path_reg(path, insn->base), insn->off);
+		v = value_plus(path_to(path, insn->base), insn->off);
 		path_note_base(path, v);
 		path_store(path, v, insn->width, path_reg(path, insn->reg), false);
 		break;
@@ -948,7 +968,7 @@ static enum step path_step(struct code_path *path, const struct unwind_code_insn
 		break;
 	case UNWIND_CODE_POP_MEM:
 		v = path_pop(path);
-		path_store(path, value_plus(path_reg(path, insn->base), insn->off),
+		path_store(path, value_plus(path_to(path, insn->base), insn->off),
 			   path->code->word, v, false);
 		break;
 	case UNWIND_CODE_LEAVE:

@@ -100,7 +100,8 @@ struct unwind_code_insn {
  * @by_mem: the base register is @mem_reg, and the CFA is the word at it plus @mem_off,
  *	    plus @cfa_off: the frame lies on another stack
  * @mem_off: offset of a word from @mem_reg, in bytes
- * @mem_reg: a register that functions keep, by the number that instructions have for it
+ * @mem_reg: the stack pointer or another register that functions keep, by the number that
+ *	     instructions have for it
  * @fp_saved: the caller's frame pointer lies on the stack
  * @fp_at_fp: it is found by the frame pointer, though the CFA is not
  * @fp_lost: it is not known where it is

@@ -235,6 +235,12 @@ static bool is_called(struct unwind_user_state *state, unsigned long ra)
 			  unwind_code_is_one(&code, start, state->ip));
 }
 
+static bool is_on_top_of_stack(const struct unwind_user_rule *rule, s32 word)
+{
+	return rule->kind == UNWIND_RULE_CODE && rule->cfa_reg == UNWIND_REG_SP &&
+	       rule->cfa_off == word;
+}
+
 /* This sorts out paths that went on where a function does not return. */
 static bool leads_to_caller(struct unwind_user_state *state,
 			    const struct unwind_user_rule *rule, bool is_doubtful)
@@ -259,7 +265,7 @@ static bool leads_to_caller(struct unwind_user_state *state,
 		return true;
 	ra += state->cs_base;
 	/* what makes code at run time does not put one function right behind another */
-	if (is_doubtful && unwind_is_of_file(state->ip))
+	if (is_doubtful && (unwind_is_of_file(state->ip) || is_on_top_of_stack(rule, state->word)))
 		return is_called(state, ra);
 	return unwind_may_return_to(state, ra);
 }
@@ -458,12 +464,37 @@ static bool is_deoptimized(struct unwind_user_state *state)
 	       arch_unwind_pushes_itself(bytes, state->ip);
 }
 
+/* The innermost code may have taken its return address off the stack for the moment. */
+static bool is_in_register(struct unwind_user_state *state, u16 live)
+{
+	unsigned long vals[UNWIND_ARCH_NR_GENERAL];
+	unsigned int i;
+
+	if (!state->regs)
+		return false;
+	arch_unwind_general(state->regs, vals);
+	for (i = 0; i < UNWIND_ARCH_NR_GENERAL; i++) {
+		if ((live & BIT(i)) && may_be_return_address(state, vals[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Behind the end of a frame the return address is on top of the stack or in a register. */
+static bool may_have_left(struct unwind_user_state *state, const struct unwind_user_rule *none)
+{
+	return !state->regs || unwind_is_return_address(state, state->sp) ||
+	       is_in_register(state, none->cfa_off);
+}
+
 /*
  * Does the function set up a frame of the size that this one has?  That is kept.  If the
  * frame pointer leads to a call of a function with another prologue, it is a caller's.
  * Innermost code whose use of the frame does not show is in it if the frame pointer leads
- * to a call of the function: behind the frame's end it would be the caller's, and above
- * the return address, which is one word further than the caller's frame has.
+ * to a call of the function.  Behind the frame's end the frame pointer is the caller's, whose
+ * own caller may have called the same function: the caller is the function itself, or was
+ * entered by a tail call from it.  But there the return address is still on top of the stack
+ * or in a register.
  */
 static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 			  const struct unwind_user_rule *none)
@@ -479,12 +510,14 @@ static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 
 	if (!frame_size(state, fp, &size) || !unwind_cache_begin(&search.begun))
 		return false;
-	frame = unwind_code_has_frame(&code, state->ip, size);
-	if (frame == UNWIND_CODE_FRAME_OTHER)
-		return false;
 	by_call = !may_have_frame(state, none);
 	if (by_call || !state->exact)
 		start = function_at_fp(state, fp);
+	if (by_call && (!start || may_have_left(state, none)))
+		return false;
+	frame = unwind_code_has_frame(&code, state->ip, size);
+	if (frame == UNWIND_CODE_FRAME_OTHER)
+		return false;
 	called = prologue_of(state, start);
 	if (called ? called != code.prologue : by_call || unwind_sp_is_low(state))
 		return false;
@@ -540,22 +573,6 @@ static bool frame_by_call(struct unwind_user_state *state, unsigned long fp)
 			return false;
 	}
 	return true;
-}
-
-/* The innermost code may have taken its return address off the stack for the moment. */
-static bool is_in_register(struct unwind_user_state *state, u16 live)
-{
-	unsigned long vals[UNWIND_ARCH_NR_GENERAL];
-	unsigned int i;
-
-	if (!state->regs)
-		return false;
-	arch_unwind_general(state->regs, vals);
-	for (i = 0; i < UNWIND_ARCH_NR_GENERAL; i++) {
-		if ((live & BIT(i)) && may_be_return_address(state, vals[i]))
-			return true;
-	}
-	return false;
 }
 
 /*

@@ -49,7 +49,7 @@ static void check_rule(const struct unwind_code *code)
 	CHECK(!code->fp_at_fp || (code->fp_saved && !code->by_fp && !code->by_mem));
 	CHECK(!(code->by_fp && code->by_mem));
 	if (code->by_mem) {
-		CHECK(code->mem_reg < UNWIND_CODE_NR_REGS && code->mem_reg != unwind_code_sp);
+		CHECK(code->mem_reg < UNWIND_CODE_NR_REGS);
 		CHECK(!(unwind_code_scratch(code->word) & (1U << code->mem_reg)));
 		CHECK(code->mem_off <= MAX_OFFSET && code->mem_off >= -MAX_OFFSET);
 	}

@@ -145,13 +145,21 @@ CODE(reloaded_move, MARK(reloaded_move) "mov 80(%rsp), %rbp; mov %rbp, %rsp; pop
 CODE(reloaded_over, MARK(reloaded_over) "mov %rcx, 8(%rsp);" RELOAD_FP);
 CODE(reloaded_over_call, MARK(reloaded_over_call) "mov %rcx, 8(%rsp); call *%rax; nopl (%rax);"
 	RELOAD_FP);
+CODE(reloaded_patched, MARK(reloaded_patched) "mov 80(%rsp), %rbp; mov %rcx, 8(%rbp); leave; ret");
+CODE(reloaded_pushed, MARK(reloaded_pushed) "mov 80(%rsp), %rbp; pop 8(%rbp); leave; ret");
 CODE(switched, MARK(switched) "mov 8(%rsp), %rsp; pop %rbp; ret");
+/* SpiderMonkey: both pointers of another frame */
+CODE(switched_both, MARK(switched_both) "mov 16(%rsp), %rbp; mov 8(%rsp), %rsp; mov %rbp, %rsp;"
+	"pop %rbp; ret");
 
 /* more calls than are remembered at a time, and many ways to one of them */
 CODE(many_calls, MARK(many_calls) ".rept 30; call *%rax; mov $1, %eax; .skip 9, 0x90; .endr;"
 	"pop %rbx; ret");
 CODE(same_call, MARK(same_call) "je 1f; .rept 30; je 2f; .endr; 2: nop; call *%rax;"
 	"xor %eax, %eax; ud2; 1: call *%rcx; nopl (%rax); pop %rbx; ret");
+/* ... but not with another stack */
+CODE(other_call, MARK(other_call) "test %eax, %eax; je 1f; pop %rcx; 1: call *%rax;"
+	"xor %eax, %eax; ret");
 
 /* frames by their size: 32 bytes, and what is pushed for a call */
 #define FRAME_32 "push %rbp; mov %rsp, %rbp; sub $32, %rsp;"
@@ -310,9 +318,13 @@ static const struct rule_case cases[] = {
 	CASE(reloaded_move, 0, "4(80)+16 cfa-16"),
 	CASE(reloaded_over, 0, "-"),
 	CASE(reloaded_over_call, 0, "-"),
+	CASE(reloaded_patched, 0, "-"),
+	CASE(reloaded_pushed, 0, "sp+8 lost"),
 	CASE(switched, 0, "-"),
+	CASE(switched_both, 0, "-"),
 	CASE(many_calls, 0, "sp+16 same doubtful"),
 	CASE(same_call, 0, "sp+16 same doubtful"),
+	CASE(other_call, 0, "-"),
 };
 
 struct size_case {
