@@ -66,7 +66,8 @@ static inline void unwind_deferred_fork(struct task_struct *task)
 }
 
 /**
- * unwind_deferred_note_cpu - remember on which CPU a request was made
+ * unwind_deferred_note_cpu - remember on which CPU a request was made, and for whom
+ * @who: a number below BITS_PER_LONG that means something to the client
  *
  * For a client whose records belong where its samples are.  The task may be on
  * several CPUs in one entry context.
@@ -74,7 +75,7 @@ static inline void unwind_deferred_fork(struct task_struct *task)
  * Context: Any, NMI included, with preemption disabled; after a request that
  *	    returned 0 or 1.
  */
-static inline void unwind_deferred_note_cpu(void)
+static inline void unwind_deferred_note_cpu(unsigned int who)
 {
 	struct unwind_cpus *cpus = &current->unwind_info.cpus;
 	unsigned int cpu = smp_processor_id();
@@ -86,6 +87,8 @@ static inline void unwind_deferred_note_cpu(void)
 	/* an NMI's request in between notes the same CPU */
 	if (only != cpu + 1 && only != -1)
 		WRITE_ONCE(cpus->only, only ? -1 : cpu + 1);
+	if (!test_bit(who, &cpus->who))
+		set_bit(who, &cpus->who);
 }
 
 /* The first CPU from @cpu on that may be in the set, or @nr. */
@@ -118,6 +121,17 @@ static inline unsigned int unwind_deferred_next_cpu(unsigned int cpu)
 {
 	return unwind_cpus_next(&current->unwind_info.cpus_served, cpu,
 				nr_cpu_ids);
+}
+
+/**
+ * unwind_deferred_noted - for whom requests were noted with a CPU
+ *
+ * Context: The client's function.
+ * Return: a bit for each @who of unwind_deferred_note_cpu() in this entry context.
+ */
+static inline unsigned long unwind_deferred_noted(void)
+{
+	return current->unwind_info.cpus_served.who;
 }
 
 /**

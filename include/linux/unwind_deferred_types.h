@@ -24,10 +24,12 @@ struct unwind_user_start {
 /**
  * struct unwind_cpus - CPUs that requests were made on
  * @bits: bit CPU % BITS_PER_LONG of each
+ * @who: a bit for each who made one, as the client numbers them
  * @only: CPU + 1 while there is but one; 0 if none or unknown, -1 if several
  */
 struct unwind_cpus {
 	unsigned long	bits;
+	unsigned long	who;
 	int		only;
 };
 

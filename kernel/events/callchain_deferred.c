@@ -7,6 +7,7 @@
  * event that covers the task at that moment, whichever event had asked.
  */
 
+#include <linux/bitops.h>
 #include <linux/errno.h>
 #include <linux/mutex.h>
 #include <linux/perf_event.h>
@@ -33,12 +34,16 @@ struct deferred_record {
  * @record: the record; its header differs by event
  * @trace: the frames
  * @task: the task they are of
+ * @reached: readers into whose buffers it was written, a bit for each number
+ * @served: readers that need it on no other CPU
  * @away: sending from another CPU than @task's, to the events of that CPU
  */
 struct deferred_output {
 	struct deferred_record		record;
 	struct unwind_stacktrace	*trace;
 	struct task_struct		*task;
+	unsigned long			reached;
+	unsigned long			served;
 	bool				away;
 };
 
@@ -104,8 +109,21 @@ static bool wants_away(struct perf_event *event, struct deferred_output *out)
 {
 	if (event->cpu < 0 || !is_of_cgroup(event, out->task))
 		return false;
+	if (out->served & BIT(perf_deferred_reader(event)))
+		return false;
 	return !(event->attach_state & PERF_ATTACH_TASK) ||
 	       event->ctx->task == out->task;
+}
+
+/* With a buffer, even if it is full: what is lost is counted there. */
+static bool has_buffer(struct perf_event *event)
+{
+	struct perf_buffer *rb;
+
+	if (event->parent)
+		event = event->parent;
+	rb = rcu_dereference(event->rb);
+	return rb && rb->nr_pages;
 }
 
 static void output_record(struct perf_event *event, void *data)
@@ -118,6 +136,9 @@ static void output_record(struct perf_event *event, void *data)
 
 	if (!event->attr.defer_output || (out->away && !wants_away(event, out)))
 		return;
+	if (!has_buffer(event))
+		return;
+	out->reached |= BIT(perf_deferred_reader(event));
 
 	record->header = (struct perf_event_header) {
 		.type = PERF_RECORD_CALLCHAIN_DEFERRED,
@@ -158,19 +179,26 @@ static void send_away(void *data)
 /*
  * The samples of an event bound to a CPU lie in that CPU's buffer, and who looks
  * at some CPUs only reads no others.  If the task has left that CPU since, the
- * record must be written there, as a buffer has one writer.  Who looks at all
- * CPUs then gets it twice.
+ * record must be written there, as a buffer has one writer.  Readers of the buffers
+ * of all CPUs have found it here.
  */
 static void send_to_cpus(struct deferred_output *out, unsigned int here)
 {
+	unsigned long asked = unwind_deferred_noted();
 	unsigned int cpu;
 
-	out->away = true;
 	for (cpu = unwind_deferred_next_cpu(0); cpu < nr_cpu_ids;
 	     cpu = unwind_deferred_next_cpu(cpu + 1)) {
+		if (cpu == here)
+			continue;
+		if (!out->away) {
+			out->served = perf_deferred_served(asked, out->reached);
+			if (!(asked & ~out->served))
+				return;
+			out->away = true;
+		}
 		/* Fails for a CPU that is offline: it has no events. */
-		if (cpu != here)
-			smp_call_function_single(cpu, send_away, out, 1);
+		smp_call_function_single(cpu, send_away, out, 1);
 	}
 }
 
@@ -247,13 +275,18 @@ int perf_deferred_attach(struct perf_event *event)
 	int ret;
 
 	/* an inherited event lives no longer than the event it stems from */
-	if (event->parent || !defers(event))
+	if (event->parent)
 		return 0;
-
-	mutex_lock(&deferring_mutex);
-	ret = attach_deferring(event);
-	mutex_unlock(&deferring_mutex);
-	return ret;
+	if (defers(event)) {
+		mutex_lock(&deferring_mutex);
+		ret = attach_deferring(event);
+		mutex_unlock(&deferring_mutex);
+		if (ret)
+			return ret;
+	}
+	if (event->attr.defer_callchain || event->attr.defer_output)
+		perf_deferred_join(event);
+	return 0;
 }
 
 /**
@@ -264,6 +297,9 @@ int perf_deferred_attach(struct perf_event *event)
  */
 void perf_deferred_detach(struct perf_event *event)
 {
+	if (event->parent)
+		return;
+	perf_deferred_leave(event);
 	if (!(event->attach_state & PERF_ATTACH_DEFERRING))
 		return;
 
@@ -349,7 +385,7 @@ struct perf_callchain_entry *perf_callchain_deferred(struct perf_event *event,
 
 	entry = kernel_half(event, regs);
 	if (ret >= 0 && event->cpu >= 0)
-		unwind_deferred_note_cpu();
+		unwind_deferred_note_cpu(perf_deferred_reader(event));
 	if (entry && ret >= 0) {
 		entry->ip[entry->nr++] = PERF_CONTEXT_USER_DEFERRED;
 		entry->ip[entry->nr++] = cookie;

@@ -243,6 +243,7 @@ static void serve_cpus(struct unwind_task_info *info)
 
 	if (!bits && !only)
 		return;
+	served->who |= xchg(&info->cpus.who, 0);
 	served->only = !served->bits || served->only == only ? only : -1;
 	served->bits |= bits;
 }

@@ -505,9 +505,10 @@ static void noted_cpus(struct kunit *test)
 	migrate_disable();
 	cpu = smp_processor_id();
 	other = cpu ? 0 : 1;
-	unwind_deferred_note_cpu();
-	unwind_deferred_note_cpu();
+	unwind_deferred_note_cpu(3);
+	unwind_deferred_note_cpu(5);
 	info->cpus_served = info->cpus;
+	KUNIT_EXPECT_EQ(test, unwind_deferred_noted(), BIT(3) | BIT(5));
 	KUNIT_EXPECT_EQ(test, unwind_deferred_next_cpu(0), cpu);
 	KUNIT_EXPECT_EQ(test, unwind_deferred_next_cpu(cpu + 1), nr_cpu_ids);
 
@@ -515,7 +516,7 @@ static void noted_cpus(struct kunit *test)
 	info->cpus = (struct unwind_cpus) {
 		.bits = BIT(other), .only = other + 1,
 	};
-	unwind_deferred_note_cpu();
+	unwind_deferred_note_cpu(0);
 	expect_cpus(test, &info->cpus, (unsigned int []){
 		    min(cpu, other), max(cpu, other), BITS_PER_LONG },
 		    BITS_PER_LONG);

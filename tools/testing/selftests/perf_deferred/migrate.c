@@ -36,35 +36,55 @@ static int read_pipe(void *unused)
 	return pd_call(NAME, DEPTH, pd_leaf_syscall, &call) != 1 || sched_getcpu() != 1;
 }
 
-static int migrate_once(struct perf_event_attr *attr, bool of_cpu)
+static int start_reader(struct pd_child *child)
 {
-	const struct pd_rec *sample = NULL;
-	struct pd_log log = {};
-	struct pd_child child;
-	struct pd_event event;
-
 	PD_CHECK(!pipe(pipe_fds), "pipe failed");
-	PD_TRY(pd_child_start(&child, read_pipe, NULL));
-	PD_TRY(pd_must_open(&event, attr, of_cpu ? -1 : child.pid, 0));
-	pd_enable(&event);
-	pd_child_go(&child);
-	PD_CHECK(pd_child_wait_sleep(&child, 1, 20), "the reader does not sleep");
-	pd_pin(child.pid, 1);
+	return pd_child_start(child, read_pipe, NULL);
+}
+
+/* Its system call is sampled on CPU 0 and returns on CPU 1. */
+static int move_reader(struct pd_child *child)
+{
+	pd_child_go(child);
+	PD_CHECK(pd_child_wait_sleep(child, 1, 20), "the reader does not sleep");
+	pd_pin(child->pid, 1);
 	PD_CHECK(write(pipe_fds[1], "x", 1) == 1, "write failed");
-	PD_CHECK(!pd_child_wait(&child, 60), "the reader failed, or did not return on CPU 1");
-	pd_disable(&event);
-	pd_drain(&event, &log);
+	PD_CHECK(!pd_child_wait(child, 60), "the reader failed, or did not return on CPU 1");
 	close(pipe_fds[0]);
 	close(pipe_fds[1]);
-	PD_TRY(pd_log_clean(&log));
-	while (pd_log_next(&log, PERF_RECORD_SAMPLE, &sample))
-		if (sample->tid == (__u32)child.pid)
+	return 0;
+}
+
+/* The sample has its record; *records: how many there are. */
+static int check_moved(struct pd_log *log, pid_t pid, size_t *records)
+{
+	const struct pd_rec *sample = NULL;
+
+	PD_TRY(pd_log_clean(log));
+	while (pd_log_next(log, PERF_RECORD_SAMPLE, &sample))
+		if (sample->tid == (__u32)pid)
 			break;
 	PD_CHECK(sample && sample->cpu == 0, "no sample on CPU 0");
 	PD_CHECK(sample->deferred, "the sample was not deferred");
-	PD_CHECK(pd_log_record(&log, sample->tid, sample->cookie),
-		 "the record did not reach CPU 0's buffer");
-	PD_TRY(pd_check_stitched(&log, sample, NAME, DEPTH));
+	*records = pd_log_records(log, sample->tid, sample->cookie);
+	PD_CHECK(*records, "the record did not reach the reader");
+	return pd_check_stitched(log, sample, NAME, DEPTH);
+}
+
+static int migrate_once(struct perf_event_attr *attr, bool of_cpu)
+{
+	struct pd_log log = {};
+	struct pd_child child;
+	struct pd_event event;
+	size_t records;
+
+	PD_TRY(start_reader(&child));
+	PD_TRY(pd_must_open(&event, attr, of_cpu ? -1 : child.pid, 0));
+	pd_enable(&event);
+	PD_TRY(move_reader(&child));
+	pd_disable(&event);
+	pd_drain(&event, &log);
+	PD_TRY(check_moved(&log, child.pid, &records));
 	pd_event_close(&event);
 	pd_log_free(&log);
 	return 0;
@@ -191,11 +211,250 @@ static int to_and_fro(void)
 	return PD_PASS;
 }
 
+/* How often a function of the kernel runs, on each CPU. */
+static int count_calls(struct pd_set *set, const char *function)
+{
+	struct perf_event_attr attr;
+	int err;
+
+	PD_TRY(pd_attr_kprobe(&attr, function));
+	attr.sample_type = 0;
+	attr.sample_period = 0;
+	pd_attr_flag(&attr, PD_FLAG_DEFER_CALLCHAIN, 0);
+	pd_attr_flag(&attr, PD_FLAG_DEFER_OUTPUT, 0);
+	err = pd_set_open(set, &attr, -1, 0);
+	PD_CHECK(!err, "a counter of %s: %s", function, strerror(err));
+	pd_set_enable(set);
+	return 0;
+}
+
+static __u64 calls_counted(struct pd_set *set)
+{
+	__u64 sum = 0, values[2];
+	int i;
+
+	for (i = 0; i < set->nr; i++)
+		if (read(set->events[i].fd, values, sizeof(values)) >= (ssize_t)sizeof(*values))
+			sum += values[0];
+	return sum;
+}
+
+/* A reader of all CPUs finds the record where the task is, and no CPU is interrupted. */
+static int move_before_all(bool of_task)
+{
+	struct pd_set set, cross_calls;
+	struct perf_event_attr attr;
+	struct pd_log log = {};
+	struct pd_child child;
+	size_t records;
+	__u64 calls;
+
+	if (pd_online_cpus() < 2)
+		return pd_skip("needs two CPUs");
+	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_readv"));
+	PD_TRY(count_calls(&cross_calls, "send_away"));
+	PD_TRY(start_reader(&child));
+	PD_TRY(pd_set_must_open(&set, &attr, of_task ? child.pid : -1));
+	pd_set_enable(&set);
+	PD_TRY(move_reader(&child));
+	pd_set_disable(&set);
+	calls = calls_counted(&cross_calls);
+	pd_set_drain(&set, &log);
+	PD_TRY(check_moved(&log, child.pid, &records));
+	PD_CHECK(records == 1, "%zu records of one system call", records);
+	PD_CHECK(!calls, "%llu cross calls", calls);
+	return PD_PASS;
+}
+
+static int reader_of_all_cpus(void)
+{
+	return move_before_all(false);
+}
+
+static int reader_of_a_task_on_all_cpus(void)
+{
+	return move_before_all(true);
+}
+
+/* Another process looks at CPU 0 only; it is told who has moved. */
+static int moved_fds[2];
+
+static int look_at_one_cpu(void *unused)
+{
+	struct perf_event_attr attr;
+	struct pd_log log = {};
+	struct pd_event event;
+	size_t records;
+	pid_t pid;
+
+	(void)unused;
+	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_readv"));
+	PD_TRY(pd_must_open(&event, &attr, -1, 0));
+	pd_enable(&event);
+	pd_child_says();
+	PD_CHECK(read(moved_fds[0], &pid, sizeof(pid)) == sizeof(pid), "read failed");
+	pd_disable(&event);
+	pd_drain(&event, &log);
+	return check_moved(&log, pid, &records);
+}
+
+static int two_readers(void)
+{
+	struct pd_child child, other;
+	struct perf_event_attr attr;
+	struct pd_log log = {};
+	struct pd_set set;
+	size_t records;
+
+	if (pd_online_cpus() < 2)
+		return pd_skip("needs two CPUs");
+	PD_CHECK(!pipe(moved_fds), "pipe failed");
+	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_readv"));
+	PD_TRY(pd_child_start(&other, look_at_one_cpu, NULL));
+	pd_child_go(&other);
+	PD_CHECK(pd_child_wait_said(&other, 1, 60), "the other reader is not ready");
+	PD_TRY(start_reader(&child));
+	PD_TRY(pd_set_must_open(&set, &attr, -1));
+	pd_set_enable(&set);
+	PD_TRY(move_reader(&child));
+	pd_set_disable(&set);
+	PD_CHECK(write(moved_fds[1], &child.pid, sizeof(pid_t)) == sizeof(pid_t),
+		 "write failed");
+	PD_CHECK(!pd_child_wait(&other, 60), "the reader of one CPU missed the record");
+	pd_set_drain(&set, &log);
+	PD_TRY(check_moved(&log, child.pid, &records));
+	PD_CHECK(records == 1, "%zu records for the reader of all CPUs", records);
+	return PD_PASS;
+}
+
+/* The same by one thread, which cannot be told from a reader of both sets. */
+static int two_sets_of_one_thread(bool one_first)
+{
+	struct perf_event_attr attr;
+	struct pd_log log = {};
+	struct pd_child child;
+	struct pd_event event;
+	struct pd_set set;
+	size_t records;
+
+	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_readv"));
+	PD_TRY(start_reader(&child));
+	if (one_first)
+		PD_TRY(pd_must_open(&event, &attr, -1, 0));
+	PD_TRY(pd_set_must_open(&set, &attr, -1));
+	if (!one_first)
+		PD_TRY(pd_must_open(&event, &attr, -1, 0));
+	pd_enable(&event);
+	pd_set_enable(&set);
+	PD_TRY(move_reader(&child));
+	pd_set_disable(&set);
+	pd_disable(&event);
+	pd_drain(&event, &log);
+	PD_TRY(check_moved(&log, child.pid, &records));
+	pd_event_close(&event);
+	pd_log_free(&log);
+	pd_set_drain(&set, &log);
+	PD_TRY(check_moved(&log, child.pid, &records));
+	pd_set_close(&set);
+	return 0;
+}
+
+static int two_sets(void)
+{
+	if (pd_online_cpus() < 2)
+		return pd_skip("needs two CPUs");
+	PD_TRY(two_sets_of_one_thread(false));
+	return two_sets_of_one_thread(true);
+}
+
+/* Where the task returns, the reader has an event that is off, or has no buffer. */
+static int move_to_no_output(bool off)
+{
+	struct perf_event_attr attr;
+	struct pd_log log = {};
+	struct pd_child child;
+	struct pd_event there;
+	struct pd_set set;
+	size_t records;
+	int err;
+
+	if (pd_online_cpus() < 2)
+		return pd_skip("needs two CPUs");
+	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_readv"));
+	PD_TRY(start_reader(&child));
+	PD_TRY(pd_set_must_open(&set, &attr, -1));
+	pd_set_enable(&set);
+	if (off) {
+		pd_disable(&set.events[1]);
+	} else {
+		pd_event_close(&set.events[1]);
+		err = pd_event_open(&there, &attr, -1, 1, 0);
+		PD_CHECK(!err, "an event without a buffer: %s", strerror(err));
+		pd_enable(&there);
+	}
+	PD_TRY(move_reader(&child));
+	pd_set_disable(&set);
+	pd_set_drain(&set, &log);
+	return check_moved(&log, child.pid, &records);
+}
+
+static int output_is_off(void)
+{
+	return move_to_no_output(true);
+}
+
+static int output_has_no_buffer(void)
+{
+	return move_to_no_output(false);
+}
+
+#define ONLINE	"/sys/devices/system/cpu/cpu1/online"
+
+static int move_to_new_cpu(void)
+{
+	struct perf_event_attr attr;
+	struct pd_log log = {};
+	struct pd_child child;
+	struct pd_event event;
+	size_t records;
+
+	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_readv"));
+	PD_TRY(start_reader(&child));
+	PD_TRY(pd_must_open(&event, &attr, -1, 0));
+	pd_enable(&event);
+	PD_CHECK(!pd_write_str(ONLINE, "1"), "CPU 1 does not come back");
+	PD_TRY(move_reader(&child));
+	pd_disable(&event);
+	pd_drain(&event, &log);
+	return check_moved(&log, child.pid, &records);
+}
+
+/* Who had the buffers of all CPUs has none of a CPU that came later. */
+static int new_cpu(void)
+{
+	int ret;
+
+	if (pd_online_cpus() != 2)
+		return pd_skip("needs two CPUs and no more");
+	if (pd_write_str(ONLINE, "0"))
+		return pd_skip("CPU 1 cannot be taken away");
+	ret = move_to_new_cpu();
+	pd_write_str(ONLINE, "1");
+	return ret;
+}
+
 const struct pd_test pd_tests[] = {
 	PD_TEST(event_of_a_cpu),
 	PD_TEST(event_of_a_task_on_a_cpu),
 	PD_TEST(beside_a_cgroup),
 	PD_TEST(to_and_fro),
+	PD_TEST(reader_of_all_cpus),
+	PD_TEST(reader_of_a_task_on_all_cpus),
+	PD_TEST(two_readers),
+	PD_TEST(two_sets),
+	PD_TEST(output_is_off),
+	PD_TEST(output_has_no_buffer),
+	PD_TEST(new_cpu),
 };
 
 const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);

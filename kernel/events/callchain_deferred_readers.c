@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Who reads the buffers of which CPUs.
+ *
+ * The samples of an event that is bound to a CPU lie in that CPU's buffer.  When the
+ * deferred record is written, the task may be on another CPU.  A reader that has a
+ * buffer there finds the record in it; any other reader needs it in the buffer with
+ * the samples, which costs a cross call.
+ *
+ * A *reader* is a thread with the events that it has opened for CPUs; those for single
+ * tasks are counted apart.  It has the buffers of all CPUs if it has opened equal
+ * defer_output events on all of them, as many on each.  Where its events differ, they
+ * may be sets that are read separately, and nothing is concluded from them.
+ */
+
+#include <linux/bitops.h>
+#include <linux/cpumask.h>
+#include <linux/mutex.h>
+#include <linux/perf_event.h>
+#include <linux/pid.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "callchain_deferred.h"
+
+/**
+ * struct deferred_reader - a thread that has opened events for CPUs
+ * @thread: the thread
+ * @of_tasks: its events for single tasks, or those for all
+ * @nr_events: how many of its events have this reader's number
+ * @mixed: its defer_output events differ
+ * @attr: what they are, the first of them
+ * @cgrp: their cgroup, or NULL
+ * @most: how many of them the CPU has that has most
+ * @cpus: the CPUs that have so many
+ * @rcu: frees it
+ * @nr_outputs: how many of them each CPU has
+ *
+ * Written under readers_mutex; @mixed, @most and @cpus are read under RCU.
+ */
+struct deferred_reader {
+	struct pid		*thread;
+	bool			of_tasks;
+	unsigned int		nr_events;
+	bool			mixed;
+	struct perf_event_attr	attr;
+	void			*cgrp;
+	unsigned int		most;
+	struct cpumask		cpus;
+	struct rcu_head		rcu;
+	unsigned int		nr_outputs[];
+};
+
+static DEFINE_MUTEX(readers_mutex);
+/* by number; the first place stays empty */
+static struct deferred_reader __rcu *readers[PERF_DEFERRED_READERS];
+
+static struct deferred_reader *reader_at(unsigned int nr)
+{
+	return rcu_dereference_protected(readers[nr], lockdep_is_held(&readers_mutex));
+}
+
+static void *cgroup_of(struct perf_event *event)
+{
+#ifdef CONFIG_CGROUP_PERF
+	return event->cgrp;
+#else
+	return NULL;
+#endif
+}
+
+static bool is_of_task(struct perf_event *event)
+{
+	return event->attach_state & PERF_ATTACH_TASK;
+}
+
+/* The number of the current thread's reader, or a free one, or 0. */
+static unsigned int find_number(bool of_tasks)
+{
+	struct deferred_reader *reader;
+	unsigned int nr, unused = 0;
+
+	for (nr = PERF_DEFERRED_READERS - 1; nr; nr--) {
+		reader = reader_at(nr);
+		if (!reader)
+			unused = nr;
+		else if (reader->thread == task_pid(current) &&
+			 reader->of_tasks == of_tasks)
+			return nr;
+	}
+	return unused;
+}
+
+static struct deferred_reader *make_reader(unsigned int nr, bool of_tasks)
+{
+	struct deferred_reader *reader;
+
+	reader = kvzalloc(struct_size(reader, nr_outputs, nr_cpu_ids), GFP_KERNEL);
+	if (!reader)
+		return NULL;
+	reader->thread = get_pid(task_pid(current));
+	reader->of_tasks = of_tasks;
+	rcu_assign_pointer(readers[nr], reader);
+	return reader;
+}
+
+static void free_reader(unsigned int nr, struct deferred_reader *reader)
+{
+	RCU_INIT_POINTER(readers[nr], NULL);
+	put_pid(reader->thread);
+	kvfree_rcu(reader, rcu);
+}
+
+static bool is_first_output(const struct deferred_reader *reader)
+{
+	return !reader->most && !reader->mixed;
+}
+
+static void add_output(struct deferred_reader *reader, struct perf_event *event)
+{
+	unsigned int nr = ++reader->nr_outputs[event->cpu];
+
+	if (is_first_output(reader)) {
+		reader->attr = event->attr;
+		reader->cgrp = cgroup_of(event);
+	} else if (reader->cgrp != cgroup_of(event) ||
+		   memcmp(&reader->attr, &event->attr, sizeof(event->attr))) {
+		WRITE_ONCE(reader->mixed, true);
+	}
+	if (nr > reader->most) {
+		WRITE_ONCE(reader->most, nr);
+		cpumask_clear(&reader->cpus);
+	}
+	if (nr == reader->most)
+		cpumask_set_cpu(event->cpu, &reader->cpus);
+}
+
+static void find_most(struct deferred_reader *reader)
+{
+	unsigned int cpu, most = 0;
+
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
+		most = max(most, reader->nr_outputs[cpu]);
+	for (cpu = 0; most && cpu < nr_cpu_ids; cpu++) {
+		if (reader->nr_outputs[cpu] == most)
+			cpumask_set_cpu(cpu, &reader->cpus);
+	}
+	WRITE_ONCE(reader->most, most);
+}
+
+static void remove_output(struct deferred_reader *reader, struct perf_event *event)
+{
+	if (reader->nr_outputs[event->cpu]-- != reader->most)
+		return;
+	cpumask_clear_cpu(event->cpu, &reader->cpus);
+	if (cpumask_empty(&reader->cpus))
+		find_most(reader);
+}
+
+/**
+ * perf_deferred_join - note who has opened an event
+ * @event: the event, not inherited, and not yet visible to others
+ *
+ * Gives it the number of its reader, see perf_deferred_reader(), if it is bound to a
+ * CPU.  If there are no numbers left or there is no memory, it has none.
+ *
+ * Context: Task context of the thread that opens it; may sleep.
+ */
+void perf_deferred_join(struct perf_event *event)
+{
+	struct deferred_reader *reader;
+	unsigned int nr;
+
+	if (event->cpu < 0)
+		return;
+	mutex_lock(&readers_mutex);
+	nr = find_number(is_of_task(event));
+	if (!nr)
+		goto unlock;
+	reader = reader_at(nr) ?: make_reader(nr, is_of_task(event));
+	if (!reader)
+		goto unlock;
+	reader->nr_events++;
+	if (event->attr.defer_output)
+		add_output(reader, event);
+	event->attach_state |= nr << PERF_DEFERRED_READER_SHIFT;
+unlock:
+	mutex_unlock(&readers_mutex);
+}
+
+/**
+ * perf_deferred_leave - an event that may have joined goes away
+ * @event: the event, not inherited
+ *
+ * Context: Task context; may sleep.
+ */
+void perf_deferred_leave(struct perf_event *event)
+{
+	unsigned int nr = perf_deferred_reader(event);
+	struct deferred_reader *reader;
+
+	if (!nr)
+		return;
+	mutex_lock(&readers_mutex);
+	reader = reader_at(nr);
+	if (event->attr.defer_output)
+		remove_output(reader, event);
+	if (!--reader->nr_events)
+		free_reader(nr, reader);
+	mutex_unlock(&readers_mutex);
+}
+
+/* Two events for all tasks on one CPU may be of two sets, one of them not enabled. */
+static bool reads_all(const struct deferred_reader *reader)
+{
+	return reader && !READ_ONCE(reader->mixed) &&
+	       (reader->of_tasks || READ_ONCE(reader->most) == 1) &&
+	       cpumask_subset(cpu_online_mask, &reader->cpus);
+}
+
+static bool has_outputs(const struct deferred_reader *reader)
+{
+	return reader && READ_ONCE(reader->most);
+}
+
+/**
+ * perf_deferred_served - who needs a record on no other CPU
+ * @asked: readers that have asked with an event that is bound to a CPU, a bit for each
+ *	   number
+ * @reached: readers into whose buffers of this CPU the record was written
+ *
+ * CPUs come and go, so what a reader has is compared with what there is each time.
+ * If somebody has asked who has no defer_output event, another reader's may write into
+ * his buffer, and nobody is left out.
+ *
+ * Context: Task context.
+ * Return: those of @reached that have the buffers of all CPUs.
+ */
+unsigned long perf_deferred_served(unsigned long asked, unsigned long reached)
+{
+	unsigned long served = 0;
+	unsigned int nr;
+
+	rcu_read_lock();
+	for_each_set_bit(nr, &reached, PERF_DEFERRED_READERS) {
+		if (reads_all(rcu_dereference(readers[nr])))
+			served |= BIT(nr);
+	}
+	asked &= ~served;
+	for_each_set_bit(nr, &asked, PERF_DEFERRED_READERS) {
+		if (!has_outputs(rcu_dereference(readers[nr])))
+			served = 0;
+	}
+	rcu_read_unlock();
+	return served;
+}
