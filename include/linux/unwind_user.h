@@ -3,12 +3,36 @@
 #define _LINUX_UNWIND_USER_H
 
 #include <linux/sched.h>
+#include <linux/sched/rt.h>
 #include <linux/unwind_user_types.h>
 
 /* Kernel threads, user workers and tasks without an mm have no user stack. */
 static inline bool unwind_user_exists(const struct task_struct *task)
 {
 	return task->mm && !(task->flags & (PF_KTHREAD | PF_USER_WORKER));
+}
+
+/* kernel.unwind_user_realtime: what is done for real-time and deadline tasks */
+enum unwind_realtime {
+	UNWIND_REALTIME_IN_PLACE,	/* they are not deferred */
+	UNWIND_REALTIME_NO_FAULTS,	/* they are, but bring in no memory */
+	UNWIND_REALTIME_AS_OTHERS,
+};
+
+extern u8 unwind_user_realtime;
+
+/**
+ * unwind_user_left_out - is less done for a task, as it is a real-time task?
+ * @task: the task; one with the priority of such a task by inheritance counts
+ * @from: what is left out up to this value of kernel.unwind_user_realtime
+ *
+ * Context: Any, NMI included.
+ * Return: true if it is.
+ */
+static inline bool unwind_user_left_out(struct task_struct *task,
+					enum unwind_realtime from)
+{
+	return unlikely(READ_ONCE(unwind_user_realtime) <= from) && rt_or_dl_task(task);
 }
 
 int unwind_user(struct unwind_stacktrace *trace, unsigned int max_entries);

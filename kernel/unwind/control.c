@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which methods walks may use, and what became of walks:
- * /proc/sys/kernel/unwind_user_methods and <debugfs>/unwind_user.
+ * Which methods walks may use, what is left out for real-time tasks, and what became of
+ * walks: /proc/sys/kernel/unwind_user_methods and unwind_user_realtime, and
+ * <debugfs>/unwind_user.
  */
 
 #include <linux/bits.h>
@@ -10,6 +11,7 @@
 #include <linux/percpu.h>
 #include <linux/seq_file.h>
 #include <linux/sysctl.h>
+#include <linux/unwind_user.h>
 
 #include "cache.h"
 #include "unwind.h"
@@ -20,6 +22,8 @@
 
 static u8 methods_enabled __read_mostly = ALL_METHODS;
 static const unsigned int all_methods = ALL_METHODS;
+
+u8 unwind_user_realtime __read_mostly = UNWIND_REALTIME_AS_OTHERS;
 
 struct walk_counts {
 	u64	frames[UNWIND_NR_METHODS];
@@ -104,6 +108,15 @@ static struct ctl_table unwind_sysctls[] = {
 		.proc_handler	= proc_dou8vec_minmax,
 		.extra1		= SYSCTL_ZERO,
 		.extra2		= (void *)&all_methods,
+	},
+	{
+		.procname	= "unwind_user_realtime",
+		.data		= &unwind_user_realtime,
+		.maxlen		= sizeof(unwind_user_realtime),
+		.mode		= 0644,
+		.proc_handler	= proc_dou8vec_minmax,
+		.extra1		= SYSCTL_ZERO,
+		.extra2		= SYSCTL_TWO,
 	},
 };
 

@@ -363,6 +363,8 @@ static int request(struct unwind_work *work, struct unwind_task_info *info,
 		return ret;
 	if (is_too_late(notify))
 		return -EBUSY;
+	if (unwind_user_left_out(task_of(info), UNWIND_REALTIME_IN_PLACE))
+		return -EPERM;
 
 	context = current_context(info) & ~CONTEXT_OWED;
 	if (!context)
@@ -403,7 +405,8 @@ static int request(struct unwind_work *work, struct unwind_task_info *info,
  *	   so it had best be unwound in place: -EAGAIN if the task is about to
  *	   replace its mm, -EBUSY if sending records does not come to an end, see
  *	   unwind_deferred_known(), or if the task may be past the point where it can
- *	   be stopped, -ESRCH if the task is exiting.
+ *	   be stopped, -EPERM if it is a real-time task and these are left out,
+ *	   -ESRCH if it is exiting.
  */
 int unwind_deferred_request(struct unwind_work *work, u64 *cookie)
 {

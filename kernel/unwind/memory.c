@@ -7,7 +7,8 @@
  * brought in only from private memory, and only if that does no more: it must not
  * grow a stack, fill a hole of shared memory, map a device, or wait for a
  * userfaultfd handler, which may well be the very thread that is being unwound.
- * A task that must not wait takes no page fault: it reads the page cache instead.
+ * A task that must not wait takes no page fault: it reads the page cache instead.  So
+ * does a real-time task, if kernel.unwind_user_realtime says so.
  */
 
 #include <linux/file.h>
@@ -244,7 +245,7 @@ int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to,
 		size_t len)
 {
 	const void __user *from = (const void __user *)addr;
-	bool dying;
+	bool stay;
 
 	if (!read_resident(from, to, len))
 		return 0;
@@ -253,11 +254,11 @@ int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to,
 		return -EFAULT;
 	cond_resched();
 
-	dying = task_is_dying();
-	if (dying || in_uprobe_handler()) {
+	stay = state->no_faults || task_is_dying();
+	if (stay || in_uprobe_handler()) {
 		if (!read_without_fault(addr, to, len))
 			return 0;
-		if (dying)
+		if (stay)
 			return -EFAULT;
 	}
 	return read_with_fault(state, addr, to, len);

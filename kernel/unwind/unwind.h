@@ -54,6 +54,7 @@ struct unwind_cache_state {
  * @insn: where the instruction that is the next to run can be read, while @exact
  * @nowhere: nothing that can be executed was found at @ip, while @regs are there
  * @quick: page faults are off: what is not there is not brought in
+ * @no_faults: the task is one that brings in no memory
  * @methods: bit mask of the methods that may be used
  * @frames: how many steps each method has made
  * @switches: how often the stack may still go on in a mapping further down
@@ -88,6 +89,7 @@ struct unwind_user_state {
 	unsigned long		insn;
 	bool			nowhere;
 	bool			quick;
+	bool			no_faults;
 	u8			methods;
 	u16			frames[UNWIND_NR_METHODS];
 	unsigned int		switches;

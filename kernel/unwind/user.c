@@ -683,6 +683,10 @@ void unwind_user_begin(struct unwind_user_state *state, struct pt_regs *regs)
 		.faults		= UNWIND_MAX_FAULTS,
 		.deadline	= jiffies + UNWIND_MAX_TIME,
 	};
+	if (unwind_user_left_out(current, UNWIND_REALTIME_NO_FAULTS)) {
+		state->no_faults = true;
+		state->faults = 0;
+	}
 	state->ip = instruction_pointer(regs) + state->cs_base;
 	state->sp = user_stack_pointer(regs) + state->ss_base;
 	arch_unwind_kept(regs, state->kept);

@@ -401,6 +401,8 @@ int unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
 	return -ENOENT;
 }
 
+u8 unwind_user_realtime = UNWIND_REALTIME_AS_OTHERS;
+
 u8 unwind_methods_enabled(void)
 {
 	return (1 << UNWIND_NR_METHODS) - 1;

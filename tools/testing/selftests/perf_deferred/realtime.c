@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Real-time and deadline tasks can be left out: of page faults, or of deferral. */
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "pd_chain.h"
+#include "pd_probe.h"
+#include "pd_proc.h"
+#include "pd_ring.h"
+#include "pd_stack.h"
+#include "pd_test.h"
+
+#define NAME		5
+#define DEPTH		4
+#define FRAMES		6
+#define REALTIME	"/proc/sys/kernel/unwind_user_realtime"
+
+#ifndef SCHED_DEADLINE
+#define SCHED_DEADLINE	6
+#endif
+
+enum { IN_PLACE, NO_FAULTS, AS_OTHERS };
+
+static const int policies[] = { SCHED_FIFO, SCHED_RR, SCHED_DEADLINE };
+
+/* struct sched_attr, which C libraries have under different names or not at all */
+struct attr_of_sched {
+	__u32 size;
+	__u32 policy;
+	__u64 flags;
+	__s32 nice;
+	__u32 priority;
+	__u64 runtime;
+	__u64 deadline;
+	__u64 period;
+};
+
+static int become(int policy)
+{
+	struct attr_of_sched attr = { .size = sizeof(attr), .policy = policy };
+
+	if (policy == SCHED_DEADLINE) {
+		attr.runtime = 50000000;
+		attr.deadline = 100000000;
+		attr.period = 100000000;
+	} else if (policy != SCHED_OTHER) {
+		attr.priority = 1;
+	}
+	if (syscall(SYS_sched_setattr, 0, &attr, 0))
+		return pd_skip("scheduling policy %d: %s", policy, strerror(errno));
+	return 0;
+}
+
+static int set_realtime(int value)
+{
+	char text[] = { '0' + value, 0 };
+	int err = pd_write_str(REALTIME, text);
+
+	PD_CHECK(!err, "%s: %s", REALTIME, strerror(err));
+	return 0;
+}
+
+/* One system call of a task of that policy: its sample is deferred, or in place. */
+static int call_as(int policy, bool deferred)
+{
+	const struct pd_rec *sample;
+	struct perf_event_attr attr;
+	struct pd_log log = {};
+	struct pd_event event;
+
+	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_getppid"));
+	PD_TRY(pd_must_open(&event, &attr, 0, -1));
+	PD_TRY(become(policy));
+	pd_enable(&event);
+	pd_call(NAME, DEPTH, pd_leaf_getppid, NULL);
+	pd_disable(&event);
+	PD_TRY(become(SCHED_OTHER));
+	pd_drain(&event, &log);
+	pd_event_close(&event);
+	PD_TRY(pd_log_clean(&log));
+	sample = pd_log_nth(&log, PERF_RECORD_SAMPLE, 0);
+	PD_CHECK(sample, "no sample");
+	PD_CHECK(deferred ? sample->deferred : sample->inplace,
+		 "policy %d: the sample is %s", policy, sample->inplace ? "unwound in place" :
+		 sample->deferred ? "deferred" : "without a user stack");
+	PD_TRY(pd_check_right(&log, sample, NAME, DEPTH));
+	PD_CHECK(deferred || !pd_log_count(&log, PD_RECORD_DEFERRED), "a record of it");
+	pd_log_free(&log);
+	return 0;
+}
+
+static int call_as_each(int realtime)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(policies); i++) {
+		PD_TRY(set_realtime(realtime));
+		PD_TRY(call_as(policies[i], realtime != IN_PLACE));
+	}
+	return call_as(SCHED_OTHER, true);
+}
+
+static int restored(int ret)
+{
+	become(SCHED_OTHER);
+	set_realtime(AS_OTHERS);
+	return ret;
+}
+
+static int deferred_by_default(void)
+{
+	PD_CHECK(pd_read_long(REALTIME) == AS_OTHERS, "%s is %ld", REALTIME,
+		 pd_read_long(REALTIME));
+	return restored(call_as_each(AS_OTHERS));
+}
+
+static int deferred_without_faults(void)
+{
+	return restored(call_as_each(NO_FAULTS));
+}
+
+static int unwound_in_place(void)
+{
+	return restored(call_as_each(IN_PLACE));
+}
+
+static int check_values(void)
+{
+	PD_CHECK(pd_write_str(REALTIME, "3") == EINVAL, "3 is taken");
+	PD_CHECK(pd_write_str(REALTIME, "-1") == EINVAL, "-1 is taken");
+	PD_CHECK(pd_read_long(REALTIME) == AS_OTHERS, "the value has changed");
+	return PD_PASS;
+}
+
+static size_t resident(char *memory)
+{
+	unsigned char map[FRAMES];
+	size_t i, count = 0;
+
+	if (mincore(memory, FRAMES * getpagesize(), map))
+		return FRAMES;
+	for (i = 0; i < FRAMES; i++)
+		count += map[i] & 1;
+	return count;
+}
+
+/* A chain of frames in pages that nobody has read. */
+static int walk_unread(int policy, unsigned int *frames, bool *brought_in)
+{
+	const struct pd_rec *sample, *stack;
+	struct perf_event_attr attr;
+	struct pd_log log = {};
+	struct pd_event event;
+	size_t before;
+	char *memory;
+
+	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_getppid"));
+	memory = pd_chain_map_file(NAME, FRAMES);
+	PD_CHECK(memory, "no file to map: %s", strerror(errno));
+	before = resident(memory);
+	if (before == FRAMES)
+		return pd_skip("all pages are in memory before");
+	PD_TRY(pd_must_open(&event, &attr, 0, -1));
+	PD_TRY(become(policy));
+	pd_enable(&event);
+	pd_getppid_on(memory, memory);
+	pd_disable(&event);
+	PD_TRY(become(SCHED_OTHER));
+	*brought_in = resident(memory) != before;
+	pd_drain(&event, &log);
+	pd_event_close(&event);
+	PD_TRY(pd_log_clean(&log));
+	sample = pd_log_nth(&log, PERF_RECORD_SAMPLE, 0);
+	PD_CHECK(sample && sample->deferred, "no deferred sample");
+	PD_CHECK(pd_user_half(&log, sample, &stack) == PD_STITCHED, "no record");
+	*frames = pd_frames_of(stack, NAME);
+	return 0;
+}
+
+static int walk_unread_as_each(void)
+{
+	unsigned int frames;
+	bool brought_in;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(policies); i++) {
+		PD_TRY(set_realtime(NO_FAULTS));
+		PD_TRY(walk_unread(policies[i], &frames, &brought_in));
+		PD_CHECK(!brought_in && frames < FRAMES,
+			 "policy %d: %u frames, pages were brought in", policies[i], frames);
+		PD_TRY(set_realtime(AS_OTHERS));
+		PD_TRY(walk_unread(policies[i], &frames, &brought_in));
+		PD_CHECK(frames == FRAMES, "policy %d: %u frames", policies[i], frames);
+	}
+	PD_TRY(set_realtime(NO_FAULTS));
+	PD_TRY(walk_unread(SCHED_OTHER, &frames, &brought_in));
+	PD_CHECK(frames == FRAMES, "another task: %u frames", frames);
+	return PD_PASS;
+}
+
+static int nothing_brought_in(void)
+{
+	return restored(walk_unread_as_each());
+}
+
+const struct pd_test pd_tests[] = {
+	PD_TEST(check_values),
+	PD_TEST(deferred_by_default),
+	PD_TEST(deferred_without_faults),
+	PD_TEST(unwound_in_place),
+	PD_TEST(nothing_brought_in),
+};
+
+const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);
