@@ -82,7 +82,7 @@ static bool after_system_call(struct unwind_user_state *state)
 {
 	u8 insn[UNWIND_ARCH_SYSCALL_BYTES];
 
-	return !unwind_read(state, state->ip - sizeof(insn), insn, sizeof(insn)) &&
+	return !unwind_read_insn(state, state->ip - sizeof(insn), insn) &&
 	       arch_unwind_is_syscall(insn);
 }
 
@@ -304,42 +304,49 @@ static __always_inline int quick_code_step(struct unwind_user_state *state,
 	return apply_rule(state, rule, false);
 }
 
-static bool known_rule(struct unwind_user_state *state,
-		       struct unwind_cache *cache,
-		       struct unwind_user_rule *rule)
+static enum unwind_rule_kind known_rule(struct unwind_user_state *state,
+					struct unwind_cache *cache,
+					struct unwind_user_rule *rule)
 {
-	if (state->methods & BIT(UNWIND_METHOD_EH_FRAME))
-		return cache &&
-		       unwind_cache_peek(cache, unwind_rule_key(state), rule) &&
-		       rule->kind >= UNWIND_RULE_FRAME;
+	if (state->methods & BIT(UNWIND_METHOD_EH_FRAME)) {
+		if (!cache || !unwind_cache_peek(cache, unwind_rule_key(state), rule))
+			return UNWIND_RULE_NONE;
+		return rule->kind;
+	}
 	if (state->exact || !state->methods)
-		return false;
+		return UNWIND_RULE_NONE;
 	*rule = unwind_fp_set_up(state->word);
-	return true;
+	return rule->kind;
 }
 
 /*
  * Most steps are by a rule that is known and over memory that is there.  They are
  * taken in one go, with page faults off.  The first that is not so ends this, and
- * is tried again in full.
+ * is tried again in full.  True if the outermost frame is known to be one: that needs
+ * no other try.
  */
-static unsigned int quick_steps(struct unwind_user_state *state,
-				unsigned long *entries, unsigned int room)
+static bool quick_steps(struct unwind_user_state *state,
+			struct unwind_stacktrace *trace, unsigned int max)
 {
+	unsigned long *entries = trace->entries + trace->nr;
+	unsigned int nr = 0, room = max - trace->nr;
 	struct unwind_user_rule rule __uninitialized;
+	enum unwind_rule_kind kind = UNWIND_RULE_NONE;
 	struct unwind_cache *cache;
-	unsigned int nr = 0;
 	int ret;
 
 	rcu_read_lock();
 	pagefault_disable();
 	state->quick = true;
 	cache = unwind_cache_of_current();
-	while (nr < room && known_rule(state, cache, &rule)) {
+	while (nr < room) {
+		kind = known_rule(state, cache, &rule);
+		if (kind < UNWIND_RULE_FRAME)
+			break;
 		/* each kind has its own copy of apply_rule() */
-		if (likely(rule.kind == UNWIND_RULE_FRAME))
+		if (likely(kind == UNWIND_RULE_FRAME))
 			ret = apply_rule(state, &rule, false);
-		else if (rule.kind == UNWIND_RULE_REALIGNED)
+		else if (kind == UNWIND_RULE_REALIGNED)
 			ret = apply_rule(state, &rule, true);
 		else
 			ret = quick_code_step(state, &rule);
@@ -351,9 +358,11 @@ static unsigned int quick_steps(struct unwind_user_state *state,
 	pagefault_enable();
 	rcu_read_unlock();
 
+	trace->nr += nr;
 	state->frames[state->methods & BIT(UNWIND_METHOD_EH_FRAME) ?
-		      UNWIND_METHOD_EH_FRAME : UNWIND_METHOD_FP] += nr;
-	return nr;
+		      UNWIND_METHOD_EH_FRAME : UNWIND_METHOD_FP] +=
+		nr + (kind == UNWIND_RULE_END);
+	return kind == UNWIND_RULE_END;
 }
 
 /* What an expression of the rule comes to; its place is @off. */
@@ -734,7 +743,7 @@ int unwind_user(struct unwind_stacktrace *trace, unsigned int max_entries)
 {
 	struct pt_regs *regs = task_pt_regs(current);
 	struct unwind_cfi cfi __uninitialized;
-	struct unwind_user_state state;
+	struct unwind_user_state state __uninitialized;
 	int ret = 0;
 
 	trace->nr = 0;
@@ -750,9 +759,10 @@ int unwind_user(struct unwind_stacktrace *trace, unsigned int max_entries)
 		/* where a program has jumped to the kernel's addresses there is no frame */
 		if (likely(state.ip < TASK_SIZE_MAX)) {
 			trace->entries[trace->nr++] = state.ip;
-			trace->nr += quick_steps(&state,
-						 trace->entries + trace->nr,
-						 max_entries - trace->nr);
+			if (quick_steps(&state, trace, max_entries)) {
+				ret = -ENODATA;
+				break;
+			}
 		}
 		if (trace->nr == max_entries)
 			break;
