@@ -72,10 +72,11 @@ static void init_id(struct perf_event *event, struct deferred_output *out,
 		return;
 
 	out->record.header.size += event->id_header_size;
+	sample->sample_flags = 0;
 	__perf_event_header__init_id(sample, event, event->attr.sample_type);
 }
 
-/* What perf knows is the current task, also if it had to write a LOST first. */
+/* Away from the task perf knows another one, also if it had to write a LOST first. */
 static void set_task_id(struct perf_event *event, struct deferred_output *out,
 			struct perf_sample_data *sample)
 {
@@ -131,8 +132,9 @@ static void output_record(struct perf_event *event, void *data)
 	struct deferred_output *out = data;
 	struct deferred_record *record = &out->record;
 	unsigned int bytes = out->trace->nr * sizeof(u64);
-	struct perf_output_handle handle;
-	struct perf_sample_data sample;
+	/* what is written of them is set first */
+	struct perf_output_handle handle __uninitialized;
+	struct perf_sample_data sample __uninitialized;
 
 	if (!event->attr.defer_output || (out->away && !wants_away(event, out)))
 		return;
@@ -151,7 +153,8 @@ static void output_record(struct perf_event *event, void *data)
 	if (perf_output_begin(&handle, &sample, event, record->header.size))
 		return;
 
-	set_task_id(event, out, &sample);
+	if (out->away)
+		set_task_id(event, out, &sample);
 	perf_output_put(&handle, *record);
 	if (bytes)
 		__output_copy(&handle, out->trace->entries, bytes);
@@ -326,9 +329,19 @@ static bool may_defer(struct perf_event *event)
 static struct perf_callchain_entry *kernel_half(struct perf_event *event,
 						struct pt_regs *regs)
 {
-	return get_perf_callchain(regs, !event->attr.exclude_callchain_kernel,
-				  false, event->attr.sample_max_stack, false,
-				  true);
+	struct perf_callchain_entry *entry;
+	int rctx;
+
+	if (!event->attr.exclude_callchain_kernel && !user_mode(regs))
+		return get_perf_callchain(regs, true, false,
+					  event->attr.sample_max_stack, false, true);
+
+	entry = get_callchain_entry(&rctx);
+	if (entry) {
+		entry->nr = 0;
+		put_callchain_entry(rctx);
+	}
+	return entry;
 }
 
 /*

@@ -66,6 +66,8 @@
 static DEFINE_MUTEX(clients_mutex);
 DEFINE_STATIC_SRCU(clients_srcu);
 static struct unwind_work __rcu *clients[UNWIND_MAX_CLIENTS];
+/* slots from here on were never used */
+static unsigned int nr_slots __read_mostly;
 static u32 last_stamp;
 
 /*
@@ -173,7 +175,7 @@ static unsigned int max_entries(void)
 	int idx;
 
 	idx = srcu_read_lock(&clients_srcu);
-	for (slot = 0; slot < UNWIND_MAX_CLIENTS; slot++) {
+	for (slot = 0; slot < READ_ONCE(nr_slots); slot++) {
 		work = srcu_dereference(clients[slot], &clients_srcu);
 		if (!work)
 			continue;
@@ -238,11 +240,13 @@ static bool too_many_passes(struct unwind_task_info *info, u64 cookie)
 static void serve_cpus(struct unwind_task_info *info)
 {
 	struct unwind_cpus *served = &info->cpus_served;
-	unsigned long bits = xchg(&info->cpus.bits, 0);
-	int only = xchg(&info->cpus.only, 0);
+	unsigned long bits;
+	int only;
 
-	if (!bits && !only)
+	if (!READ_ONCE(info->cpus.bits) && !READ_ONCE(info->cpus.only))
 		return;
+	bits = xchg(&info->cpus.bits, 0);
+	only = xchg(&info->cpus.only, 0);
 	served->who |= xchg(&info->cpus.who, 0);
 	served->only = !served->bits || served->only == only ? only : -1;
 	served->bits |= bits;
@@ -293,7 +297,7 @@ static void send_records(struct unwind_task_info *info)
 	barrier();
 
 	idx = srcu_read_lock(&clients_srcu);
-	for (slot = 0; slot < UNWIND_MAX_CLIENTS; slot++)
+	for (slot = 0; slot < READ_ONCE(nr_slots); slot++)
 		call_client(info, slot, cookie);
 	srcu_read_unlock(&clients_srcu, idx);
 
@@ -625,8 +629,14 @@ int unwind_deferred_init(struct unwind_work *work, unwind_callback_t func)
 			++last_stamp;
 		work->func = func;
 		work->slot = slot;
-		work->stamp = last_stamp;
+		if (slot >= nr_slots)
+			WRITE_ONCE(nr_slots, slot + 1);
 		rcu_assign_pointer(clients[slot], work);
+		/*
+		 * Who finds the stamp, finds the client and nr_slots in the task work.
+		 * Pairs with the full barriers in task_work_add().
+		 */
+		smp_store_release(&work->stamp, last_stamp);
 	}
 	mutex_unlock(&clients_mutex);
 	return slot < 0 ? slot : 0;

@@ -64,6 +64,12 @@ static inline bool arch_unwind_in_syscall(struct pt_regs *regs)
 	return (long)regs->orig_ax >= 0;
 }
 
+/* Two instructions; any one value that is changed changes the sum. */
+static inline unsigned long arch_unwind_mix(unsigned long sum, unsigned long val)
+{
+	return 9 * sum + val;
+}
+
 /*
  * A checksum of the registers by which a frame may be found, besides ip, sp and fp:
  * if one of them is changed it changes.  A system call changes ax by itself, and r11
@@ -71,13 +77,21 @@ static inline bool arch_unwind_in_syscall(struct pt_regs *regs)
  */
 static inline unsigned long arch_unwind_others(struct pt_regs *regs, bool all)
 {
-	unsigned long sum = regs->bx + 3 * regs->r12 + 5 * regs->r13 +
-			    7 * regs->r14 + 9 * regs->r15 + 11 * regs->r10 +
-			    13 * regs->si + 15 * regs->di + 17 * regs->dx +
-			    19 * regs->cx + 21 * regs->r8 + 23 * regs->r9;
+	unsigned long sum = regs->bx;
 
+	sum = arch_unwind_mix(sum, regs->r12);
+	sum = arch_unwind_mix(sum, regs->r13);
+	sum = arch_unwind_mix(sum, regs->r14);
+	sum = arch_unwind_mix(sum, regs->r15);
+	sum = arch_unwind_mix(sum, regs->r10);
+	sum = arch_unwind_mix(sum, regs->si);
+	sum = arch_unwind_mix(sum, regs->di);
+	sum = arch_unwind_mix(sum, regs->dx);
+	sum = arch_unwind_mix(sum, regs->cx);
+	sum = arch_unwind_mix(sum, regs->r8);
+	sum = arch_unwind_mix(sum, regs->r9);
 	if (all)
-		sum += 25 * regs->ax + 27 * regs->r11;
+		sum = arch_unwind_mix(arch_unwind_mix(sum, regs->ax), regs->r11);
 	return sum;
 }
 
