@@ -30,6 +30,7 @@ struct work {
 };
 
 static uint64_t spent;		/* by the last payload */
+static unsigned int last_frames;	/* in the last deferred record, if there was one */
 static const char *unit = "instructions";
 static int rounds = ROUNDS;
 
@@ -107,6 +108,7 @@ static uint64_t measure_once(const struct work *work, int depth, enum mode mode,
 	event_count(&event, &counts);
 	event_close(&event);
 	*samples = counts.samples;
+	last_frames = counts.frames;
 	return spent;
 }
 
@@ -136,15 +138,37 @@ static double per_sample(const struct work *work, int depth, enum mode mode, uin
 	return ((double)t - off) / samples;
 }
 
-static void row(const struct work *work, int depth)
+/* A deferred sample with its walk, and the frames of that. */
+struct walked {
+	double cost;
+	unsigned int frames;
+};
+
+static void row(const struct work *work, int depth, struct walked *walked)
 {
 	unsigned int samples;
 	uint64_t off = measure(work, depth, OFF, &samples);
+	double cost;
 
 	printf("%-20s %6d", work->name, depth);
-	for (enum mode mode = BARE; mode <= DEFERRED; mode++)
-		printf(" %12.0f", per_sample(work, depth, mode, off));
+	for (enum mode mode = BARE; mode <= DEFERRED; mode++) {
+		cost = per_sample(work, depth, mode, off);
+		printf(" %12.0f", cost);
+	}
 	printf("\n");
+	*walked = (struct walked){ cost, last_frames };
+}
+
+/*
+ * What is left of a deferred sample, its walk and its record if all frames are taken
+ * away, those that called the benchmark included.
+ */
+static void row_without_frames(const struct walked *few, const struct walked *many)
+{
+	double frame = (many->cost - few->cost) / (many->frames - few->frames);
+
+	printf("%-20s %6d %12s %12s %12.0f\n", "no frames", 0, "-", "-",
+	       few->cost - few->frames * frame);
 }
 
 /*
@@ -346,12 +370,16 @@ static void frames(void)
 static void samples(void)
 {
 	static const int depths[] = { 10, 100 };
+	struct walked walked[2];
 
 	printf("%s%-*s %6s %12s %12s %12s\n", unit, (int)(20 - strlen(unit)), "/sample",
 	       "depth", "no callchain", "in place", "deferred");
-	for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++)
+	for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++) {
 		for (size_t j = 0; j < sizeof(depths) / sizeof(depths[0]); j++)
-			row(&works[i], depths[j]);
+			row(&works[i], depths[j], &walked[j]);
+		if (works[i].run == many_stays)
+			row_without_frames(&walked[0], &walked[1]);
+	}
 }
 
 /*
