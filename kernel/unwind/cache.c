@@ -16,6 +16,15 @@
  * held.  So what comes of reading tables that go away, or change
  * hands, is refused, and unwind_cache_holds() tells not to use it either.
  *
+ * An unmap is counted after the page table entries are gone and before the TLB is
+ * flushed.  With MADV_DONTNEED and truncation the mapping stays, so a search that begins
+ * in between finds it, notes the new count, and may read the old page through a stale
+ * TLB entry.  So a search also notes whether a flush is pending, and nothing that it finds
+ * is kept if so.  mm->tlb_flush_pending is raised before the entries are cleared and
+ * lowered after the flush.  The release of the count in __unwind_user_unmap() pairs with
+ * the acquire in note_state(): a search that sees the count sees the flush pending, or
+ * begins after it.
+ *
  * Readers copy out under RCU.  Each entry has a sequence count for that; writers
  * hold the lock.  The shrinker takes whole caches from their mm, and the next
  * walk makes a new one; who still peeks into one that was taken sees it as it was
@@ -30,6 +39,8 @@
 #include <linux/hash.h>
 #include <linux/init.h>
 #include <linux/list.h>
+#include <linux/mm.h>
+#include <linux/mm_inline.h>
 #include <linux/mm_types.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
@@ -298,7 +309,9 @@ static void note_state(struct unwind_cache_state *state)
 	cache = unwind_cache_of_current();
 	if (cache) {
 		state->gen = READ_ONCE(cache->gen);
-		state->unmaps = READ_ONCE(cache->unmaps);
+		/* pairs with the release in __unwind_user_unmap() */
+		state->unmaps = smp_load_acquire(&cache->unmaps);
+		state->flush_pending = mm_tlb_flush_pending(current->mm);
 	}
 	rcu_read_unlock();
 }
@@ -345,11 +358,12 @@ bool unwind_cache_holds(const struct unwind_cache_state *state)
 	return now.gen == state->gen && now.unmaps == state->unmaps;
 }
 
-/* Under the lock: may it be added what a search has found? */
+/* Under the lock: may the result of the search be kept? */
 static bool still_so(const struct unwind_cache *cache,
 		     const struct unwind_cache_state *state)
 {
-	return cache->gen == state->gen && cache->unmaps == state->unmaps;
+	return cache->gen == state->gen && cache->unmaps == state->unmaps &&
+	       !state->flush_pending;
 }
 
 /* The new one is the first, and what was the first becomes the second. */
@@ -547,7 +561,8 @@ static struct unwind_object *unindexed_object(struct unwind_cache *cache, u64 ge
  * If so, unwind_cache_end_index() must follow.
  *
  * Context: Task context of a user task.
- * Return: false if another does, has done it, or the object is not known any more.
+ * Return: false if another does, has done it, the object is not known any more, or a
+ *	   TLB flush is pending.
  */
 bool unwind_cache_claim_index(const struct unwind_cache_state *state,
 			      unsigned long ip)
@@ -555,6 +570,8 @@ bool unwind_cache_claim_index(const struct unwind_cache_state *state,
 	struct unwind_object *object = NULL;
 	struct unwind_cache *cache;
 
+	if (state->flush_pending)
+		return false;
 	rcu_read_lock();
 	cache = unwind_cache_of_current();
 	if (cache) {
@@ -716,7 +733,8 @@ void __unwind_user_unmap(struct mm_struct *mm, unsigned long start,
 	cache = rcu_dereference(mm->unwind_cache);
 	if (cache) {
 		spin_lock(&cache->lock);
-		WRITE_ONCE(cache->unmaps, cache->unmaps + 1);
+		/* after the page table entries were cleared; pairs with note_state() */
+		smp_store_release(&cache->unmaps, cache->unmaps + 1);
 		forget_range(cache, start, end);
 		spin_unlock(&cache->lock);
 	}

@@ -8,6 +8,8 @@
 #include <linux/elf.h>
 #include <linux/err.h>
 #include <linux/file.h>
+#include <linux/mm.h>
+#include <linux/mm_inline.h>
 #include <linux/mman.h>
 #include <linux/shmem_fs.h>
 #include <linux/sizes.h>
@@ -803,6 +805,33 @@ static void many_objects(struct kunit *test)
 	check_replaced(test, 1000, 500);
 }
 
+/* What may have been read through a stale TLB entry is not kept. */
+static void flush_pending(struct kunit *test)
+{
+	struct unwind_user_rule rule = { .kind = UNWIND_RULE_FRAME };
+	struct unwind_cfi_rule full = {};
+	struct unwind_cache_state state;
+	bool began;
+
+	map(test, SZ_4K, 0);
+	inc_tlb_flush_pending(current->mm);
+	began = unwind_cache_begin(&state);
+	know_object(0, 1);
+	if (began)
+		unwind_cache_add_rule(&state, FAR_OFF, &rule, &full);
+	dec_tlb_flush_pending(current->mm);
+	KUNIT_ASSERT_TRUE(test, began);
+	KUNIT_EXPECT_FALSE(test, object_is_known(0));
+	KUNIT_EXPECT_FALSE(test, rule_is_known(FAR_OFF));
+
+	/* nor is it after the flush */
+	unwind_cache_add_rule(&state, FAR_OFF, &rule, &full);
+	KUNIT_EXPECT_FALSE(test, rule_is_known(FAR_OFF));
+	KUNIT_ASSERT_TRUE(test, unwind_cache_begin(&state));
+	unwind_cache_add_rule(&state, FAR_OFF, &rule, &full);
+	KUNIT_EXPECT_TRUE(test, rule_is_known(FAR_OFF));
+}
+
 /* Code that is no file's may have tables, too: with the budget gone nobody knows. */
 static void no_budget(struct kunit *test)
 {
@@ -929,6 +958,7 @@ static struct kunit_case eh_frame_cases[] = {
 	KUNIT_CASE(table_budget),
 	KUNIT_CASE(other_word),
 	KUNIT_CASE(many_objects),
+	KUNIT_CASE(flush_pending),
 	KUNIT_CASE(no_budget),
 	KUNIT_CASE(lost_register),
 #ifdef CONFIG_IA32_EMULATION

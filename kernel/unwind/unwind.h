@@ -30,10 +30,12 @@ enum unwind_method {
  * struct unwind_cache_state - the state of the mm when a search began
  * @gen: the generation of what is known
  * @unmaps: how often code or a file was unmapped
+ * @flush_pending: what was read may come from a stale TLB entry, so nothing of it is kept
  */
 struct unwind_cache_state {
 	u64		gen;
 	unsigned long	unmaps;
+	bool		flush_pending;
 };
 
 /**
