@@ -196,13 +196,14 @@ static int naive__deliver(struct reader *reader, struct naive_sample *ns,
 		return ret;
 
 	kernel = ip_callchain__kernel_nr(sample.callchain);
-	chain = malloc(sizeof(*chain) + (kernel + user->nr) * sizeof(u64));
+	chain = malloc(sizeof(*chain) + (kernel + 1 + user->nr) * sizeof(u64));
 	if (!chain)
 		return -ENOMEM;
 
-	chain->nr = kernel + user->nr;
+	chain->nr = kernel + 1 + user->nr;
 	memcpy(chain->ips, sample.callchain->ips, kernel * sizeof(u64));
-	memcpy(chain->ips + kernel, user->ips, user->nr * sizeof(u64));
+	chain->ips[kernel] = PERF_CONTEXT_USER;
+	memcpy(chain->ips + kernel + 1, user->ips, user->nr * sizeof(u64));
 	sample.callchain = chain;
 	ret = read_sample(&reader->tool, (void *)ns->event, &sample, ns->evsel, ns->machine);
 	free(chain);
