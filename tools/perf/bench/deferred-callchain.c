@@ -6,7 +6,7 @@
  * All threads are sampled in one entry context each before any of them writes
  * its deferred record: all samples wait at once.  Where the records lie in the
  * same flush round they are at hand when the samples have their turn; where
- * they lie rounds later, all samples are late.
+ * they lie rounds later, they are looked for ahead of the reading.
  *
  * The reader looks up thread, maps and symbols of every sample and of its
  * frames, as all commands do that show callchains.  Another one only looks at
@@ -95,6 +95,7 @@ enum reader_kind {
 	READER_RESOLVE,		/* as perf script and perf report do for each sample */
 	READER_BARE,		/* nothing but look at the addresses */
 	READER_NAIVE,		/* as the first, and stitches with a list */
+	READER_INDEX,		/* nothing is read: only the pass over the headers of events */
 };
 
 struct reader {
@@ -255,6 +256,39 @@ static void reader__init(struct reader *reader)
 	INIT_LIST_HEAD(&reader->naive);
 }
 
+static u64 cpu_time(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (u64)ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
+}
+
+/* As the session does, which goes on when it is told of the event that comes next. */
+static int index_events(struct perf_session *session, struct cost *cost)
+{
+	u64 start = cpu_time();
+	const struct perf_header *header = &session->header;
+	u64 end = header->data_offset + header->data_size;
+	char *map = mmap(NULL, end, PROT_READ, MAP_SHARED, perf_data__fd(session->data), 0);
+	int ret = map == MAP_FAILED ? -errno : 0;
+
+	if (ret)
+		return ret;
+
+	session->one_mmap = true;
+	session->one_mmap_addr = map;
+	deferred_callchains__start(session);
+	for (u64 at = header->data_offset; !ret && at < end;) {
+		union perf_event *event = (void *)(map + at);
+
+		ret = deferred_callchains__read(session, event);
+		at += event->header.size;
+	}
+	cost->ns = cpu_time() - start;
+	return ret;
+}
+
 static int read_file(const struct input *input, struct cost *cost, enum reader_kind kind)
 {
 	struct perf_data data = { .path = input->path, .mode = PERF_DATA_MODE_READ,
@@ -268,17 +302,11 @@ static int read_file(const struct input *input, struct cost *cost, enum reader_k
 	if (IS_ERR(reader.session))
 		return PTR_ERR(reader.session);
 
-	ret = perf_session__process_events(reader.session);
-	perf_session__delete(reader.session);
+	ret = kind == READER_INDEX ? index_events(reader.session, cost) :
+				     perf_session__process_events(reader.session);
+	if (kind != READER_INDEX)
+		perf_session__delete(reader.session);
 	return ret;
-}
-
-static u64 cpu_time(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-	return (u64)ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
 }
 
 static void child_reads(const struct input *input, struct cost *cost, enum reader_kind kind)
@@ -286,7 +314,8 @@ static void child_reads(const struct input *input, struct cost *cost, enum reade
 	u64 start = cpu_time();
 
 	cost->err = read_file(input, cost, kind);
-	cost->ns = cpu_time() - start;
+	if (kind != READER_INDEX)
+		cost->ns = cpu_time() - start;
 	_exit(0);
 }
 
@@ -553,6 +582,31 @@ static int bench_bare(const struct input *deferred, const struct input *in_place
 	return 0;
 }
 
+/* What the pass over the headers takes of what reading the callchains in place does. */
+static int bench_index(const struct input *deferred, const struct input *in_place,
+		       struct cost *naive __maybe_unused)
+{
+	u64 samples = (u64)deferred->load.threads * deferred->load.samples;
+	struct cost plain = measure_once(in_place, READER_RESOLVE, NULL);
+	struct cost index = measure_once(deferred, READER_INDEX, NULL);
+
+	for (unsigned int i = 1; i < nr_repeat; i++) {
+		struct cost again = measure_once(in_place, READER_RESOLVE, NULL);
+
+		keep_best(&plain, &again);
+		again = measure_once(deferred, READER_INDEX, NULL);
+		keep_best(&index, &again);
+	}
+	if (!is_right("in place", &plain, samples) || index.err)
+		return -EIO;
+
+	printf("%7u %7llu %8s | %8.1f %16s %8.1f %14.1f%% |\n", deferred->load.threads,
+	       (unsigned long long)samples, deferred->load.delay ? "later" : "at hand",
+	       ms(&plain), "", ms(&index), 100 * ratio(index.ns, plain.ns));
+	fflush(stdout);
+	return 0;
+}
+
 static int bench_command(const char *name, const char * const *deferred,
 			 const char * const *in_place)
 {
@@ -661,6 +715,7 @@ int bench_deferred_callchain(int argc, const char **argv)
 	print_intro();
 	ret = bench_table("Threads, maps and symbols looked up", bench_files);
 	ret = ret ?: bench_table("Read only", bench_bare);
+	ret = ret ?: bench_table("The index alone, against reading in place", bench_index);
 	ret = ret ?: bench_tools();
 	if (ret)
 		pr_err("deferred-callchain: %s\n", strerror(-ret));

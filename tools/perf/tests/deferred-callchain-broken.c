@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <linux/bitmap.h>
 #include <linux/compiler.h>
 #include <linux/kernel.h>
@@ -13,7 +14,6 @@
 #include "debug.h"
 #include "deferred-callchain-file.h"
 #include "deferred-callchain-reader.h"
-#include "deferred-callchain-table.h"
 #include "event.h"
 #include "event-layout.h"
 #include "header.h"
@@ -246,7 +246,7 @@ static void build_update_of_none(struct synth *s)
 	build_good(s);
 }
 
-/* A sample waits, and by then its id is that of an event without callchains. */
+/* Samples wait, and by then their id is that of an event without callchains. */
 static void build_other_attr(struct synth *s)
 {
 	s->piped = true;
@@ -341,8 +341,8 @@ static const struct broken_case broken_cases[] = {
 	{ "update of none", build_update_of_none, .expect = "update: -22\n", .ret = -EINVAL,
 	  .native = true },
 	{ "other fields", build_other_fields, .expect = expect_good, .native = true },
-	{ "other attr", build_other_attr, .expect = "900@20 k2 900/9*1\n", .ret = -EFAULT,
-	  .native = true },
+	{ "other attr", build_other_attr, .native = true,
+	  .expect = "100@10 k2 -\n4294967295@18446744073709551615 wrong raw data\n" },
 };
 
 /* An empty event has none of the fields of a sample_id. */
@@ -564,22 +564,113 @@ static int test__deferred_layouts(struct test_suite *test __maybe_unused,
 	return ok ? TEST_OK : TEST_FAIL;
 }
 
-#define NR_PLACES	4096
+/* A file that takes longer than it should, if time were quadratic: minutes instead of a second. */
+static bool reads_in_time(struct synth *s, const char *name)
+{
+	struct reader_tool reader;
+	clock_t start = clock();
+	bool ok;
 
-/* Tids that a file was made of, so that a fixed factor takes them all to one place. */
+	reader_tool__init(&reader, /*merge=*/true);
+	ok = !reader_tool__read_quietly(&reader, s, SIZE_MAX) &&
+	     clock() - start < 10 * CLOCKS_PER_SEC;
+	pr_debug("%s: %ld ms\n", name, (long)((clock() - start) / (CLOCKS_PER_SEC / 1000)));
+	synth__free(s);
+	return ok;
+}
+
+#define NR_CRAFTED	200000
+
+/* Cookies that a file was made of, so that a fixed factor takes them all to one place. */
 static int test__deferred_hashes(struct test_suite *test __maybe_unused,
 				 int subtest __maybe_unused)
 {
 	const u64 inverse = 0xf1de83e19937733dULL;	/* of the factor of the golden ratio */
-	DECLARE_BITMAP(seen, NR_PLACES) = {};
-	int places;
+	struct synth s = {};
 
-	deferred_table__choose_factor();
-	for (u64 i = 0; i < NR_PLACES; i++)
-		__set_bit(deferred_table__hash(i * inverse << 4) / (-1ULL / NR_PLACES + 1), seen);
-	places = bitmap_weight(seen, NR_PLACES);
-	pr_debug("%d places\n", places);
-	return places > NR_PLACES / 64 ? TEST_OK : TEST_FAIL;
+	for (u64 i = 1; i <= 3 * NR_CRAFTED; i++)
+		synth__record(&s, 0, i, i * inverse, 1);
+	return reads_in_time(&s, "hashes") ? TEST_OK : TEST_FAIL;
+}
+
+static void build_one_cookie(struct synth *s)
+{
+	for (u64 i = 1; i <= NR_CRAFTED; i++) {
+		synth__deferred(s, 100, 2 * i, 1);
+		synth__record(s, 100, 2 * i + 1, 1, 1);
+	}
+}
+
+static void build_no_samples(struct synth *s)
+{
+	for (u64 i = 1; i <= NR_CRAFTED; i++)
+		synth__record(s, 100, i, i, 1);
+}
+
+static void build_no_records(struct synth *s)
+{
+	for (u64 i = 1; i <= NR_CRAFTED; i++)
+		synth__deferred(s, 100, i, i);
+}
+
+static void build_same_times(struct synth *s)
+{
+	for (u64 i = 1; i <= NR_CRAFTED; i++)
+		synth__deferred(s, 100, 10, i);
+	s->cpu = 1;
+	for (u64 i = 1; i <= NR_CRAFTED; i++)
+		synth__record(s, 100, 10, i, 1);
+	s->cpu = 0;
+}
+
+/* Rounds that go back in time, in which a thread waits. */
+static void build_back_in_time(struct synth *s)
+{
+	synth__deferred(s, 200, 1, 1);
+	for (u64 i = NR_CRAFTED; i; i--) {
+		synth__record(s, 100, 10 + i, i, 1);
+		if (i % 1000 == 0)
+			synth__round(s);
+	}
+	synth__record(s, 200, 20 + NR_CRAFTED, 1, 1);
+}
+
+/* All contexts wait while the thread ends again and again. */
+static void build_many_lives(struct synth *s)
+{
+	for (u64 i = 1; i <= NR_CRAFTED / 2; i++)
+		synth__deferred(s, 100, i, i);
+	for (u64 i = 1; i <= NR_CRAFTED / 2; i++) {
+		synth__exit(s, 100, NR_CRAFTED + 3 * i);
+		synth__fork(s, 100, NR_CRAFTED + 3 * i + 1);
+		synth__record(s, 100, NR_CRAFTED + 3 * i + 2, i, 1);
+	}
+}
+
+static const struct {
+	const char *name;
+	void (*build)(struct synth *s);
+} crafted_cases[] = {
+	{ "one cookie", build_one_cookie },
+	{ "records without samples", build_no_samples },
+	{ "samples without records", build_no_records },
+	{ "one time", build_same_times },
+	{ "back in time", build_back_in_time },
+	{ "many lives", build_many_lives },
+};
+
+static int test__deferred_crafted(struct test_suite *test __maybe_unused,
+				  int subtest __maybe_unused)
+{
+	bool ok = true;
+
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(crafted_cases); i++) {
+		struct synth s = { .piped = i % 2 };
+
+		crafted_cases[i / 2].build(&s);
+		ok &= reads_in_time(&s, crafted_cases[i / 2].name);
+	}
+	return ok ? TEST_OK : TEST_FAIL;
 }
 
 /* Whatever was where the tool is now. */
@@ -601,6 +692,7 @@ static struct test_case tests__deferred_callchain_broken[] = {
 	TEST_CASE("Deferred callchains in broken files", deferred_broken),
 	TEST_CASE("Sizes of events in files with deferred callchains", deferred_layouts),
 	TEST_CASE("Hashes of threads and cookies", deferred_hashes),
+	TEST_CASE("Crafted files with deferred callchains", deferred_crafted),
 	TEST_CASE("Tools for deferred callchains", deferred_tool),
 	{ .name = NULL, }
 };

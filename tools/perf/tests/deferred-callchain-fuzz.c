@@ -30,7 +30,6 @@
 #include "deferred-callchain-file.h"
 #include "deferred-callchain-load.h"
 #include "deferred-callchain-mutate.h"
-#include "deferred-callchain-table.h"
 #include "event.h"
 #include "header.h"
 #include "machine.h"
@@ -100,8 +99,6 @@ static void init_tool(struct perf_tool *tool, u8 way)
 	tool->event_update = perf_event__process_event_update;
 	tool->id_index = perf_event__process_id_index;
 	tool->merge_deferred_callchains = way % 4 != 1;
-	tool->never_wait_for_deferred = way % 4 == 2;
-	tool->read_ahead_for_deferred = way % 8 == 4;
 	tool->no_warn = way % 2;
 	dump_trace = way % 4 >= 2;
 	verbose = -1;
@@ -165,9 +162,6 @@ static int run_fuzzer(int argc, const char **argv)
 	if (!args || input_fd < 0)
 		return -errno;
 
-	/* the same inputs have the same hashes each time */
-	deferred_table__choose_factor();
-	deferred_table__factor = 0x9e3779b97f4a7c15ULL;
 	/* perf test writes each character by itself */
 	setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
 	/* The shell gets that with other arguments when libFuzzer starts children */

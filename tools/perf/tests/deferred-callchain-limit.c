@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/* How long and how much deferred samples may wait, and what is counted of them. */
+/* How long and how much may be held for deferred samples, and what is counted of them. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
@@ -15,6 +16,8 @@
 #include "deferred-callchain.h"
 #include "deferred-callchain-file.h"
 #include "event.h"
+#include "evlist.h"
+#include "ordered-events.h"
 #include "sample.h"
 #include "session.h"
 #include "tests.h"
@@ -30,8 +33,6 @@
  * @incomplete: samples that did not
  * @last_bare: the time of the last one that did not
  * @wrong: some had a user half that is not theirs
- * @seen: @incomplete at each turn of a comm event
- * @nr_seen: entries in @seen
  * @stats: of the session
  */
 struct count_tool {
@@ -41,8 +42,6 @@ struct count_tool {
 	u64 incomplete;
 	u64 last_bare;
 	bool wrong;
-	u64 seen[8];
-	int nr_seen;
 	struct deferred_callchain_stats stats;
 };
 
@@ -82,7 +81,7 @@ static bool read_limited(struct count_tool *count, const struct synth *s, const 
 	return !ret && !count->wrong;
 }
 
-/* 50 waiting samples at once, each of some hundred bytes. */
+/* 50 waiting samples at once, some 200 bytes each in the queue. */
 static void build_waiting(struct synth *s)
 {
 	for (u32 i = 0; i < 50; i++)
@@ -93,55 +92,34 @@ static void build_waiting(struct synth *s)
 		synth__record(s, 100 + i, 200 + i, 1, 3);
 }
 
-/* What waits longest goes first.  Return how many did. */
-static u64 drop_oldest(struct synth *s, bool *ok)
+/* What waits longest goes first, and no more than must. */
+static int test__deferred_limit(struct test_suite *test __maybe_unused,
+				int subtest __maybe_unused)
 {
+	struct synth s = { .piped = true };
 	struct count_tool count;
 	u64 dropped;
+	bool ok;
 
+	build_waiting(&s);
 	count_tool__init(&count);
-	*ok &= read_limited(&count, s, "8K");
+	ok = read_limited(&count, &s, "6K");
 	dropped = count.incomplete;
-	*ok &= dropped > 10 && dropped < 45 && count.last_bare == 10 + dropped - 1 &&
-	       count.stats.incomplete[DEFERRED_INCOMPLETE__LIMIT] == dropped &&
-	       count.stats.late == 50 - dropped && count.stats.orphans == dropped;
-	if (!*ok)
+	ok &= dropped > 10 && dropped < 45 && count.last_bare == 10 + dropped - 1 &&
+	      count.stats.incomplete[DEFERRED_INCOMPLETE__LIMIT] == dropped &&
+	      count.stats.orphans == dropped;
+	if (!ok)
 		pr_debug("FAILED: %llu dropped, the last at %llu\n", (unsigned long long)dropped,
 			 (unsigned long long)count.last_bare);
 
 	count_tool__init(&count);
-	*ok &= read_limited(&count, s, DEFAULT_LIMIT) && !count.incomplete;
-	return dropped;
-}
-
-/* Many times the limit, in one flush round or in as many. */
-static void build_many(struct synth *s, bool rounds)
-{
-	for (u32 i = 0; i < 500; i++) {
-		synth__deferred(s, 100 + i % 7, 10 + 10 * i, i + 1);
-		synth__record(s, 100 + i % 7, 12 + 10 * i, i + 1, 100);
-		if (rounds)
-			synth__round(s);
-	}
-}
-
-/* Samples take less where they need not be copied. */
-static int test__deferred_limit(struct test_suite *test __maybe_unused,
-				int subtest __maybe_unused)
-{
-	struct synth s = {};
-	u64 from_file, from_pipe;
-	bool ok = true;
-
-	build_waiting(&s);
-	from_file = drop_oldest(&s, &ok);
-	s.piped = true;
-	from_pipe = drop_oldest(&s, &ok);
-	if (from_file >= from_pipe)
-		pr_debug("FAILED: %llu dropped from a file, %llu from a pipe\n",
-			 (unsigned long long)from_file, (unsigned long long)from_pipe);
+	ok &= read_limited(&count, &s, DEFAULT_LIMIT) && !count.incomplete;
+	/* in a file nothing waits */
+	s.piped = false;
+	count_tool__init(&count);
+	ok &= read_limited(&count, &s, "6K") && !count.incomplete;
 	synth__free(&s);
-	return ok && from_file < from_pipe ? TEST_OK : TEST_FAIL;
+	return ok ? TEST_OK : TEST_FAIL;
 }
 
 /* How many are dropped while so many records of others are at hand, which have to be copied. */
@@ -155,7 +133,7 @@ static u64 drop_beside(unsigned int nr_ahead, bool *ok)
 	synth__pass_time(&s, 100);
 	for (u32 i = 0; i < nr_ahead; i++)
 		synth__record(&s, 500 + i, 120, 1, 100);
-	synth__pass_time(&s, 110);
+	synth__pass_time(&s, 130);
 	for (u32 i = 0; i < 50; i++)
 		synth__record(&s, 100 + i, 200 + i, 1, 3);
 
@@ -178,22 +156,33 @@ static int test__deferred_limit_of_all(struct test_suite *test __maybe_unused,
 	return ok && !alone && beside ? TEST_OK : TEST_FAIL;
 }
 
-static bool check_ahead(const struct synth *s, const char *limit, u64 min_late, u64 max_late)
+/* Many times the limit, in one flush round or in as many. */
+static void build_many(struct synth *s, bool rounds)
+{
+	for (u32 i = 0; i < 500; i++) {
+		synth__deferred(s, 100 + i % 7, 10 + 10 * i, i + 1);
+		synth__record(s, 100 + i % 7, 12 + 10 * i, i + 1, 100);
+		if (rounds)
+			synth__round(s);
+	}
+}
+
+static bool check_limited(const struct synth *s, const char *limit, u64 complete, u64 incomplete)
 {
 	struct count_tool count;
 	bool ok;
 
 	count_tool__init(&count);
-	ok = read_limited(&count, s, limit) && !count.incomplete && count.complete == 500 &&
-	     count.stats.late >= min_late && count.stats.late <= max_late;
+	ok = read_limited(&count, s, limit) && count.complete == complete &&
+	     count.incomplete == incomplete &&
+	     count.stats.incomplete[DEFERRED_INCOMPLETE__LIMIT] == incomplete;
 	if (!ok)
-		pr_debug("FAILED with %s: %llu complete, %llu incomplete, %llu late\n", limit,
-			 (unsigned long long)count.complete, (unsigned long long)count.incomplete,
-			 (unsigned long long)count.stats.late);
+		pr_debug("FAILED with %s: %llu complete, %llu incomplete\n", limit,
+			 (unsigned long long)count.complete, (unsigned long long)count.incomplete);
 	return ok;
 }
 
-/* All read before any of it has its turn; in a file, it is at hand. */
+/* What was read is at hand, however much it is. */
 static int test__deferred_ahead(struct test_suite *test __maybe_unused,
 				int subtest __maybe_unused)
 {
@@ -201,50 +190,19 @@ static int test__deferred_ahead(struct test_suite *test __maybe_unused,
 	bool ok;
 
 	build_many(&s, false);
-	ok = check_ahead(&s, "16K", 0, 0);
+	ok = check_limited(&s, "16K", 500, 0);
 	s.piped = true;
-	ok = ok && check_ahead(&s, "16K", 401, 500) && check_ahead(&s, DEFAULT_LIMIT, 0, 0);
+	ok = ok && check_limited(&s, "16K", 500, 0) && check_limited(&s, DEFAULT_LIMIT, 500, 0);
 	synth__free(&s);
 	return ok ? TEST_OK : TEST_FAIL;
 }
 
-/* For a tool that has the queue held. */
-static int test__deferred_held(struct test_suite *test __maybe_unused,
-			       int subtest __maybe_unused)
-{
-	struct count_tool count;
-	struct synth s = {};
-	bool ok;
-
-	build_many(&s, true);
-	s.piped = true;
-	count_tool__init(&count);
-	count.tool.never_wait_for_deferred = true;
-	ok = read_limited(&count, &s, "64K") && count.complete == 500 && !count.incomplete;
-	if (!ok)
-		pr_debug("FAILED: %llu complete, %llu incomplete\n",
-			 (unsigned long long)count.complete, (unsigned long long)count.incomplete);
-	synth__free(&s);
-	return ok ? TEST_OK : TEST_FAIL;
-}
-
-static bool check_sleeper(const struct synth *s, const char *limit, u64 late)
-{
-	struct count_tool count;
-	bool ok;
-
-	count_tool__init(&count);
-	count.tool.read_ahead_for_deferred = true;
-	ok = read_limited(&count, s, limit) && count.complete == 501 && count.stats.late == late;
-	if (!ok)
-		pr_debug("FAILED with %s: %llu complete, %llu late\n", limit,
-			 (unsigned long long)count.complete, (unsigned long long)count.stats.late);
-	return ok;
-}
-
-/* For a tool that would like to have it held; what is not copied counts, too. */
-static int test__deferred_read_ahead(struct test_suite *test __maybe_unused,
-				     int subtest __maybe_unused)
+/*
+ * A thread that sleeps does not have more than the limit read ahead or held: its own
+ * sample is given up, and no other.
+ */
+static int test__deferred_sleeper(struct test_suite *test __maybe_unused,
+				  int subtest __maybe_unused)
 {
 	struct synth s = {};
 	bool ok;
@@ -252,9 +210,30 @@ static int test__deferred_read_ahead(struct test_suite *test __maybe_unused,
 	synth__deferred(&s, 300, 5, 1);
 	build_many(&s, true);
 	synth__record(&s, 300, 100000, 1, 1);
-	ok = check_sleeper(&s, DEFAULT_LIMIT, 0) && check_sleeper(&s, "64K", 1);
+	ok = check_limited(&s, DEFAULT_LIMIT, 501, 0);
 	s.piped = true;
-	ok = ok && check_sleeper(&s, DEFAULT_LIMIT, 1);
+	ok = ok && check_limited(&s, DEFAULT_LIMIT, 501, 0) && check_limited(&s, "64K", 500, 1);
+	synth__free(&s);
+	return ok ? TEST_OK : TEST_FAIL;
+}
+
+/* The same in a file so large that it is not scanned at once. */
+static int test__deferred_sleeper_in_file(struct test_suite *test __maybe_unused,
+					  int subtest __maybe_unused)
+{
+	struct synth s = {};
+	bool ok;
+
+	synth__deferred(&s, 300, 5, 1);
+	for (u64 i = 0; i < 40; i++) {
+		for (u32 j = 0; j < 100; j++) {
+			synth__deferred(&s, 100 + j, 100 * (i + 1) + j, i + 1);
+			synth__record(&s, 100 + j, 100 * (i + 1) + j, i + 1, 100);
+		}
+		synth__round(&s);
+	}
+	synth__record(&s, 300, 1000000, 1, 1);
+	ok = check_limited(&s, DEFAULT_LIMIT, 4001, 0) && check_limited(&s, "64K", 4000, 1);
 	synth__free(&s);
 	return ok ? TEST_OK : TEST_FAIL;
 }
@@ -262,49 +241,28 @@ static int test__deferred_read_ahead(struct test_suite *test __maybe_unused,
 #define MANY_MAPS	4096
 #define MANY_CHANGES	1500
 
-/* A process whose many maps change after each of many waiting samples. */
-static void build_many_maps(struct synth *s)
-{
-	synth__comm(s, 100, 1);
-	for (u32 i = 0; i < MANY_MAPS; i++)
-		synth__mmap_by(s, 100, 1000 + i, 2, 0, 1, "/lib/a");
-	for (u32 i = 0; i < MANY_CHANGES; i++) {
-		synth__deferred(s, 100, 10 + 2 * i, 1);
-		synth__mmap_by(s, 100, 1000 + i, 11 + 2 * i, 0, 1, "/lib/b");
-	}
-	synth__pass_time(s, 1000000);
-	synth__pass_time(s, 1000010);
-	synth__record(s, 100, 1000020, 1, 1);
-}
-
-static bool check_many_maps(const struct synth *s, const char *limit, u64 min, u64 max)
-{
-	struct count_tool count;
-	bool ok;
-
-	count_tool__init(&count);
-	count.tool.comm = perf_event__process_comm;
-	count.tool.mmap = perf_event__process_mmap;
-	ok = read_limited(&count, s, limit) && count.incomplete >= min &&
-	     count.incomplete <= max &&
-	     count.stats.incomplete[DEFERRED_INCOMPLETE__LIMIT] == count.incomplete &&
-	     count.complete + count.incomplete == MANY_CHANGES + 2;
-	if (!ok)
-		pr_debug("FAILED with %s: %llu incomplete\n", limit,
-			 (unsigned long long)count.incomplete);
-	return ok;
-}
-
-/* Both the time for copies of maps and their memory are limited. */
+/* A process whose many maps change after each of many waiting samples: nothing is copied. */
 static int test__deferred_maps(struct test_suite *test __maybe_unused,
 			       int subtest __maybe_unused)
 {
+	struct count_tool count;
 	struct synth s = {};
 	bool ok;
 
-	build_many_maps(&s);
-	ok = check_many_maps(&s, DEFAULT_LIMIT, 300, 500) &&
-	     check_many_maps(&s, "4M", MANY_CHANGES - 200, MANY_CHANGES - 50);
+	synth__comm(&s, 100, 1);
+	for (u32 i = 0; i < MANY_MAPS; i++)
+		synth__mmap_by(&s, 100, 1000 + i, 2, 0, 1, "/lib/a");
+	for (u32 i = 0; i < MANY_CHANGES; i++) {
+		synth__deferred(&s, 100, 10 + 2 * i, 1);
+		synth__mmap_by(&s, 100, 1000 + i, 11 + 2 * i, 0, 1, "/lib/b");
+	}
+	synth__record(&s, 100, 1000020, 1, 1);
+	count_tool__init(&count);
+	count.tool.comm = perf_event__process_comm;
+	count.tool.mmap = perf_event__process_mmap;
+	ok = read_limited(&count, &s, "4K") && count.complete == MANY_CHANGES;
+	if (!ok)
+		pr_debug("FAILED: %llu complete\n", (unsigned long long)count.complete);
 	synth__free(&s);
 	return ok ? TEST_OK : TEST_FAIL;
 }
@@ -383,8 +341,11 @@ static void build_lost(struct synth *s)
 	s->cpu = 1;
 	synth__record(s, 100, 40, 2, 1);
 	synth__record(s, 200, 41, 2, 1);
+	s->cpu = 3;
 	synth__record(s, 300, 42, 2, 1);
+	s->cpu = 2;
 	synth__record(s, 500, 43, 2, 1);
+	s->cpu = 1;
 	synth__deferred(s, 100, 50, 3);	/* the loss was before */
 	synth__deferred(s, 100, 60, 4);
 	synth__record(s, 100, 61, 4, 1);
@@ -452,22 +413,10 @@ static void build_forked(struct synth *s)
 	synth__record(s, 200, 70, 1, 1);
 }
 
-/* More records than may be read ahead lie between. */
-static void build_in_turn(struct synth *s)
-{
-	synth__deferred(s, 100, 10, 1);
-	for (u32 i = 0; i < 100; i++) {
-		synth__record(s, 300, 11 + i, 1 + i, 100);
-		synth__round(s);
-	}
-	synth__record(s, 100, 200, 1, 1);
-}
-
 struct reason_case {
 	const char *name;
 	void (*build)(struct synth *s);
 	struct deferred_callchain_stats expect;
-	const char *in_turn_limit;	/* for a tool that takes no sample late, in a pipe */
 };
 
 #define R(reason)	incomplete[DEFERRED_INCOMPLETE__##reason]
@@ -475,38 +424,33 @@ struct reason_case {
 static const struct reason_case reason_cases[] = {
 	{ "lost", build_lost, {
 		.samples = 11, .stitched = 5, .records = 5,
-		.R(LOST) = 3, .R(NO_RECORD) = 2, .R(EXIT) = 1 }, NULL },
+		.R(LOST) = 3, .R(NO_RECORD) = 2, .R(EXIT) = 1 } },
 	{ "lost somewhere", build_lost_somewhere, {
-		.samples = 2, .stitched = 1, .records = 1, .R(LOST) = 1 }, NULL },
+		.samples = 2, .stitched = 1, .records = 1, .R(LOST) = 1 } },
 	{ "exit", build_exit, {
-		.samples = 2, .R(EXIT) = 1, .R(LOST) = 1 }, NULL },
+		.samples = 2, .R(EXIT) = 1, .R(LOST) = 1 } },
 	{ "end", build_end, {
-		.samples = 2, .R(END) = 1, .R(COOKIE) = 1 }, NULL },
+		.samples = 2, .R(END) = 1, .R(COOKIE) = 1 } },
 	{ "twice", build_twice, {
-		.samples = 4, .stitched = 4, .records = 9, .duplicates = 4, .orphans = 2 }, NULL },
+		.samples = 4, .stitched = 4, .records = 9, .duplicates = 4, .orphans = 2 } },
 	{ "forked", build_forked, {
-		.samples = 2, .records = 2, .orphans = 2, .R(EXIT) = 2 }, NULL },
-	{ "in turn", build_in_turn, {
-		.samples = 1, .records = 101, .orphans = 101, .R(IN_TURN) = 1 }, "16K" },
-	{ "in turn, none there", build_end, {
-		.samples = 2, .R(ABSENT) = 1, .R(COOKIE) = 1 }, DEFAULT_LIMIT },
+		.samples = 2, .records = 2, .orphans = 2, .R(EXIT) = 2 } },
 };
 
-static bool run_reason_case(const struct reason_case *c)
+static bool run_reason_case(const struct reason_case *c, bool piped)
 {
 	struct count_tool count;
 	struct synth s = {};
 	bool ok;
 
 	c->build(&s);
-	s.piped = c->in_turn_limit;
+	s.piped = piped;
 	count_tool__init(&count);
-	count.tool.never_wait_for_deferred = c->in_turn_limit;
-	ok = read_limited(&count, &s, c->in_turn_limit ?: DEFAULT_LIMIT) &&
+	ok = read_limited(&count, &s, DEFAULT_LIMIT) &&
 	     !memcmp(&count.stats, &c->expect, sizeof(c->expect));
 	synth__free(&s);
 	if (!ok) {
-		pr_debug("FAILED %s, expected and got:\n", c->name);
+		pr_debug("FAILED %s, in a pipe: %d, expected and got:\n", c->name, piped);
 		deferred_callchain_stats__fprintf(&c->expect, stderr);
 		deferred_callchain_stats__fprintf(&count.stats, stderr);
 	}
@@ -518,53 +462,152 @@ static int test__deferred_reasons(struct test_suite *test __maybe_unused,
 {
 	bool ok = true;
 
-	for (size_t i = 0; i < ARRAY_SIZE(reason_cases); i++)
-		ok &= run_reason_case(&reason_cases[i]);
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(reason_cases); i++)
+		ok &= run_reason_case(&reason_cases[i / 2], i % 2);
 	return ok ? TEST_OK : TEST_FAIL;
 }
 
-/* The first comm event comes after an event, the others while none come. */
-static int pass_idle_time(const struct perf_tool *tool, union perf_event *event __maybe_unused,
-			  struct perf_sample *sample __maybe_unused,
-			  struct machine *machine __maybe_unused)
+/* Read the events of @s as perf top does: into the queue of a session that does not read. */
+static int queue_live(struct perf_session *session, const struct synth *s)
 {
-	static const u64 clock[] = { 0, 1000ULL * NSEC_PER_SEC, 1004ULL * NSEC_PER_SEC,
-				     1006ULL * NSEC_PER_SEC };
-	struct count_tool *count = container_of(tool, struct count_tool, tool);
-	struct deferred_callchains *dc = count->session->deferred;
-	int ret;
+	struct ordered_events *oe = &session->ordered_events;
+	int ret = 0;
 
-	if (count->nr_seen == ARRAY_SIZE(clock))
-		return -EINVAL;
-	if (count->nr_seen)
-		ret = deferred_callchains__idle(dc, clock[count->nr_seen]);
-	else
-		ret = deferred_callchains__expire(dc, 11);
-	count->seen[count->nr_seen++] = count->incomplete;
+	ordered_events__set_copy_on_queue(oe, true);
+	for (size_t at = 0; !ret && at < s->size;) {
+		union perf_event *event = (void *)(s->data + at);
+		u64 time;
+
+		ret = deferred_callchains__read(session, event) ?:
+		      evlist__parse_sample_timestamp(session->evlist, event, &time) ?:
+		      ordered_events__queue(oe, event, time, 0, NULL);
+		at += event->header.size;
+	}
 	return ret;
 }
 
-/* As perf top does it, whose events have a clock of their own. */
+/* Return how many samples came out, complete or not, after that time without an event. */
+static u64 flush_live(struct count_tool *count, u64 idle)
+{
+	struct ordered_events *oe = &count->session->ordered_events;
+
+	deferred_callchains__set_live(count->session->deferred, idle);
+	if (ordered_events__flush_time(oe, oe->max_timestamp))
+		return -1ULL;
+	return count->complete + count->incomplete;
+}
+
+static bool check_live(struct count_tool *count, const struct synth *s, const struct synth *rest)
+{
+	return !queue_live(count->session, s) && flush_live(count, 0) == 0 &&
+	       flush_live(count, 4 * NSEC_PER_SEC) == 0 &&
+	       !queue_live(count->session, rest) && flush_live(count, 0) == 1 &&
+	       count->complete == 1 && flush_live(count, 4 * NSEC_PER_SEC) == 1 &&
+	       flush_live(count, 6 * NSEC_PER_SEC) == 2 &&
+	       deferred_callchains__stats(count->session->deferred)->
+			incomplete[DEFERRED_INCOMPLETE__EXPIRED] == 1;
+}
+
+/* A live session holds a sample for some seconds, also while no event comes. */
 static int test__deferred_idle(struct test_suite *test __maybe_unused,
 			       int subtest __maybe_unused)
 {
-	static const u64 expect[] = { 0, 0, 0, 1 };
+	char path[] = "/tmp/perf-test-deferred-XXXXXX";
+	struct perf_data data = { .path = path, .mode = PERF_DATA_MODE_READ, .force = true };
+	struct synth s = {}, rest = {};
 	struct count_tool count;
-	struct synth s = {};
-	bool ok;
+	int fd = mkstemp(path);
+	bool ok = false;
 
-	synth__deferred(&s, 100, 10, 1);
-	for (u64 time = 11; time < 15; time++)
-		synth__comm(&s, 200, time);
+	synth__deferred(&s, 200, 10, 1);
+	synth__deferred(&s, 100, 11, 1);
+	synth__comm(&s, 300, 12);
+	synth__record(&rest, 200, 13, 1, 1);
 	count_tool__init(&count);
-	count.tool.comm = pass_idle_time;
-	ok = !synth__read_session(&count.tool, &s, &count.session, &count.stats) &&
-	     count.nr_seen == ARRAY_SIZE(expect) && !memcmp(count.seen, expect, sizeof(expect)) &&
-	     count.stats.incomplete[DEFERRED_INCOMPLETE__EXPIRED] == 1;
+	if (fd >= 0 && !synth__write(&s, fd, SIZE_MAX)) {
+		count.session = perf_session__new(&data, &count.tool);
+		if (!IS_ERR(count.session)) {
+			ok = check_live(&count, &s, &rest);
+			ordered_events__free(&count.session->ordered_events);
+			perf_session__delete(count.session);
+		}
+	}
 	if (!ok)
-		pr_debug("FAILED: %d times, %llu %llu %llu %llu\n", count.nr_seen,
-			 (unsigned long long)count.seen[0], (unsigned long long)count.seen[1],
-			 (unsigned long long)count.seen[2], (unsigned long long)count.seen[3]);
+		pr_debug("FAILED: %llu complete, %llu incomplete\n",
+			 (unsigned long long)count.complete, (unsigned long long)count.incomplete);
+	close(fd);
+	unlink(path);
+	synth__free(&s);
+	synth__free(&rest);
+	return ok ? TEST_OK : TEST_FAIL;
+}
+
+static int interrupt(const struct perf_tool *tool, union perf_event *event,
+		     struct perf_sample *sample, struct evsel *evsel, struct machine *machine)
+{
+	session_done = 1;
+	return count_sample(tool, event, sample, evsel, machine);
+}
+
+/* After ^C no sample is delivered any more, whether it waits or not. */
+static int test__deferred_interrupted(struct test_suite *test __maybe_unused,
+				      int subtest __maybe_unused)
+{
+	struct synth s = {};
+	bool ok = true;
+
+	synth__in_place(&s, 300, 5, 9, 1);
+	for (u32 i = 0; i < 50; i++)
+		synth__deferred(&s, 100 + i, 10 + i, 1);
+	synth__pass_time(&s, 100);
+	synth__pass_time(&s, 110);
+	synth__pass_time(&s, 120);
+	for (int i = 0; i < 2; i++) {
+		struct count_tool count;
+
+		s.piped = i;
+		count_tool__init(&count);
+		count.tool.sample = interrupt;
+		ok &= !synth__read(&count.tool, &s, SIZE_MAX, &count.stats) &&
+		      count.complete + count.incomplete == 1;
+		session_done = 0;
+		if (!ok)
+			pr_debug("FAILED: %llu samples\n",
+				 (unsigned long long)(count.complete + count.incomplete));
+	}
+	synth__free(&s);
+	return ok ? TEST_OK : TEST_FAIL;
+}
+
+/* As perf record does with the files of --switch-output: each has its own counts. */
+static int test__deferred_again(struct test_suite *test __maybe_unused,
+				int subtest __maybe_unused)
+{
+	char path[] = "/tmp/perf-test-deferred-XXXXXX";
+	struct perf_data data = { .path = path, .mode = PERF_DATA_MODE_READ, .force = true };
+	struct deferred_callchain_stats first;
+	struct count_tool count;
+	int fd = mkstemp(path);
+	struct synth s = {};
+	bool ok = false;
+
+	build_lost(&s);
+	synth__deferred(&s, 200, 100, 9);
+	count_tool__init(&count);
+	if (fd >= 0 && !synth__write(&s, fd, SIZE_MAX)) {
+		count.session = perf_session__new(&data, &count.tool);
+		if (!IS_ERR(count.session)) {
+			ok = !perf_session__process_events(count.session);
+			first = *deferred_callchains__stats(count.session->deferred);
+			ok = ok && !perf_session__process_events(count.session) &&
+			     !memcmp(&first, deferred_callchains__stats(count.session->deferred),
+				     sizeof(first)) && first.samples == 12 &&
+			     count.complete + count.incomplete == 24;
+			perf_session__delete(count.session);
+		}
+	}
+	close(fd);
+	unlink(path);
 	synth__free(&s);
 	return ok ? TEST_OK : TEST_FAIL;
 }
@@ -608,7 +651,7 @@ static int test__deferred_sessions(struct test_suite *test __maybe_unused,
 	count_tool__init(&count);
 	count.tool.comm = read_other;
 	ok = !synth__read(&count.tool, &one, SIZE_MAX, &count.stats) && !count.wrong &&
-	     count.complete == 4 && count.incomplete == 1 && count.stats.late == 1;
+	     count.complete == 4 && count.incomplete == 1;
 	if (!ok)
 		pr_debug("FAILED: %llu complete, %llu incomplete\n",
 			 (unsigned long long)count.complete, (unsigned long long)count.incomplete);
@@ -621,12 +664,14 @@ static struct test_case tests__deferred_callchain_limit[] = {
 	TEST_CASE("Deferred samples past the limit", deferred_limit),
 	TEST_CASE("Deferred samples and records at hand past the limit", deferred_limit_of_all),
 	TEST_CASE("Deferred records read ahead past the limit", deferred_ahead),
-	TEST_CASE("Deferred records held for order up to the limit", deferred_held),
-	TEST_CASE("Deferred records read ahead for order up to the limit", deferred_read_ahead),
+	TEST_CASE("Deferred sample of a thread that sleeps", deferred_sleeper),
+	TEST_CASE("Deferred sample of a thread that sleeps, in a file", deferred_sleeper_in_file),
 	TEST_CASE("Deferred samples of a process with many maps", deferred_maps),
 	TEST_CASE("Limits for deferred samples", deferred_sizes),
 	TEST_CASE("Reasons for incomplete deferred samples", deferred_reasons),
 	TEST_CASE("Deferred samples while no event comes", deferred_idle),
+	TEST_CASE("Deferred samples after an interrupt", deferred_interrupted),
+	TEST_CASE("Deferred samples of one file after the other", deferred_again),
 	TEST_CASE("Deferred samples of two sessions", deferred_sessions),
 	{ .name = NULL, }
 };

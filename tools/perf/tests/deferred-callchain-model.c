@@ -7,10 +7,8 @@
  *  - Every sample is delivered once, of its own event, with its kernel half.
  *  - It has the whole user half of its entry context if the record of that is
  *    in the file, and otherwise none, and says so.
- *  - Samples whose record is at hand come in time order.  It is at hand if it
- *    is read before the flush round after that of the sample ends.
+ *  - All samples come in time order.
  *  - The counts say the same.
- *  - A tool that takes no sample late gets all of them in time order.
  *  - Past a limit, a sample may miss its user half, and has no other.
  */
 #include <stdio.h>
@@ -85,7 +83,7 @@ struct model {
 	/* how this schedule is made */
 	unsigned int nr_threads, nr_cpus, nr_steps, round_steps, wrap;
 	unsigned int lose, duplicate, records, sleepers;
-	bool foreign, piped, prefixed, in_turn_only;
+	bool foreign, piped, prefixed;
 	const char *limit;
 	/* the schedule */
 	struct thread_state threads[MAX_THREADS];
@@ -93,8 +91,8 @@ struct model {
 	struct step steps[MAX_STEPS + 1];
 	unsigned int nr_contexts, now, round;
 	/* what comes of it */
-	unsigned int complete, in_turn, incomplete;
-	u64 last, last_in_turn;
+	unsigned int complete, incomplete;
+	u64 last;
 	bool failed;
 };
 
@@ -126,7 +124,6 @@ static void choose_parameters(struct model *m)
 	m->foreign = below(m, 2);
 	m->piped = !m->foreign && m->seed % 2;
 	m->prefixed = m->seed % 7 == 0;
-	m->in_turn_only = m->seed % 3 == 0;
 	m->limit = m->seed % 5 == 0 ? limits[below(m, ARRAY_SIZE(limits))] : NULL;
 
 	/* Neighbours are one tid, in the host and in a guest. */
@@ -403,17 +400,6 @@ static bool has_no_user_half(const struct step *step, const struct perf_sample *
 	return chain->nr == 2 && chain->ips[0] == PERF_CONTEXT_USER && chain->ips[1] == sample->ip;
 }
 
-static void check_order(struct model *m, const struct step *step, u64 time)
-{
-	if (m->limit || (!m->in_turn_only && m->contexts[step->context].round > step->round + 1))
-		return;
-
-	m->in_turn++;
-	if (time < m->last_in_turn)
-		fail(m, time, "is out of order");
-	m->last_in_turn = time;
-}
-
 static void check_chain(struct model *m, const struct step *step, const struct perf_sample *sample,
 			u64 time)
 {
@@ -424,7 +410,6 @@ static void check_chain(struct model *m, const struct step *step, const struct p
 		fail(m, time, "has a wrong kernel half");
 	} else if (context->recorded && !(m->limit && sample->deferred_callchain)) {
 		m->complete++;
-		check_order(m, step, time);
 		if (sample->deferred_callchain)
 			fail(m, time, "is incomplete although its record is there");
 		else if (!has_user_half(step, context, sample->callchain, nr))
@@ -453,8 +438,8 @@ static int check_sample(const struct perf_tool *tool, union perf_event *event __
 		fail(m, time, "is of the wrong event");
 	else
 		check_chain(m, step, sample, time);
-	if (m->in_turn_only && time < m->last)
-		fail(m, time, "is late");
+	if (time < m->last)
+		fail(m, time, "is out of order");
 	m->last = time;
 	step->delivered = true;
 	return 0;
@@ -473,10 +458,6 @@ static void check_stats(struct model *m, const struct deferred_callchain_stats *
 	if (stats->samples != m->complete + m->incomplete || stats->stitched != m->complete ||
 	    deferred_callchain_stats__incomplete(stats) != m->incomplete || stats->malformed)
 		fail(m, 0, "the counts are wrong");
-	if (!m->limit && stats->late != m->complete - m->in_turn)
-		fail(m, 0, "the count of late samples is wrong");
-	if (m->in_turn_only && stats->late)
-		fail(m, 0, "samples are late");
 }
 
 static int read_schedule(struct model *m, const struct synth *s,
@@ -513,10 +494,6 @@ bool deferred_model__run(u64 seed)
 	m->tool.sample = check_sample;
 	m->tool.no_warn = true;
 	choose_parameters(m);
-	/* a file is either way the same */
-	m->tool.read_ahead_for_deferred = m->in_turn_only && !m->piped && !m->limit &&
-					  seed % 2 == 0;
-	m->tool.never_wait_for_deferred = m->in_turn_only && !m->tool.read_ahead_for_deferred;
 	make_schedule(m);
 	write_schedule(m, &s);
 	if (read_schedule(m, &s, &stats))

@@ -94,12 +94,6 @@ static void build_late(struct synth *s)
 }
 
 static const char expect_late[] =
-	"100@20 k2 100/9*1\n"
-	"100@10 k2 100/1*3\n"
-	"100@30 k2 100/9*1\n"
-	"100@40 k2 100/9*1\n";
-
-static const char expect_read_ahead[] =
 	"100@10 k2 100/1*3\n"
 	"100@20 k2 100/9*1\n"
 	"100@30 k2 100/9*1\n"
@@ -134,12 +128,6 @@ static void build_incomplete(struct synth *s)
 static const char expect_incomplete[] =
 	"100@10 k2 -\n"
 	"200@12 k2 -\n"
-	"200@14 k2 -\n"
-	"200@13 k0 200/0*1 -\n";
-
-static const char expect_none_late[] =
-	"100@10 k2 -\n"
-	"200@12 k2 -\n"
 	"200@13 k0 200/0*1 -\n"
 	"200@14 k2 -\n";
 
@@ -163,9 +151,9 @@ static void build_lost(struct synth *s)
 static const char expect_lost[] =
 	"100@10 k2 -\n"
 	"100@20 k2 100/2*3\n"
+	"100@30 k2 -\n"
 	"200@31 k2 200/9*1\n"
 	"200@40 k2 200/9*1\n"
-	"100@30 k2 -\n"
 	"200@50 k2 200/9*1\n";
 
 /* Nor longer than the program, but another thread may go on. */
@@ -180,10 +168,10 @@ static void build_exec(struct synth *s)
 }
 
 static const char expect_exec[] =
-	"100@13 k2 100/9*1\n"
 	"100@10 k2 -\n"
-	"100@15 k2 100/9*1\n"
-	"200@11 k2 -\n";
+	"200@11 k2 -\n"
+	"100@13 k2 100/9*1\n"
+	"100@15 k2 100/9*1\n";
 
 /* Of the same time, which entry context is older is not known. */
 static void build_same_time(struct synth *s)
@@ -200,17 +188,10 @@ static void build_same_time(struct synth *s)
 }
 
 static const char expect_same_time[] =
-	"200@20 k2 200/9*1\n"
 	"100@10 k2 100/1*1\n"
 	"100@10 k2 100/2*2\n"
+	"200@20 k2 200/9*1\n"
 	"200@30 k2 200/9*1\n";
-
-/* A tool that cannot take samples late gets what is there in their turn. */
-static const char expect_in_turn[] =
-	"100@10 k2 100/1*3\n"
-	"100@20 k2 100/9*1\n"
-	"100@30 k2 100/9*1\n"
-	"100@40 k2 100/9*1\n";
 
 static void build_foreign(struct synth *s)
 {
@@ -272,8 +253,8 @@ static void build_guests(struct synth *s)
 
 static const char expect_guests[] =
 	"100@10 k1 100/7*1\n"
-	"100@12 k2 100/8*1\n"
-	"100@11 k1 -\n";
+	"100@11 k1 -\n"
+	"100@12 k2 100/8*1\n";
 
 static void build_malformed(struct synth *s)
 {
@@ -438,8 +419,8 @@ static void build_lost_again_late(struct synth *s)
 }
 
 static const char expect_lost_again_late[] =
-	"200@15 k2 200/9*1\n"
 	"100@10 k2 -\n"
+	"200@15 k2 200/9*1\n"
 	"100@20 k2 100/2*2\n"
 	"100@30 k2 100/1*3\n";
 
@@ -484,8 +465,8 @@ static void build_foreign_ends(struct synth *s)
 }
 
 static const char expect_foreign_ends[] =
-	"0@13 k2 0/2*2\n"
 	"0@10 k2 0/1*3\n"
+	"0@13 k2 0/2*2\n"
 	"200@15 k2 200/9*1\n"
 	"0@30 k2 0/3*2\n";
 
@@ -555,8 +536,6 @@ struct file_case {
 	u16 max_stack;
 	bool unmerged;
 	bool no_cpu;
-	bool never_wait;
-	bool read_ahead;
 };
 
 static const struct file_case file_cases[] = {
@@ -569,11 +548,6 @@ static const struct file_case file_cases[] = {
 	{ "lost records", build_lost, expect_lost, .stitched = 1, .incomplete = 2 },
 	{ "exec", build_exec, expect_exec, .incomplete = 2 },
 	{ "same time", build_same_time, expect_same_time, .stitched = 2 },
-	{ "in turn, late", build_late, expect_in_turn, .stitched = 1, .never_wait = true },
-	{ "in turn, at hand", build_basic, expect_basic, .stitched = 4, .never_wait = true },
-	{ "read ahead", build_late, expect_read_ahead, .stitched = 1, .read_ahead = true },
-	{ "read ahead, incomplete", build_incomplete, expect_none_late, .incomplete = 4,
-	  .read_ahead = true },
 	{ "short trailer", build_basic, expect_basic, .stitched = 4, .no_cpu = true },
 	{ "foreign records", build_foreign, expect_bare, .incomplete = 1 },
 	{ "guest", build_guest, expect_guest, .stitched = 2, .incomplete = 1 },
@@ -621,18 +595,12 @@ static bool run_file_case(const struct file_case *c, const struct synth *how)
 	bool ok;
 	int ret;
 
-	/* which may not end */
-	if (c->read_ahead && s.piped)
-		return true;
-
 	s.max_stack = c->max_stack;
 	s.no_cpu = c->no_cpu;
 	synth__comm(&s, 100, 1);
 	synth__comm(&s, 200, 1);
 	c->build(&s);
 	reader_tool__init(&reader, !c->unmerged);
-	reader.tool.never_wait_for_deferred = c->never_wait;
-	reader.tool.read_ahead_for_deferred = c->read_ahead;
 	ret = synth__read(&reader.tool, &s, SIZE_MAX, &reader.stats);
 	ok = check_file(c, &reader, ret);
 	perf_guest = false;

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * perf inject --merge-callchains: the session stitches, as for any other tool;
- * here each sample that it delivers with another callchain becomes an event
- * again, and all that tells of deferral is left out of what is written.
+ * perf inject --merge-callchains: the session stitches, as for any other tool; here each
+ * sample whose callchain it has completed becomes an event again, and all that tells of
+ * deferral is left out of what is written, for readers that know nothing of it.  Only what
+ * has to change does.  All of it is in the byte order of this machine.
  */
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <internal/lib.h>
+#include <linux/kernel.h>
 #include <linux/perf_event.h>
 #include <linux/string.h>
 
 #include "data.h"
 #include "debug.h"
 #include "deferred-callchain.h"
-#include "deferred-callchain-merge.h"
+#include "deferred-callchain-inject.h"
 #include "dso.h"
 #include "event.h"
 #include "evlist.h"
@@ -25,6 +29,221 @@
 #include "session.h"
 #include "synthetic-events.h"
 #include "tool.h"
+
+/* The largest attr that perf before Linux 6.3 reads; it refuses larger ones. */
+#define OLD_ATTR_SIZE	PERF_ATTR_SIZE_VER7
+
+/* struct perf_file_attr as it lies in a file whose attrs are this long */
+struct packed_attr {
+	char attr[OLD_ATTR_SIZE];
+	struct perf_file_section ids;
+};
+
+/* A context that no frame follows says nothing. */
+static u64 without_last_contexts(const u64 *ips, u64 nr)
+{
+	while (nr && ips[nr - 1] >= PERF_CONTEXT_MAX)
+		nr--;
+	return nr;
+}
+
+/*
+ * Write a sample with another callchain in the @place of its own.  The size of an event has
+ * 16 bits: what goes beyond that is cut off at the outermost frames, whose number is returned.
+ */
+static u64 write_sample(const union perf_event *event, const struct ip_callchain *place,
+			const struct ip_callchain *chain, union perf_event *out)
+{
+	const void *tail = &place->ips[place->nr];
+	size_t head_size = (const void *)place - (const void *)event;
+	size_t tail_size = (const void *)event + event->header.size - tail;
+	u64 room = (UINT16_MAX - head_size - sizeof(*place) - tail_size) / sizeof(u64);
+	struct ip_callchain *put = (void *)out + head_size;
+	u64 nr = chain->nr;
+
+	if (nr > room)
+		nr = without_last_contexts(chain->ips, room);
+
+	memcpy(out, event, head_size);
+	put->nr = nr;
+	memcpy(put->ips, chain->ips, nr * sizeof(u64));
+	memcpy(&put->ips[nr], tail, tail_size);
+	out->header.size = head_size + sizeof(*put) + nr * sizeof(u64) + tail_size;
+	return ip_callchain__nr_frames(chain->ips + nr, chain->nr - nr);
+}
+
+static bool all_zero(const char *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		if (bytes[i])
+			return false;
+	}
+	return true;
+}
+
+/* Is there nothing in an attr of this size that an old perf would not know? */
+static bool fits_old_attr(const void *attr, size_t size)
+{
+	return size > OLD_ATTR_SIZE &&
+	       all_zero((const char *)attr + OLD_ATTR_SIZE, size - OLD_ATTR_SIZE);
+}
+
+/* @raw may lie anywhere and be of any size. */
+static void clear_flags(void *raw, size_t size)
+{
+	struct perf_event_attr attr = { .size = 0 };
+
+	size = min(size, sizeof(attr));
+	memcpy(&attr, raw, size);
+	attr.defer_callchain = 0;
+	attr.defer_output = 0;
+	memcpy(raw, &attr, size);
+}
+
+/*
+ * An old perf takes the ids to begin where its own attr ends, so that the attr is cut to that
+ * where nothing is lost.
+ */
+static void write_attr(const union perf_event *event, union perf_event *out)
+{
+	size_t old_size = event->attr.attr.size ?: PERF_ATTR_SIZE_VER0;
+	size_t ids = offsetof(struct perf_record_header_attr, attr) + old_size;
+	size_t saved = old_size - OLD_ATTR_SIZE;
+
+	memcpy(out, event, event->header.size);
+	if (event->header.size < ids)
+		return;
+
+	clear_flags(&out->attr.attr, old_size);
+	if (!fits_old_attr(&event->attr.attr, old_size))
+		return;
+
+	memcpy((void *)out + ids - saved, (const void *)event + ids, event->header.size - ids);
+	out->attr.attr.size = OLD_ATTR_SIZE;
+	out->header.size -= saved;
+}
+
+/* A walk over the bytes of a feature that ends at the first thing that does not fit. */
+struct walk {
+	char *at;
+	size_t left;
+};
+
+static char *walk(struct walk *w, size_t size)
+{
+	char *at = w->at;
+
+	if (size > w->left)
+		return NULL;
+	w->at += size;
+	w->left -= size;
+	return at;
+}
+
+static bool walk_u32(struct walk *w, u32 *value)
+{
+	const char *at = walk(w, sizeof(*value));
+
+	if (at)
+		memcpy(value, at, sizeof(*value));
+	return at;
+}
+
+static void write_event_desc(const union perf_event *event, union perf_event *out)
+{
+	size_t fixed = sizeof(struct perf_record_header_feature);
+	struct walk w = { .at = out->feat.data };
+	u32 nr, attr_size, nr_ids, name_size;
+	char *attr;
+
+	memcpy(out, event, event->header.size);
+	if (event->header.size < fixed)
+		return;
+
+	w.left = event->header.size - fixed;
+	if (!walk_u32(&w, &nr) || !walk_u32(&w, &attr_size))
+		return;
+
+	while (nr--) {
+		attr = walk(&w, attr_size);
+		if (!attr || !walk_u32(&w, &nr_ids) || !walk_u32(&w, &name_size) ||
+		    !walk(&w, name_size) || !walk(&w, nr_ids * sizeof(u64)))
+			return;
+		clear_flags(attr, attr_size);
+	}
+}
+
+static int write_at(int fd, const void *buf, size_t size, u64 offset)
+{
+	return pwrite(fd, buf, size, offset) == (ssize_t)size ? 0 : -EIO;
+}
+
+struct file_attr {
+	struct perf_event_attr attr;
+	struct perf_file_section ids;
+};
+
+static bool attrs_fit(int fd, const struct perf_file_header *header, u64 nr)
+{
+	struct file_attr entry;
+
+	for (u64 i = 0; i < nr; i++) {
+		if (preadn(fd, &entry, sizeof(entry), header->attrs.offset + i * sizeof(entry)) !=
+		    sizeof(entry) || !fits_old_attr(&entry.attr, sizeof(entry.attr)))
+			return false;
+	}
+	return true;
+}
+
+/* Each entry moves towards the start, so that none is overwritten unread. */
+static int pack_attr(int fd, const struct perf_file_header *header, u64 i)
+{
+	struct packed_attr packed;
+	struct file_attr entry;
+
+	if (preadn(fd, &entry, sizeof(entry), header->attrs.offset + i * sizeof(entry)) !=
+	    sizeof(entry))
+		return -EIO;
+
+	entry.attr.size = OLD_ATTR_SIZE;
+	memcpy(packed.attr, &entry.attr, sizeof(packed.attr));
+	packed.ids = entry.ids;
+	return write_at(fd, &packed, sizeof(packed), header->attrs.offset + i * sizeof(packed));
+}
+
+/**
+ * deferred_merge__pack_header - let an old perf read the attrs of a file
+ * @merge: does nothing if it is not enabled
+ * @fd: a perf.data file whose header this perf has written
+ *
+ * Nothing is changed if an attr makes use of what an old perf does not know.
+ *
+ * Return: 0 or a negative error code.
+ */
+int deferred_merge__pack_header(const struct deferred_merge *merge, int fd)
+{
+	struct perf_file_header header;
+	int err = 0;
+	u64 nr;
+
+	if (!merge->enabled)
+		return 0;
+	if (preadn(fd, &header, sizeof(header), 0) != sizeof(header))
+		return -EIO;
+
+	nr = header.attrs.size / sizeof(struct file_attr);
+	if (header.attr_size != sizeof(struct file_attr) || !attrs_fit(fd, &header, nr))
+		return 0;
+
+	for (u64 i = 0; i < nr && !err; i++)
+		err = pack_attr(fd, &header, i);
+	if (err)
+		return err;
+
+	header.attr_size = sizeof(struct packed_attr);
+	header.attrs.size = nr * sizeof(struct packed_attr);
+	return write_at(fd, &header, sizeof(header), 0);
+}
 
 /* So many events that a reader of what is written need not hold more than two times that. */
 #define EVENTS_OF_A_ROUND	1024
@@ -50,7 +269,6 @@ int deferred_merge__init(struct deferred_merge *merge, struct perf_tool *tool)
 	perf_tool__init(&usual, true);
 	tool->ordered_events = true;
 	tool->merge_deferred_callchains = true;
-	tool->read_ahead_for_deferred = true;
 	tool->compressed = usual.compressed;
 	return 0;
 }
@@ -90,11 +308,6 @@ int deferred_merge__start(struct deferred_merge *merge, struct perf_session *ses
 	merge->sections = sections;
 	merge->to_file = to_file;
 	return 0;
-}
-
-static u64 waiting(const struct deferred_callchain_stats *stats)
-{
-	return stats->samples - stats->stitched - deferred_callchain_stats__incomplete(stats);
 }
 
 static void say(const struct deferred_merge *merge, const struct deferred_callchain_stats *stats)
@@ -150,21 +363,6 @@ void deferred_merge__finish(struct deferred_merge *merge)
 bool deferred_merge__keeps_feat(const struct deferred_merge *merge, int feat)
 {
 	return merge->enabled && (feat == HEADER_CMDLINE || feat == HEADER_BUILD_ID);
-}
-
-/**
- * deferred_merge__round - deliver the events of a round
- * @merge: does nothing if it is not enabled
- * @tool: the tool of the session
- * @event: the PERF_RECORD_FINISHED_ROUND
- * @oe: the queue of the session
- *
- * Return: 0 or what the tool returned.
- */
-int deferred_merge__round(const struct deferred_merge *merge, const struct perf_tool *tool,
-			  union perf_event *event, struct ordered_events *oe)
-{
-	return merge->enabled ? perf_event__process_finished_round(tool, event, oe) : 0;
 }
 
 /**
@@ -353,7 +551,7 @@ static union perf_event *feature(struct deferred_merge *merge, union perf_event 
 	if (!event)
 		return NULL;
 	if (feat == HEADER_EVENT_DESC) {
-		deferred_merge__event_desc(event, merge->copy);
+		write_event_desc(event, merge->copy);
 		event = merge->copy;
 	}
 	if (merge->to_file && feat < HEADER_LAST_FEATURE &&
@@ -362,23 +560,10 @@ static union perf_event *feature(struct deferred_merge *merge, union perf_event 
 	return event;
 }
 
-/*
- * A reader delivers what came before the end of a round once the next one ends.
- * As long as a sample waits, there is no such end: it will be written late, and
- * the reader has to put it before what is written meanwhile.
- */
-static bool may_end_round(const struct deferred_merge *merge)
-{
-	return !waiting(deferred_callchains__stats(merge->session->deferred));
-}
-
 /**
  * deferred_merge__event - the last look at an event before it is written
  * @merge: leaves all as it is if it is not enabled
  * @event: what is about to be written
- *
- * A round of the input that was not held ends here, too, see
- * deferred_merge__end_round().
  *
  * Return: what to write, or NULL for nothing.
  */
@@ -389,12 +574,10 @@ union perf_event *deferred_merge__event(struct deferred_merge *merge, union perf
 
 	switch (event->header.type) {
 	case PERF_RECORD_HEADER_ATTR:
-		deferred_merge__attr_event(event, merge->copy);
+		write_attr(event, merge->copy);
 		return merge->copy;
 	case PERF_RECORD_HEADER_FEATURE:
 		return feature(merge, event);
-	case PERF_RECORD_FINISHED_ROUND:
-		return may_end_round(merge) ? event : NULL;
 	default:
 		return event;
 	}
@@ -405,9 +588,9 @@ union perf_event *deferred_merge__event(struct deferred_merge *merge, union perf
  * @merge: does nothing if it is not enabled
  * @event: what was written
  *
- * To be called for each event that was written, where they are written in the
- * order of time.  Rounds that are held end nowhere else.  None ends behind what
- * describes the data, which may go on in a way of its own.
+ * To be called for each event that was written, where they are written in the order of
+ * time: a round may end anywhere then, whether or not the input has rounds.  None ends
+ * behind what describes the data, which may go on in a way of its own.
  *
  * Return: a PERF_RECORD_FINISHED_ROUND that is to be written now, or NULL.
  */
@@ -419,44 +602,30 @@ union perf_event *deferred_merge__end_round(struct deferred_merge *merge,
 	};
 
 	if (!merge->enabled || event->header.type >= PERF_RECORD_USER_TYPE_START ||
-	    ++merge->events_of_round < EVENTS_OF_A_ROUND || !may_end_round(merge))
+	    ++merge->events_of_round < EVENTS_OF_A_ROUND)
 		return NULL;
 
 	merge->events_of_round = 0;
 	return &round;
 }
 
-/* Of a sample that the session delivers as it is, the callchain is in the event. */
-static bool is_rewritten(const union perf_event *event, const struct perf_sample *sample)
-{
-	const void *chain = sample->callchain;
-
-	return chain && (chain < (const void *)event ||
-			 chain >= (const void *)event + event->header.size);
-}
-
 /**
  * deferred_merge__sample - make an event of a sample that the session delivers
  * @merge: leaves all as it is if it is not enabled
  * @event: the event of the sample
- * @sample: the sample, whose callchain may be another than that in @event
- * @evsel: its event
+ * @sample: the sample
  *
  * Return: the event to write, valid until the next call.
  */
 union perf_event *deferred_merge__sample(struct deferred_merge *merge, union perf_event *event,
-					 const struct perf_sample *sample, struct evsel *evsel)
+					 const struct perf_sample *sample)
 {
-	struct perf_sample parsed;
 	u64 cut;
 
-	if (!merge->enabled || event->header.type != PERF_RECORD_SAMPLE ||
-	    !is_rewritten(event, sample) ||
-	    evlist__parse_sample(evsel->evlist, event, &parsed) || !parsed.callchain)
+	if (!merge->enabled || event->header.type != PERF_RECORD_SAMPLE || !sample->deferred_raw)
 		return event;
 
-	cut = deferred_merge__sample_event(event, parsed.callchain, sample->callchain,
-					   merge->copy);
+	cut = write_sample(event, sample->deferred_raw, sample->callchain, merge->copy);
 	merge->cut_samples += !!cut;
 	merge->cut_frames += cut;
 	return merge->copy;

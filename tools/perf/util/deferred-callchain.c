@@ -1,76 +1,343 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The stage of a session that stitches deferred user callchains.
+ * Stitching of deferred user callchains.
  *
- * It stands in front of a tool's sample callback.  A deferred sample whose
- * record was already read is stitched and delivered in its turn.  Otherwise
- * it waits, and is delivered when its record is read, or without its user half
- * when no record can come any more.  No sample is dropped, and no sample is
- * stitched with anything but the record of its own machine, thread and cookie.
+ * A deferred sample has a cookie in the place of its user callchain.  The callchain
+ * comes later, in a PERF_RECORD_CALLCHAIN_DEFERRED of the same thread with the same
+ * cookie.  This stage of a session puts it into the sample when that has its turn, in
+ * the order of time.  So the record must be known by then:
  *
- *   read from file ---> deferred_callchains__announce() ---> index
- *   (in any order)                                             |
- *   ordered queue  ---> deferred_callchains__tool()     <------+---> tool->sample
- *   (in time order)     deferred_callchains__record()
- *                       deferred_callchains__side_band()
+ *  perf.data ---> reader ---> ordered queue ---> deferred_callchains__turn() ---> tool
+ *      |            |              ^                    |   ^
+ *      |            |              +-- hold, no record -+   | look up
+ *      |            |                                       |
+ *      |            +-- deferred_callchains__read() ---> index: thread -> records by time
+ *      |                (pipe, compressed, folder)          ^
+ *      +--------------- scan_file(), ahead of the reader ---+
+ *
+ * A file that is mapped as a whole is scanned ahead of the reader, event header by event
+ * header, as far as the record of the sample at hand.  Elsewhere records enter the index
+ * when they are read, and the ordered queue holds the sample and all events behind it
+ * until its record is read.  If too much is held, or for too long, the sample goes out
+ * without its user half, and is counted.
+ *
+ * The index has, of each thread, the records whose turn has not come and the ends of the
+ * thread's life (exit, fork of another thread with its number, exec).  The next one at or
+ * after a sample decides: it is the sample's record, or there is none.  Nothing of this
+ * is kept once its turn has come, but for the last record of a thread.
  */
+#include <byteswap.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <sys/random.h>
 #include <linux/kernel.h>
+#include <linux/list.h>
 #include <linux/perf_event.h>
+#include <linux/rbtree.h>
 #include <linux/string.h>
 #include <linux/time64.h>
 #include <linux/zalloc.h>
 
-#include "deferred-callchain.h"
-#include "deferred-callchain-index.h"
-#include "deferred-callchain-lost.h"
-#include "deferred-callchain-state.h"
-#include "deferred-callchain-waiting.h"
+#include "addr_location.h"
+#include "data.h"
 #include "debug.h"
+#include "deferred-callchain.h"
+#include "dso.h"
 #include "event.h"
 #include "evlist.h"
 #include "evsel.h"
-#include "memswap.h"
+#include "machine.h"
+#include "map.h"
+#include "ordered-events.h"
 #include "sample.h"
+#include "session.h"
+#include "thread.h"
 #include "tool.h"
+#include "units.h"
 
-/* What is kept of records whose turn has passed, over all threads. */
-#define MAX_KEPT_BYTES		(16UL << 20)
-/* How long a sample waits where there is no end of data. */
-#define MAX_LIVE_WAIT		(5ULL * NSEC_PER_SEC)
-/* The same in a pipe; a thread that sleeps writes its record when it wakes. */
+/* How far a file is scanned at a time. */
+#define SCAN_STEP		(1024 * 1024)
+/* How long a pipe is held; a thread that sleeps writes its record when it wakes. */
 #define MAX_PIPE_WAIT		(60ULL * NSEC_PER_SEC)
-
+/* The same for a live session, whose user waits. */
+#define MAX_LIVE_WAIT		(5ULL * NSEC_PER_SEC)
 /* How much the clocks of two CPUs may differ: they are set anew with every tick. */
 #define MAX_CLOCK_SKEW		(20ULL * NSEC_PER_MSEC)
+/* So many records of other entry contexts are passed over in that time. */
+#define MAX_SKEWED		1024
+/* What the last records of threads may take. */
+#define MAX_KEPT_BYTES		(16UL << 20)
+/* So many threads with consecutive numbers have chains side by side. */
+#define NEIGHBOUR_BITS		4
+#define NEIGHBOURS		((size_t)1 << NEIGHBOUR_BITS)
+/* Below this share of all deferred samples nobody needs to be told of incomplete ones. */
+#define WARN_PERCENT		2
 
-struct deferred_callchains {
-	struct deferred_index index;
-	const void *file;		/* what is read, if all of it stays mapped */
-	size_t file_size;
-	struct waiting_pool pool;	/* memory of waiting samples */
-	struct list_head waiting;	/* all waiting samples, oldest first */
-	size_t ahead_bytes;		/* of copies of records that were read ahead */
-	size_t limit;			/* of these, of the pool and of the states */
-	bool all_read;			/* no record comes that is not in the index */
-	struct deferred_states states;	/* what waiting samples rely on */
-	struct deferred_losses losses;
-	struct list_head kept;		/* last record of each thread, oldest first */
-	size_t kept_bytes;
-	u64 event_time;			/* in a live session, of the last event */
-	u64 event_clock;		/* and when nothing came after it, or 0 */
-	struct perf_tool proxy;		/* its sample callback is the stage */
-	const struct perf_tool *tool;	/* the tool behind the proxy */
-	struct ip_callchain *chain;	/* callchain of the sample under delivery */
-	size_t max_chain;		/* entries that fit in it */
-	struct deferred_callchain_stats stats;
+/* The machine and thread of an entry. */
+struct key {
+	u32 machine_pid;
+	u32 tid;
+	u64 cookie;		/* of a number that many tasks go by, or 0 */
 };
 
-static int stage_sample(const struct perf_tool *tool, union perf_event *event,
-			struct perf_sample *sample, struct evsel *evsel,
-			struct machine *machine);
+/* In the place of a machine, for losses: the thread is a CPU. */
+#define LOSSES			((u32)-3)
+#define ANY_CPU			((u32)-2)
+
+/* An event of the index: a deferred record, the end of a life, or a loss. */
+struct entry {
+	struct rb_node node;		/* in &indexed_thread.entries, until its turn has come */
+	u64 time;
+	u64 cookie;			/* of the record, otherwise 0 */
+	const union perf_event *event;	/* the record, in the file as it lies there, or a copy */
+	u32 cpu;			/* where it was written, or -1 */
+	u16 nr;				/* entries of its callchain */
+	bool copied : 1;		/* is @event a copy? */
+	bool used : 1;			/* is it stitched to a sample, or its duplicate is? */
+	bool exec : 1;			/* does it end a program, not a thread? */
+};
+
+/* What is known of a thread. */
+struct indexed_thread {
+	struct key key;
+	struct indexed_thread *next;	/* in the same chain */
+	struct rb_root_cached entries;	/* events whose turn has not come, by time */
+	struct entry *newest;		/* of these, the last one or NULL */
+	struct entry *last;		/* the last record that had its turn, or NULL */
+	struct list_head kept;		/* in &deferred_callchains.kept, if there is @last */
+};
+
+/* The stage of a session; from @bytes on, what begins anew with other data. */
+struct deferred_callchains {
+	u64 factors[2];			/* of the hash, random: no file can be made for them */
+	struct ip_callchain *chain;	/* the callchain of the sample at hand */
+	size_t max_chain;		/* entries that fit in it */
+	union perf_event *swapped;	/* an event of a foreign file in our byte order */
+
+	size_t bytes;			/* what the index takes */
+	struct indexed_thread **chains;	/* of the threads, by a hash */
+	unsigned int chain_bits;	/* log2 of their number, without that of neighbours */
+	size_t nr_threads;
+	struct list_head kept;		/* threads with a last record, the oldest first */
+	size_t kept_bytes;
+
+	bool started;			/* the first event was read */
+	bool streamed;			/* records may come that the scan does not find */
+	bool barrier;			/* what comes next in the scan cannot be parsed yet */
+	bool all;			/* everything was indexed */
+	const char *map, *scan, *end;	/* the file, how far it is scanned, how far it can be */
+	u64 newest, newest_before;	/* times of the newest entry: now, at the round's start */
+	u64 certain;			/* no entry up to this time is still to come */
+
+	size_t queued_bytes;		/* what events in the ordered queue take */
+	u64 max_wait;			/* how long the queue may be held, or 0 for any time */
+	u64 idle;			/* the time since the last event of a live session */
+	union perf_event *held;		/* the event that holds the queue, or NULL */
+	struct perf_sample held_sample;	/* it, parsed: twice would swap some fields twice */
+
+	struct deferred_callchain_stats stats;		/* without the last records' orphans */
+	struct deferred_callchain_stats told_stats;	/* with them */
+};
+
+/*
+ * What samples and records look like.  Nothing here trusts a count or a size before it
+ * is checked.
+ */
+
+/**
+ * ip_callchain__kernel_nr - length of a callchain without marker and cookie
+ * @chain: callchain of a sample
+ *
+ * Return: the number of entries before the marker, or all of them if the callchain is
+ * not deferred.
+ */
+size_t ip_callchain__kernel_nr(const struct ip_callchain *chain)
+{
+	u64 nr = chain->nr;
+
+	if (nr >= 2 && chain->ips[nr - 2] == PERF_CONTEXT_USER_DEFERRED)
+		return nr - 2;
+	if (nr >= 1 && chain->ips[nr - 1] == PERF_CONTEXT_USER_DEFERRED)
+		return nr - 1;
+	return nr;
+}
+
+/**
+ * ip_callchain__marker_nr - how many entries at the end are no frames
+ * @chain: callchain of a sample, may be NULL
+ *
+ * Return: 2 for a deferred callchain, 1 if its cookie is missing, otherwise 0.
+ */
+int ip_callchain__marker_nr(const struct ip_callchain *chain)
+{
+	return chain ? chain->nr - ip_callchain__kernel_nr(chain) : 0;
+}
+
+/**
+ * ip_callchain__cookie - the cookie of a deferred callchain
+ * @chain: callchain that ends in a marker
+ *
+ * Return: the cookie; zero is never a valid one.
+ */
+u64 ip_callchain__cookie(const struct ip_callchain *chain)
+{
+	return ip_callchain__marker_nr(chain) == 2 ? chain->ips[chain->nr - 1] : 0;
+}
+
+/**
+ * ip_callchain__nr_frames - count the frames among callchain entries
+ * @ips: entries of a callchain
+ * @nr: number of entries
+ *
+ * Return: the number of entries that are addresses, not contexts.
+ */
+u64 ip_callchain__nr_frames(const u64 *ips, size_t nr)
+{
+	u64 frames = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		frames += ips[i] < PERF_CONTEXT_MAX;
+	return frames;
+}
+
+/**
+ * evlist__deferring_evsel - an event to show deferred records for
+ * @evlist: the events of a session
+ *
+ * The event that a record is written for need not have callchains itself.
+ *
+ * Return: the first event that defers the user half of its callchains, or NULL.
+ */
+struct evsel *evlist__deferring_evsel(struct evlist *evlist)
+{
+	struct evsel *evsel;
+
+	evlist__for_each_entry(evlist, evsel) {
+		if (evsel->core.attr.defer_callchain)
+			return evsel;
+	}
+	return NULL;
+}
+
+/* The sample_id trailer is that of the event that a record was written for. */
+static size_t record_fixed_size(struct evlist *evlist, const union perf_event *event)
+{
+	struct evsel *evsel = evlist__event2evsel(evlist, (union perf_event *)event);
+
+	return sizeof(struct perf_record_callchain_deferred) +
+	       (evsel && evsel->core.attr.sample_id_all ? evsel__id_hdr_size(evsel) : 0);
+}
+
+static bool record_is_too_short(struct evlist *evlist, const union perf_event *event)
+{
+	return event->header.type == PERF_RECORD_CALLCHAIN_DEFERRED &&
+	       event->header.size < record_fixed_size(evlist, event);
+}
+
+/**
+ * deferred_record__callchain - check a deferred record
+ * @evlist: the events of the session, for the size of the sample_id trailer
+ * @event: a PERF_RECORD_CALLCHAIN_DEFERRED
+ *
+ * Released kernels write addresses only.  Early kernels with deferred callchains wrote
+ * PERF_CONTEXT_USER in front of them.  No other context is allowed.
+ *
+ * Return: the callchain inside @event, or NULL if sizes or contents are wrong.
+ */
+const struct ip_callchain *deferred_record__callchain(struct evlist *evlist,
+						      const union perf_event *event)
+{
+	const struct perf_record_callchain_deferred *record = &event->callchain_deferred;
+	size_t fixed = record_fixed_size(evlist, event), size = event->header.size;
+	bool prefixed;
+
+	if (size < fixed || (size - fixed) % sizeof(u64) ||
+	    record->nr != (size - fixed) / sizeof(u64) || !record->cookie)
+		return NULL;
+	prefixed = record->nr && record->ips[0] == PERF_CONTEXT_USER;
+	if (ip_callchain__nr_frames((const u64 *)record->ips, record->nr) + prefixed != record->nr)
+		return NULL;
+	return (const struct ip_callchain *)&record->nr;
+}
+
+/**
+ * deferred_record__fprintf - print a deferred record for a raw dump
+ * @evlist: the events of the session
+ * @event: a PERF_RECORD_CALLCHAIN_DEFERRED
+ * @sample: its parsed sample_id, or NULL if that cannot be parsed
+ * @fp: where to print to
+ *
+ * Return: the number of characters printed.
+ */
+size_t deferred_record__fprintf(struct evlist *evlist, const union perf_event *event,
+				const struct perf_sample *sample, FILE *fp)
+{
+	const struct perf_record_callchain_deferred *record = &event->callchain_deferred;
+	const struct ip_callchain *chain = deferred_record__callchain(evlist, event);
+	size_t printed = fprintf(fp, "(IP, 0x%x)", event->header.misc);
+
+	if (sample)
+		printed += fprintf(fp, ": %d/%d", sample->pid, sample->tid);
+	if (!chain || !sample) {
+		if (event->header.size >= sizeof(*record))
+			printed += fprintf(fp, ": %#llx nr:%llu", record->cookie, record->nr);
+		return printed + fprintf(fp, " size:%u: malformed, ignored\n", event->header.size);
+	}
+
+	printed += fprintf(fp, ": %#llx\n... FP chain: nr:%llu\n", record->cookie,
+			   (unsigned long long)chain->nr);
+	for (u64 i = 0; i < chain->nr; i++)
+		printed += fprintf(fp, "..... %2llu: %016llx\n", (unsigned long long)i,
+				   (unsigned long long)chain->ips[i]);
+	return printed;
+}
+
+/**
+ * deferred_sample__fprintf - mark a deferred sample in a raw dump
+ * @sample: the sample
+ * @fp: where to print to
+ *
+ * Return: the number of characters printed.
+ */
+size_t deferred_sample__fprintf(const struct perf_sample *sample, FILE *fp)
+{
+	if (!sample->deferred_raw)
+		return 0;
+	return fprintf(fp, "...... (deferred), cookie: %#llx\n",
+		       (unsigned long long)sample->deferred_cookie);
+}
+
+/**
+ * deferred_sample__mark_hits - mark the DSOs that a stitched user half hits
+ * @sample: any sample; nothing is done for one that was not deferred
+ * @thread: its thread
+ *
+ * So that their build ids are kept: a program that is always sampled in the kernel shows
+ * in no other place.
+ */
+void deferred_sample__mark_hits(const struct perf_sample *sample, struct thread *thread)
+{
+	const struct ip_callchain *chain = sample->callchain;
+	struct addr_location al;
+	bool user = false;
+
+	for (u64 i = 0; sample->deferred_raw && i < chain->nr; i++) {
+		if (chain->ips[i] >= PERF_CONTEXT_MAX) {
+			user = chain->ips[i] == PERF_CONTEXT_USER;
+			continue;
+		}
+		addr_location__init(&al);
+		if (user && thread__find_map(thread, PERF_RECORD_MISC_USER, chain->ips[i], &al))
+			dso__set_hit(map__dso(al.map));
+		addr_location__exit(&al);
+	}
+}
+
+/* The index. */
 
 /**
  * deferred_callchains__new - make a stage
@@ -84,291 +351,279 @@ struct deferred_callchains *deferred_callchains__new(void)
 	if (!dc)
 		return NULL;
 
-	deferred_index__init(&dc->index);
-	deferred_states__init(&dc->states);
-	waiting_pool__init(&dc->pool);
-	INIT_LIST_HEAD(&dc->waiting);
+	if (getrandom(dc->factors, sizeof(dc->factors), GRND_NONBLOCK) != sizeof(dc->factors)) {
+		dc->factors[0] = (u64)time(NULL) << 32 ^ getpid();
+		dc->factors[1] = dc->factors[0] * 0x9e3779b97f4a7c15ULL;
+	}
+	dc->factors[0] |= 1;
+	dc->factors[1] |= 1;
 	INIT_LIST_HEAD(&dc->kept);
-	dc->limit = deferred_callchain_limit();
-	perf_tool__init(&dc->proxy, /*ordered_events=*/true);
-	dc->proxy.sample = stage_sample;
 	return dc;
 }
 
-static void free_run(struct deferred_callchains *dc, struct waiting_run *run)
-{
-	list_del(&run->by_thread);
-	list_del(&run->by_context);
-	deferred_state__drop(&dc->states, &run->state);
-	waiting_run__delete(&dc->pool, run);
-}
-
-static void free_waiting(struct deferred_callchains *dc, struct waiting_sample *ws)
-{
-	struct waiting_run *run = ws->run;
-
-	list_del(&ws->by_age);
-	waiting_sample__delete(&dc->pool, ws);
-	if (waiting_run__is_empty(run))
-		free_run(dc, run);
-}
-
-/**
- * deferred_callchains__map - the file to be read is mapped
- * @dc: the stage
- * @file: where it begins
- * @size: bytes that are mapped until all of them were read
- *
- * Events in there need no copies to wait.
+/*
+ * Where the chain of a thread begins.  Threads with neighbouring numbers, which are often
+ * seen one after the other, begin side by side.  With very many threads, the time of a
+ * look-up is that of its cache misses: here of the thread, and sometimes one more.
  */
-void deferred_callchains__map(struct deferred_callchains *dc, const void *file, size_t size)
+static struct indexed_thread **thread_chain(const struct deferred_callchains *dc,
+					    const struct key *key)
 {
-	dc->file = file;
-	dc->file_size = size;
+	u64 near = (key->tid ^ key->cookie) % NEIGHBOURS;
+	u64 far = (key->tid / NEIGHBOURS | (u64)key->machine_pid << 32) * dc->factors[0] +
+		  key->cookie * dc->factors[1];
+
+	/* multiplicative hashing: the upper bits are the good ones */
+	return &dc->chains[far >> (64 - dc->chain_bits) << NEIGHBOUR_BITS | near];
 }
 
-static bool stays_mapped(const struct deferred_callchains *dc, const union perf_event *event)
+static struct indexed_thread *thread_find(const struct deferred_callchains *dc,
+					  const struct key *key)
 {
-	return (const void *)event >= dc->file && (const void *)event < dc->file + dc->file_size;
+	struct indexed_thread *thread = dc->chains ? *thread_chain(dc, key) : NULL;
+
+	while (thread && memcmp(&thread->key, key, sizeof(*key)))
+		thread = thread->next;
+	return thread;
+}
+
+static size_t nr_chains(const struct deferred_callchains *dc)
+{
+	return dc->chains ? NEIGHBOURS << dc->chain_bits : 0;
+}
+
+static int grow_chains(struct deferred_callchains *dc)
+{
+	struct deferred_callchains more = *dc;
+
+	more.chain_bits += 2;
+	more.chains = calloc(NEIGHBOURS << more.chain_bits, sizeof(*more.chains));
+	if (!more.chains)
+		return -ENOMEM;
+
+	for (size_t i = 0; i < nr_chains(dc); i++) {
+		while (dc->chains[i]) {
+			struct indexed_thread *thread = dc->chains[i];
+			struct indexed_thread **chain = thread_chain(&more, &thread->key);
+
+			dc->chains[i] = thread->next;
+			thread->next = *chain;
+			*chain = thread;
+		}
+	}
+	free(dc->chains);
+	dc->chains = more.chains;
+	dc->chain_bits = more.chain_bits;
+	return 0;
+}
+
+static struct indexed_thread *thread_findnew(struct deferred_callchains *dc,
+					     const struct key *key)
+{
+	struct indexed_thread *thread = thread_find(dc, key), **chain;
+
+	if (thread)
+		return thread;
+	if (dc->nr_threads >= nr_chains(dc) && grow_chains(dc))
+		return NULL;
+
+	thread = zalloc(sizeof(*thread));
+	if (!thread)
+		return NULL;
+
+	chain = thread_chain(dc, key);
+	thread->key = *key;
+	thread->next = *chain;
+	*chain = thread;
+	dc->nr_threads++;
+	dc->bytes += sizeof(*thread) + sizeof(*chain);
+	return thread;
+}
+
+/* Forget a thread of which there is nothing to know. */
+static void thread_put(struct deferred_callchains *dc, struct indexed_thread *thread)
+{
+	struct indexed_thread **chain = thread_chain(dc, &thread->key);
+
+	if (thread->last || !RB_EMPTY_ROOT(&thread->entries.rb_root))
+		return;
+
+	while (*chain != thread)
+		chain = &(*chain)->next;
+	*chain = thread->next;
+	free(thread);
+	dc->nr_threads--;
+	dc->bytes -= sizeof(*thread) + sizeof(*chain);
+}
+
+static size_t entry_size(const struct entry *entry)
+{
+	return sizeof(*entry) + (entry->copied ? entry->event->header.size : 0);
+}
+
+static void entry_free(struct deferred_callchains *dc, struct entry *entry)
+{
+	dc->bytes -= entry_size(entry);
+	if (entry->copied)
+		free((void *)entry->event);
+	free(entry);
+}
+
+/* A thread's last record is written before it ends. */
+static bool entry_before(struct rb_node *a, const struct rb_node *b)
+{
+	const struct entry *x = rb_entry(a, struct entry, node);
+	const struct entry *y = rb_entry(b, struct entry, node);
+
+	return x->time < y->time || (x->time == y->time && x->cookie && !y->cookie);
+}
+
+/* Events of a thread are mostly read as they were written: then there is nothing to look for. */
+static void thread_add(struct indexed_thread *thread, struct entry *entry)
+{
+	struct entry *newest = thread->newest;
+
+	if (newest && entry_before(&entry->node, &newest->node)) {
+		rb_add_cached(&entry->node, &thread->entries, entry_before);
+		return;
+	}
+	rb_link_node(&entry->node, newest ? &newest->node : NULL,
+		     newest ? &newest->node.rb_right : &thread->entries.rb_root.rb_node);
+	rb_insert_color_cached(&entry->node, &thread->entries, !newest);
+	thread->newest = entry;
+}
+
+static void thread_remove(struct indexed_thread *thread, struct entry *entry)
+{
+	if (thread->newest == entry)
+		thread->newest = rb_entry_safe(rb_prev(&entry->node), struct entry, node);
+	rb_erase_cached(&entry->node, &thread->entries);
+}
+
+static struct entry *entry_next(struct entry *entry)
+{
+	return rb_entry_safe(rb_next(&entry->node), struct entry, node);
+}
+
+/* The first entry at or after @time: in the order of time the first of all. */
+static struct entry *thread_first_since(struct indexed_thread *thread, u64 time)
+{
+	struct entry *first = rb_entry_safe(rb_first_cached(&thread->entries), struct entry, node);
+	struct rb_node *node = thread->entries.rb_root.rb_node;
+
+	if (!first || first->time >= time)
+		return first;
+
+	for (first = NULL; node;) {
+		struct entry *entry = rb_entry(node, struct entry, node);
+
+		if (entry->time >= time)
+			first = entry;
+		node = entry->time >= time ? node->rb_left : node->rb_right;
+	}
+	return first;
+}
+
+static struct entry *thread_find_entry(struct indexed_thread *thread, u64 time, u64 cookie)
+{
+	struct entry *entry = thread_first_since(thread, time);
+
+	while (entry && entry->time == time && entry->cookie != cookie)
+		entry = entry_next(entry);
+	return entry && entry->time == time ? entry : NULL;
+}
+
+/* No sample to come can be of the last record of a thread. */
+static void thread_forget_last(struct deferred_callchains *dc, struct indexed_thread *thread)
+{
+	struct entry *last = thread->last;
+
+	if (!last)
+		return;
+
+	dc->stats.orphans += !last->used;
+	dc->kept_bytes -= entry_size(last) + sizeof(*thread);
+	list_del(&thread->kept);
+	thread->last = NULL;
+	entry_free(dc, last);
+}
+
+static void forget_oldest_last(struct deferred_callchains *dc)
+{
+	struct indexed_thread *thread = list_first_entry(&dc->kept, struct indexed_thread, kept);
+
+	thread_forget_last(dc, thread);
+	thread_put(dc, thread);
+}
+
+/* May free other threads, but not this one. */
+static void thread_keep_last(struct deferred_callchains *dc, struct indexed_thread *thread,
+			     struct entry *record)
+{
+	if (thread->last && thread->last->cookie == record->cookie) {
+		dc->stats.duplicates++;
+		record->used |= thread->last->used;
+		thread->last->used = true;
+	}
+	thread_forget_last(dc, thread);
+	thread->last = record;
+	list_add_tail(&thread->kept, &dc->kept);
+	dc->kept_bytes += entry_size(record) + sizeof(*thread);
+	while (dc->kept_bytes > MAX_KEPT_BYTES && dc->kept.next != &thread->kept)
+		forget_oldest_last(dc);
+}
+
+static void thread_delete(struct deferred_callchains *dc, struct indexed_thread *thread)
+{
+	struct entry *entry, *next;
+
+	rbtree_postorder_for_each_entry_safe(entry, next, &thread->entries.rb_root, node)
+		entry_free(dc, entry);
+	if (thread->last)
+		entry_free(dc, thread->last);
+	free(thread);
+}
+
+static void index_clear(struct deferred_callchains *dc)
+{
+	for (size_t i = 0; i < nr_chains(dc); i++) {
+		while (dc->chains[i]) {
+			struct indexed_thread *thread = dc->chains[i];
+
+			dc->chains[i] = thread->next;
+			thread_delete(dc, thread);
+		}
+	}
+	zfree(&dc->chains);
 }
 
 /**
- * deferred_callchains__delete - free a stage and what still waits in it
+ * deferred_callchains__delete - free a stage
  * @dc: the stage, may be NULL
  */
 void deferred_callchains__delete(struct deferred_callchains *dc)
 {
-	struct waiting_sample *ws;
-
 	if (!dc)
 		return;
 
-	while (!list_empty(&dc->waiting)) {
-		ws = list_first_entry(&dc->waiting, struct waiting_sample, by_age);
-		free_waiting(dc, waiting_run__take(ws->run));
-	}
-	waiting_pool__exit(&dc->pool);
-	deferred_index__exit(&dc->index);
-	deferred_states__exit(&dc->states);
-	deferred_losses__exit(&dc->losses);
+	index_clear(dc);
+	free(dc->swapped);
 	free(dc->chain);
 	free(dc);
 }
 
-static struct ip_callchain *chain_buffer(struct deferred_callchains *dc, size_t nr)
-{
-	struct ip_callchain *chain;
-
-	if (dc->chain && nr <= dc->max_chain)
-		return dc->chain;
-
-	chain = realloc(dc->chain, sizeof(*chain) + nr * sizeof(u64));
-	if (!chain)
-		return NULL;
-
-	dc->chain = chain;
-	dc->max_chain = nr;
-	return chain;
-}
-
 /*
- * In place, the frames of both halves never exceed what the event asked for.
- * An event that did not ask gets the limit of the system it was recorded on;
- * that is the default, unless the record proves that it was higher: then nobody
- * knows how much, and all of the record is shown.
+ * Which machine an event comes from: a guest's thread may have the number of a host's.
+ * This does not ask for the struct machine, which may not exist yet.
  */
-static u64 user_room(const struct evsel *evsel, u64 kernel_frames, u64 user_frames)
+static u32 machine_pid(const struct perf_sample *sample)
 {
-	u64 limit = evsel->core.attr.sample_max_stack;
-
-	if (!limit && user_frames > PERF_MAX_STACK_DEPTH)
-		return user_frames;
-	if (!limit)
-		limit = PERF_MAX_STACK_DEPTH;
-	return limit > kernel_frames ? limit - kernel_frames : 0;
-}
-
-/* @chain has room for PERF_CONTEXT_USER and all of @user. */
-static void append_user(struct ip_callchain *chain, const struct evsel *evsel,
-			const struct ip_callchain *user)
-{
-	u64 kernel = ip_callchain__nr_frames(chain->ips, chain->nr);
-	u64 nr;
-	const u64 *frames = deferred_record__frames(user, &nr);
-
-	nr = min(nr, user_room(evsel, kernel, nr));
-	if (!nr)
-		return;
-
-	chain->ips[chain->nr++] = PERF_CONTEXT_USER;
-	memcpy(&chain->ips[chain->nr], frames, nr * sizeof(u64));
-	chain->nr += nr;
-}
-
-/* Deliver with @user in the place of marker and cookie, or with neither. */
-static int deliver(struct deferred_callchains *dc, const struct perf_tool *tool,
-		   union perf_event *event, struct perf_sample *sample, struct evsel *evsel,
-		   struct machine *machine, const struct ip_callchain *user, bool complete)
-{
-	struct ip_callchain *orig = sample->callchain;
-	size_t kernel_nr = ip_callchain__kernel_nr(orig);
-	struct ip_callchain *chain = chain_buffer(dc, kernel_nr + 1 + user->nr);
-	int ret;
-
-	if (!chain)
-		return -ENOMEM;
-
-	chain->nr = kernel_nr;
-	memcpy(chain->ips, orig->ips, kernel_nr * sizeof(u64));
-	append_user(chain, evsel, user);
-
-	sample->callchain = chain;
-	sample->deferred_callchain = !complete;
-	sample->deferred_cookie = ip_callchain__cookie(orig);
-	ret = tool->sample(tool, event, sample, evsel, machine);
-	sample->callchain = orig;
-	return ret;
-}
-
-static int deliver_stitched(struct deferred_callchains *dc, const struct perf_tool *tool,
-			    union perf_event *event, struct perf_sample *sample,
-			    struct evsel *evsel, struct machine *machine,
-			    struct deferred_record *record)
-{
-	dc->stats.stitched++;
-	record->used = true;
-	return deliver(dc, tool, event, sample, evsel, machine, record->chain, true);
-}
-
-static int deliver_bare(struct deferred_callchains *dc, const struct perf_tool *tool,
-			union perf_event *event, struct perf_sample *sample,
-			struct evsel *evsel, struct machine *machine)
-{
-	const struct ip_callchain none = { .nr = 0 };
-
-	return deliver(dc, tool, event, sample, evsel, machine, &none, false);
-}
-
-/* Of a sample in user space, the innermost frame is known without a record. */
-static int deliver_incomplete(struct deferred_callchains *dc, const struct perf_tool *tool,
-			      union perf_event *event, struct perf_sample *sample,
-			      struct evsel *evsel, struct machine *machine,
-			      enum deferred_incomplete reason)
-{
-	const u64 leaf[] = { 1, sample->ip };
-
-	dc->stats.incomplete[reason]++;
-	if (sample->cpumode != PERF_RECORD_MISC_USER ||
-	    !(evsel->core.attr.sample_type & PERF_SAMPLE_IP))
-		return deliver_bare(dc, tool, event, sample, evsel, machine);
-	return deliver(dc, tool, event, sample, evsel, machine, (void *)leaf, false);
-}
-
-static int deliver_waiting(struct deferred_callchains *dc, struct waiting_sample *ws,
-			   struct perf_sample *sample, struct deferred_record *record,
-			   enum deferred_incomplete reason)
-{
-	const struct waiting_run *run = ws->run;
-
-	if (!record)
-		return deliver_incomplete(dc, run->tool, ws->event, sample, ws->evsel,
-					  run->machine, reason);
-
-	dc->stats.late += run->tool->ordered_events;
-	return deliver_stitched(dc, run->tool, ws->event, sample, ws->evsel, run->machine,
-				record);
-}
-
-/* Deliver the oldest sample of a run with its record, or without one for @reason. */
-static int release(struct deferred_callchains *dc, struct waiting_run *run,
-		   struct deferred_record *record, enum deferred_incomplete reason)
-{
-	struct waiting_sample *ws = waiting_run__take(run);
-	struct deferred_scene scene;
-	struct perf_sample sample;
-	int ret = waiting_sample__parse(ws, &sample);
-
-	if (!ret)
-		ret = deferred_state__present(&dc->states, &run->state, run->machine, &scene);
-	if (!ret) {
-		ret = deliver_waiting(dc, ws, &sample, record, reason);
-		deferred_state__withdraw(&run->state, &scene);
-	}
-	free_waiting(dc, ws);
-	return ret;
-}
-
-/* As release(), without a record, where nothing else holds the entry context. */
-static int release_bare(struct deferred_callchains *dc, struct waiting_run *run,
-			enum deferred_incomplete reason)
-{
-	struct deferred_context *context = run->context;
-	int ret = release(dc, run, NULL, reason);
-
-	deferred_index__put(&dc->index, context);
-	return ret;
-}
-
-static int release_oldest(struct deferred_callchains *dc, enum deferred_incomplete reason)
-{
-	struct waiting_sample *ws = list_first_entry(&dc->waiting, struct waiting_sample, by_age);
-
-	return release_bare(dc, ws->run, reason);
-}
-
-/* Copies of maps that only waiting samples need are no less theirs. */
-static int enforce_limit(struct deferred_callchains *dc)
-{
-	int ret = 0;
-
-	while (!ret && !list_empty(&dc->waiting) &&
-	       dc->pool.bytes + dc->ahead_bytes + dc->states.bytes > dc->limit)
-		ret = release_oldest(dc, DEFERRED_INCOMPLETE__LIMIT);
-	return ret;
-}
-
-/*
- * A thread does not come to @cpu, for what it does next, without its record being
- * written before, there or where the sample was taken.
- */
-static enum deferred_incomplete why_missing(const struct deferred_callchains *dc,
-					    struct waiting_sample *ws, u32 cpu,
-					    enum deferred_incomplete otherwise)
-{
-	if (!deferred_losses__since(&dc->losses, -1, ws->time))
-		return otherwise;
-	if (deferred_losses__since(&dc->losses, waiting_sample__cpu(ws), ws->time) ||
-	    deferred_losses__since(&dc->losses, cpu, ws->time))
-		return DEFERRED_INCOMPLETE__LOST;
-	return otherwise;
-}
-
-static void forget_last(struct deferred_callchains *dc, struct deferred_thread *thread)
-{
-	struct deferred_record *record = thread->last;
-
-	if (!record)
-		return;
-
-	dc->stats.orphans += !record->used;
-	dc->kept_bytes -= deferred_record__size(record);
-	list_del(&record->node);
-	deferred_record__delete(&dc->index, record);
-	thread->last = NULL;
-}
-
-/* Of the thread whose last record is the oldest. */
-static void forget_oldest_last(struct deferred_callchains *dc)
-{
-	forget_last(dc, list_first_entry(&dc->kept, struct deferred_record, node)->thread);
-}
-
-/* In time order, no sample of its entry context comes after one of another. */
-static void forget_older(struct deferred_callchains *dc, struct deferred_thread *thread,
-			 u64 cookie, u64 time)
-{
-	if (thread->last && thread->last->cookie != cookie && thread->last->time < time)
-		forget_last(dc, thread);
+	if (sample->machine_pid)
+		return sample->machine_pid;
+	if (sample->cpumode == PERF_RECORD_MISC_GUEST_KERNEL ||
+	    sample->cpumode == PERF_RECORD_MISC_GUEST_USER)
+		return sample->pid;
+	return HOST_KERNEL_ID;
 }
 
 /* Tasks of PID namespaces beside perf's all go by the same number. */
@@ -377,366 +632,293 @@ static bool is_one_thread(u32 tid)
 	return tid && tid != (u32)-1;
 }
 
-/*
- * The thread has come to another entry context, or to another program if
- * @cookie is 0.  The record of an entry context is written before that, so that
- * in time order what waits for an older one now waits in vain.
- */
-static int release_older(struct deferred_callchains *dc, const struct perf_tool *tool,
-			 struct deferred_thread *thread, u64 cookie,
-			 const struct perf_sample *now)
+static struct key make_key(const struct perf_sample *sample, u32 tid, u64 cookie)
 {
-	struct waiting_sample *ws;
-	struct waiting_run *run;
-	int ret = 0;
+	return (struct key){
+		.machine_pid = machine_pid(sample),
+		.tid = tid,
+		.cookie = is_one_thread(tid) ? 0 : cookie,
+	};
+}
 
-	if (!tool->ordered_events || !is_one_thread(thread->tid))
+/*
+ * Which thread or program an event ends, or 0.  A fork ends the life of a former thread
+ * with the number.  One may be synthesized for a thread that was there before, whatever
+ * happened to it since.
+ */
+static u32 ended_tid(const union perf_event *event)
+{
+	u32 tid;
+
+	switch (event->header.type) {
+	case PERF_RECORD_FORK:
+		if (event->header.misc & PERF_RECORD_MISC_FORK_EXEC)
+			return 0;
+		fallthrough;
+	case PERF_RECORD_EXIT:
+		if (event->header.size < sizeof(event->fork))
+			return 0;
+		tid = event->fork.tid;
+		break;
+	case PERF_RECORD_COMM:
+		if (!(event->header.misc & PERF_RECORD_MISC_COMM_EXEC) ||
+		    event->header.size < offsetof(struct perf_record_comm, comm))
+			return 0;
+		tid = event->comm.tid;
+		break;
+	default:
 		return 0;
-
-	forget_older(dc, thread, cookie, now->time);
-	while (!ret && !list_empty(&thread->runs)) {
-		run = list_first_entry(&thread->runs, struct waiting_run, by_thread);
-		if (run->context->cookie == cookie)
-			break;
-		ws = waiting_run__oldest(run);
-		if (ws->time >= now->time)
-			break;
-		ret = release_bare(dc, run, why_missing(dc, ws, now->cpu,
-							DEFERRED_INCOMPLETE__NO_RECORD));
 	}
-	return ret;
+	return is_one_thread(tid) ? tid : 0;
 }
 
-static int release_stitched(struct deferred_callchains *dc, struct deferred_context *context,
-			    struct deferred_record *record)
+static int index_add(struct deferred_callchains *dc, const struct key *key,
+		     const struct entry *what)
 {
+	struct indexed_thread *thread = thread_findnew(dc, key);
+	struct entry *entry = thread ? memdup(what, sizeof(*what)) : NULL;
+
+	if (entry && what->copied) {
+		entry->event = memdup(what->event, what->event->header.size);
+		if (!entry->event)
+			zfree(&entry);
+	}
+	if (!entry) {
+		if (thread)
+			thread_put(dc, thread);
+		return -ENOMEM;
+	}
+	dc->bytes += entry_size(entry);
+	dc->newest = max(dc->newest, entry->time);
+	thread_add(thread, entry);
+	return 0;
+}
+
+/* A buffer that was full says so in front of the next event that fits. */
+static int index_add_loss(struct deferred_callchains *dc, const struct entry *loss)
+{
+	const struct key cpu = { .machine_pid = LOSSES, .tid = loss->cpu };
+	const struct key any = { .machine_pid = LOSSES, .tid = ANY_CPU };
+
+	return index_add(dc, &cpu, loss) ?: index_add(dc, &any, loss);
+}
+
+/* The entry for an event, and whose it is; -ENOENT if the index has no use for it. */
+static int make_entry(struct perf_session *session, union perf_event *event,
+		      struct entry *entry, struct key *key)
+{
+	struct evlist *evlist = session->evlist;
+	const struct ip_callchain *chain;
+	struct perf_sample sample;
+	u32 tid = 0;
+
+	switch (event->header.type) {
+	case PERF_RECORD_CALLCHAIN_DEFERRED:
+		chain = deferred_record__callchain(evlist, event);
+		if (!chain)
+			return -ENOENT;
+		entry->cookie = event->callchain_deferred.cookie;
+		entry->nr = chain->nr;
+		break;
+	case PERF_RECORD_LOST:
+		break;
+	default:
+		tid = ended_tid(event);
+		if (!tid)
+			return -ENOENT;
+		entry->exec = event->header.type == PERF_RECORD_COMM;
+		break;
+	}
+	/* what ends where nothing is deferred does not matter */
+	if ((!entry->cookie && !evlist__deferring_evsel(evlist)) ||
+	    evlist__parse_sample(evlist, event, &sample))
+		return -ENOENT;
+
+	entry->time = sample.time;
+	entry->cpu = sample.cpu;
+	*key = make_key(&sample, tid ?: sample.tid, entry->cookie);
+	return 0;
+}
+
+/*
+ * @event is in this machine's byte order, and so is @place, unless that is in a foreign
+ * file and was not read yet.
+ */
+static int index_event(struct perf_session *session, union perf_event *event,
+		       const union perf_event *place, bool copy)
+{
+	struct entry entry = { .event = place };
+	struct key key;
+
+	if (make_entry(session, event, &entry, &key))
+		return 0;
+	if (event->header.type == PERF_RECORD_LOST)
+		return index_add_loss(session->deferred, &entry);
+	entry.copied = copy && entry.cookie;
+	return index_add(session->deferred, &key, &entry);
+}
+
+/*
+ * When a flush round ends, all events were read that are as old as the newest one of the
+ * round before.
+ */
+static void index_end_round(struct deferred_callchains *dc)
+{
+	dc->certain = dc->newest_before;
+	dc->newest_before = dc->newest;
+}
+
+/* The scan. */
+
+/* Types are small numbers.  The reader swaps an event in its place when it gets there. */
+static bool is_foreign(const struct perf_event_header *header)
+{
+	return header->type > 0xffff;
+}
+
+static struct perf_event_header own_header(const struct perf_session *session,
+					   const union perf_event *event)
+{
+	struct perf_event_header header = event->header;
+
+	if (session->header.needs_swap && is_foreign(&header))
+		perf_event_header__bswap(&header);
+	return header;
+}
+
+static int scan_interesting(struct perf_session *session, union perf_event *event)
+{
+	struct deferred_callchains *dc = session->deferred;
+	struct perf_event_header header = own_header(session, event);
+
+	if (!is_foreign(&event->header))
+		return index_event(session, event, event, /*copy=*/false);
+
+	if (!dc->swapped)
+		dc->swapped = malloc(PERF_SAMPLE_MAX_SIZE);
+	if (!dc->swapped)
+		return -ENOMEM;
+
+	memcpy(dc->swapped, event, header.size);
+	dc->swapped->header = header;
+	event_swap(dc->swapped, evlist__sample_id_all(session->evlist));
+	return index_event(session, dc->swapped, event, /*copy=*/false);
+}
+
+/* Bytes that are no events, but trace data of hardware. */
+static u64 auxtrace_size(const union perf_event *event, u16 event_size)
+{
+	if (event_size < sizeof(event->auxtrace))
+		return 0;
+	return is_foreign(&event->header) ? bswap_64(event->auxtrace.size) : event->auxtrace.size;
+}
+
+/* @reading is the event that the reader is about to process, or NULL. */
+static int scan_event(struct perf_session *session, const union perf_event *reading)
+{
+	struct deferred_callchains *dc = session->deferred;
+	union perf_event *event = (void *)dc->scan;
+	size_t left = dc->end - dc->scan;
+	struct perf_event_header header;
+
+	if (left >= sizeof(header))
+		header = own_header(session, event);
+	if (left < sizeof(header) || header.size < sizeof(header) || header.size > left ||
+	    header.type >= PERF_RECORD_HEADER_MAX) {
+		/* here the reader ends, too */
+		dc->scan = dc->end;
+		return 0;
+	}
+
+	switch (header.type) {
+	case PERF_RECORD_CALLCHAIN_DEFERRED:
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+	case PERF_RECORD_COMM:
+	case PERF_RECORD_LOST:
+		dc->scan += header.size;
+		return scan_interesting(session, event);
+	case PERF_RECORD_FINISHED_ROUND:
+		index_end_round(dc);
+		break;
+	case PERF_RECORD_AUXTRACE:
+		dc->scan += min_t(u64, auxtrace_size(event, header.size), left - header.size);
+		break;
+	case PERF_RECORD_HEADER_ATTR:
+	case PERF_RECORD_ID_INDEX:
+		/* says how to parse what follows, once it is processed */
+		dc->barrier = !reading || event >= reading;
+		if (!reading || event > reading)
+			return 0;
+		break;
+	case PERF_RECORD_COMPRESSED:
+	case PERF_RECORD_HEADER_TRACING_DATA:
+		/* what is in there or behind it only the reader finds out */
+		dc->streamed = true;
+		dc->end = dc->scan;
+		return 0;
+	default:
+		break;
+	}
+	dc->scan += header.size;
+	return 0;
+}
+
+static int scan_file(struct perf_session *session, const union perf_event *reading)
+{
+	struct deferred_callchains *dc = session->deferred;
+	const char *from = dc->scan;
 	int ret = 0;
 
-	while (!ret && !list_empty(&context->runs)) {
-		struct waiting_run *run = list_first_entry(&context->runs, struct waiting_run,
-							   by_context);
-
-		ret = release(dc, run, record, DEFERRED_INCOMPLETE__MAX);
-	}
+	dc->barrier = false;
+	while (!ret && !dc->barrier && dc->scan < dc->end &&
+	       (size_t)(dc->scan - from) < SCAN_STEP)
+		ret = scan_event(session, reading);
+	dc->all = dc->scan == dc->end && !dc->streamed;
 	return ret;
-}
-
-/* A tool that does not keep threads can resolve nothing against them. */
-static bool tool_follows_threads(const struct deferred_callchains *dc,
-				 const struct perf_tool *tool)
-{
-	return tool->comm != dc->proxy.comm || tool->mmap2 != dc->proxy.mmap2;
-}
-
-/* The run that a sample can be added to, if there is one. */
-static struct waiting_run *find_run(struct deferred_callchains *dc, const struct perf_tool *tool,
-				    struct deferred_thread *thread, u64 cookie,
-				    const struct perf_sample *sample, struct machine *machine)
-{
-	struct waiting_run *run;
-
-	if (list_empty(&thread->runs))
-		return NULL;
-
-	run = list_last_entry(&thread->runs, struct waiting_run, by_thread);
-	if (run->context->cookie != cookie || run->tool != tool || run->machine != machine ||
-	    !deferred_state__holds(&dc->states, &run->state, machine, sample))
-		return NULL;
-	return run;
-}
-
-static struct waiting_run *new_run(struct deferred_callchains *dc, const struct perf_tool *tool,
-				   struct deferred_thread *thread, u64 cookie,
-				   const struct perf_sample *sample, struct machine *machine)
-{
-	struct deferred_context *context = deferred_index__findnew(&dc->index, thread, cookie);
-	struct machine *followed = tool_follows_threads(dc, tool) ? machine : NULL;
-	struct waiting_run *run = context ? waiting_run__new(&dc->pool) : NULL;
-
-	if (!run)
-		return NULL;
-
-	if (deferred_state__take_down(&dc->states, &run->state, followed, sample)) {
-		waiting_run__delete(&dc->pool, run);
-		return NULL;
-	}
-	run->tool = tool;
-	run->machine = machine;
-	run->context = context;
-	list_add_tail(&run->by_thread, &thread->runs);
-	list_add_tail(&run->by_context, &context->runs);
-	return run;
-}
-
-static int wait_for_record(struct deferred_callchains *dc, const struct perf_tool *tool,
-			   union perf_event *event, struct perf_sample *sample,
-			   struct evsel *evsel, struct machine *machine,
-			   struct deferred_thread *thread)
-{
-	u64 cookie = ip_callchain__cookie(sample->callchain);
-	struct waiting_run *run = find_run(dc, tool, thread, cookie, sample, machine);
-	struct waiting_sample *ws;
-
-	if (!run)
-		run = new_run(dc, tool, thread, cookie, sample, machine);
-	if (!run)
-		return -ENOMEM;
-
-	ws = waiting_sample__new(&dc->pool, event, sample, evsel, stays_mapped(dc, event));
-	if (!ws) {
-		if (waiting_run__is_empty(run))
-			free_run(dc, run);
-		return -ENOMEM;
-	}
-	waiting_run__add(run, ws);
-	list_add_tail(&ws->by_age, &dc->waiting);
-	deferred_states__earn(&dc->states);
-	return enforce_limit(dc);
-}
-
-/*
- * A thread has one entry context after the other.  If a whole one with another record
- * lies between a sample at @time and the next record with the cookie of the sample,
- * then that is of a later entry context for which the cookie came up again, and the one
- * of the sample was lost.  An entry context with samples before this one does not lie
- * between.  As the clocks of two CPUs may differ, what is near in time counts only on
- * one CPU; so soon, a cookie does not come up again.
- */
-static bool tells_apart(const struct deferred_record *other, u64 time, u32 cpu)
-{
-	if (other->used)
-		return false;
-	return other->time - time > MAX_CLOCK_SKEW || (other->cpu == cpu && cpu != (u32)-1);
-}
-
-static bool record_was_lost(struct deferred_context *context, const struct perf_sample *sample)
-{
-	const struct deferred_record *other;
-
-	if (!is_one_thread(context->thread->tid))
-		return false;
-	other = deferred_context__record_between(context, sample->time);
-	return other && tells_apart(other, sample->time, sample->cpu);
-}
-
-/* The record that was read and whose turn is still to come. */
-static struct deferred_record *coming_record(struct deferred_callchains *dc,
-					     struct deferred_thread *thread, u64 cookie,
-					     const struct perf_sample *sample)
-{
-	struct deferred_context *context = deferred_index__find(&dc->index, thread, cookie);
-	struct deferred_record *next = context ? deferred_context__next_record(context) : NULL;
-
-	if (next && deferred_thread__lives_at(thread, next->time) &&
-	    !record_was_lost(context, sample))
-		return next;
-	return NULL;
-}
-
-/*
- * The record for a sample whose turn has come: the next one that was read, or
- * else the last one whose turn has passed.  A cookie names one entry context,
- * so that any record with it will do; the next is the right one even where a
- * cookie comes up again, and is waited for where there was no room for it.
- */
-static struct deferred_record *find_record(struct deferred_callchains *dc,
-					   struct deferred_thread *thread, u64 cookie,
-					   const struct perf_sample *sample)
-{
-	struct deferred_record *next = coming_record(dc, thread, cookie, sample);
-
-	if (next)
-		return next->chain ? next : NULL;
-	if (thread->last && thread->last->cookie == cookie)
-		return thread->last;
-	return NULL;
-}
-
-static int merge_sample(struct deferred_callchains *dc, const struct perf_tool *tool,
-			union perf_event *event, struct perf_sample *sample,
-			struct evsel *evsel, struct machine *machine)
-{
-	u64 cookie = ip_callchain__cookie(sample->callchain);
-	struct deferred_thread *thread;
-	struct deferred_record *record;
-	int ret;
-
-	if (!cookie)
-		return deliver_incomplete(dc, tool, event, sample, evsel, machine,
-					  DEFERRED_INCOMPLETE__COOKIE);
-
-	thread = deferred_index__findnew_thread(&dc->index, deferred_index__machine_pid(sample),
-						sample->tid);
-	if (!thread)
-		return -ENOMEM;
-
-	ret = release_older(dc, tool, thread, cookie, sample);
-	if (ret)
-		return ret;
-
-	record = find_record(dc, thread, cookie, sample);
-	if (record)
-		return deliver_stitched(dc, tool, event, sample, evsel, machine, record);
-
-	if (!tool->never_wait_for_deferred && !tool->read_ahead_for_deferred)
-		return wait_for_record(dc, tool, event, sample, evsel, machine, thread);
-	if (dc->all_read && !coming_record(dc, thread, cookie, sample))
-		return deliver_incomplete(dc, tool, event, sample, evsel, machine,
-					  DEFERRED_INCOMPLETE__ABSENT);
-	if (tool->never_wait_for_deferred)
-		return deliver_incomplete(dc, tool, event, sample, evsel, machine,
-					  DEFERRED_INCOMPLETE__IN_TURN);
-	return wait_for_record(dc, tool, event, sample, evsel, machine, thread);
-}
-
-static int stage_sample(const struct perf_tool *tool, union perf_event *event,
-			struct perf_sample *sample, struct evsel *evsel,
-			struct machine *machine)
-{
-	struct deferred_callchains *dc = container_of(tool, struct deferred_callchains, proxy);
-
-	dc->stats.samples++;
-	sample->deferred_unmerged = !dc->tool->merge_deferred_callchains;
-	if (sample->deferred_unmerged)
-		return deliver_bare(dc, dc->tool, event, sample, evsel, machine);
-	return merge_sample(dc, dc->tool, event, sample, evsel, machine);
 }
 
 /**
- * deferred_callchains__tool - put the stage in front of a tool
- * @dc: the stage
- * @tool: the tool that the sample is for
- * @sample: the sample
- *
- * Return: the tool to deliver @sample to.  Only its sample callback does something;
- * it is @tool itself for a sample that is not deferred.
+ * deferred_callchains__start - a session begins to read its data
+ * @session: the session; it may have read other data before
  */
-const struct perf_tool *deferred_callchains__tool(struct deferred_callchains *dc,
-						  const struct perf_tool *tool,
-						  const struct perf_sample *sample)
+void deferred_callchains__start(struct perf_session *session)
 {
-	if (!ip_callchain__is_deferred(sample->callchain))
-		return tool;
+	const size_t kept = offsetof(struct deferred_callchains, bytes);
+	struct deferred_callchains *dc = session->deferred;
 
-	dc->tool = tool;
-	dc->proxy.dont_split_sample_group = tool->dont_split_sample_group;
-	return &dc->proxy;
+	index_clear(dc);
+	memset((void *)dc + kept, 0, sizeof(*dc) - kept);
+	INIT_LIST_HEAD(&dc->kept);
+	if (session->data && perf_data__is_pipe(session->data))
+		dc->max_wait = MAX_PIPE_WAIT;
 }
 
-static struct deferred_record *keep_record(struct deferred_callchains *dc, union perf_event *event,
-					   const struct ip_callchain *chain,
-					   const struct perf_sample *sample)
+/* A file that is mapped as a whole, in which callchains are deferred, is scanned. */
+static void start_scan(struct perf_session *session)
 {
-	return deferred_record__new(&dc->index, event->callchain_deferred.cookie, sample, chain,
-				    stays_mapped(dc, event));
+	struct deferred_callchains *dc = session->deferred;
+	const struct perf_header *header = &session->header;
+
+	dc->started = true;
+	if (!session->one_mmap || !evlist__deferring_evsel(session->evlist))
+		return;
+
+	dc->map = session->one_mmap_addr;
+	dc->scan = dc->map + (header->data_offset - session->one_mmap_offset);
+	dc->end = dc->scan + header->data_size;
 }
 
-/*
- * Copies of records that were read ahead take half of the limit at the most, lest
- * they drive out all waiting samples.  Beyond that only the place of a record is
- * kept, which takes about as much as its place in the ordered queue does.  So does
- * the end of a thread, and a record in a file that stays mapped.
- */
-static struct deferred_record *keep_ahead(struct deferred_callchains *dc, struct evlist *evlist,
-					  union perf_event *event,
-					  const struct perf_sample *sample)
+static bool is_between(const void *event, const char *start, const char *end)
 {
-	const struct ip_callchain *chain = deferred_record__callchain(evlist, event);
-	struct deferred_record *record;
-
-	if (!chain)
-		return NULL;
-
-	if (!stays_mapped(dc, event) && dc->ahead_bytes + event->header.size > dc->limit / 2)
-		chain = NULL;
-	record = keep_record(dc, event, chain, sample);
-	if (record && record->copy)
-		dc->ahead_bytes += deferred_record__size(record);
-	return record;
+	return (const char *)event >= start && (const char *)event < end;
 }
 
-static void free_ahead(struct deferred_callchains *dc, struct deferred_record *record)
+/* What is queued is freed when its turn has come. */
+static size_t queued_size(const struct perf_session *session, const union perf_event *event)
 {
-	if (record->copy)
-		dc->ahead_bytes -= deferred_record__size(record);
-	deferred_record__delete(&dc->index, record);
-}
-
-/*
- * Does an exit or a fork say that a thread is no more?  One may be synthesized for a
- * thread that was there before, whatever happened to it since.
- */
-static bool ends_former_life(const union perf_event *event)
-{
-	return is_one_thread(event->fork.tid) &&
-	       (event->header.type == PERF_RECORD_EXIT ||
-		!(event->header.misc & PERF_RECORD_MISC_FORK_EXEC));
-}
-
-/* So that no sample takes a record of a later thread with the same tid. */
-static int announce_end(struct deferred_callchains *dc, struct evlist *evlist,
-			union perf_event *event)
-{
-	struct deferred_thread *thread;
-	struct perf_sample sample;
-
-	if (!evlist__has_deferred_callchains(evlist) || !ends_former_life(event) ||
-	    evlist__parse_sample(evlist, event, &sample))
-		return 0;
-
-	thread = deferred_index__findnew_thread(&dc->index, deferred_index__machine_pid(&sample),
-						event->fork.tid);
-	return thread ? deferred_thread__add_exit(thread, sample.time) : -ENOMEM;
-}
-
-/* As record_was_lost(), of the oldest sample that waits in @context. */
-static bool waits_for_lost(struct deferred_context *context)
-{
-	const struct deferred_record *other;
-	struct waiting_sample *ws;
-
-	if (list_empty(&context->runs) || !is_one_thread(context->thread->tid))
-		return false;
-
-	ws = waiting_run__oldest(list_first_entry(&context->runs, struct waiting_run,
-						  by_context));
-	other = deferred_context__record_between(context, ws->time);
-	return other && tells_apart(other, ws->time, waiting_sample__cpu(ws));
-}
-
-static int announce_record(struct deferred_callchains *dc, struct evlist *evlist,
-			   union perf_event *event)
-{
-	struct deferred_context *context;
-	struct deferred_thread *thread;
-	struct deferred_record *record;
-	struct perf_sample sample;
-
-	if (evlist__parse_sample(evlist, event, &sample))
-		return 0;
-
-	record = keep_ahead(dc, evlist, event, &sample);
-	if (!record)
-		return 0;
-
-	thread = deferred_index__findnew_thread(&dc->index, deferred_index__machine_pid(&sample),
-						sample.tid);
-	context = thread ? deferred_index__findnew(&dc->index, thread, record->cookie) : NULL;
-	if (!context) {
-		free_ahead(dc, record);
-		return -ENOMEM;
-	}
-
-	deferred_context__add_record(context, record);
-	if (!record->chain)
-		return 0;
-	if (deferred_thread__lives_at(thread, record->time) && !waits_for_lost(context)) {
-		int ret = release_stitched(dc, context, record);
-
-		if (ret)
-			return ret;
-	}
-	return enforce_limit(dc);
+	return sizeof(struct ordered_event) +
+	       (session->ordered_events.copy_on_queue ? event->header.size : 0);
 }
 
 /* It never has its turn, when other events are dumped. */
@@ -751,440 +933,487 @@ static void dump_short_record(struct evlist *evlist, union perf_event *event)
 }
 
 /**
- * deferred_callchains__announce - an event was read, its turn comes later
- * @dc: the stage
- * @tool: the tool of the session
- * @evlist: the events of the session
- * @event: any event; only deferred records and ends of threads are looked at
+ * deferred_callchains__read - an event was read; its turn comes later
+ * @session: the session
+ * @event: any event, in this machine's byte order
  *
- * Samples that wait for a record are delivered when it is read: their turn has
- * passed, and now is closer to it than the turn of the record.  Only what waits for
- * a record that was lost has to wait until the next one has its turn.  A bad record
- * is left for deferred_callchains__record() to count, unless it is too short
- * to be parsed.
- *
- * Return: 0, a positive number if the event must be skipped, or what the tool
- * returned.
+ * Return: 0, a positive number if the event must be skipped, or a negative error code.
  */
-int deferred_callchains__announce(struct deferred_callchains *dc, const struct perf_tool *tool,
-				  struct evlist *evlist, union perf_event *event)
+int deferred_callchains__read(struct perf_session *session, union perf_event *event)
 {
-	if (deferred_record__too_short(evlist, event)) {
-		dump_short_record(evlist, event);
+	struct deferred_callchains *dc = session->deferred;
+
+	if (record_is_too_short(session->evlist, event)) {
+		dump_short_record(session->evlist, event);
 		dc->stats.records++;
 		dc->stats.malformed++;
 		return 1;
 	}
-	if (!tool->merge_deferred_callchains || !tool->ordered_events)
+	if (!session->tool->merge_deferred_callchains)
 		return 0;
+	if (!dc->started)
+		start_scan(session);
+	if (is_between(event, dc->map, dc->scan))
+		return 0;
+	if (is_between(event, dc->scan, dc->end))
+		return scan_file(session, event);
 
+	dc->idle = 0;
 	switch (event->header.type) {
+	case PERF_RECORD_FINISHED_ROUND:
+		index_end_round(dc);
+		return 0;
+	case PERF_RECORD_CALLCHAIN_DEFERRED:
 	case PERF_RECORD_FORK:
 	case PERF_RECORD_EXIT:
-		return announce_end(dc, evlist, event);
-	case PERF_RECORD_CALLCHAIN_DEFERRED:
-		return announce_record(dc, evlist, event);
+	case PERF_RECORD_COMM:
+	case PERF_RECORD_LOST:
+		dc->queued_bytes += queued_size(session, event);
+		return index_event(session, event, event, session->ordered_events.copy_on_queue);
 	default:
+		if (event->header.type < PERF_RECORD_USER_TYPE_START)
+			dc->queued_bytes += queued_size(session, event);
 		return 0;
 	}
-}
-
-static void trim_kept(struct deferred_callchains *dc)
-{
-	while (dc->kept_bytes > MAX_KEPT_BYTES)
-		forget_oldest_last(dc);
-}
-
-static void keep_last(struct deferred_callchains *dc, struct deferred_thread *thread,
-		      struct deferred_record *record)
-{
-	if (thread->last && thread->last->cookie == record->cookie) {
-		dc->stats.duplicates++;
-		record->used |= thread->last->used;
-		thread->last->used = true;
-	}
-
-	forget_last(dc, thread);
-	thread->last = record;
-	record->thread = thread;
-	list_add_tail(&record->node, &dc->kept);
-	dc->kept_bytes += deferred_record__size(record);
-	trim_kept(dc);
-}
-
-/* What is kept since the record was announced, or if it is a stub, what is kept now. */
-static struct deferred_record *take_record(struct deferred_callchains *dc,
-					   struct deferred_context *context,
-					   union perf_event *event,
-					   const struct ip_callchain *chain,
-					   const struct perf_sample *sample)
-{
-	struct deferred_record *record = context ? deferred_context__take_record(context) : NULL;
-
-	if (record && record->chain) {
-		if (record->copy)
-			dc->ahead_bytes -= deferred_record__size(record);
-		return record;
-	}
-	if (record)
-		deferred_record__delete(&dc->index, record);
-	return keep_record(dc, event, chain, sample);
-}
-
-static int merge_record(struct deferred_callchains *dc, const struct perf_tool *tool,
-			struct evlist *evlist, union perf_event *event,
-			struct perf_sample *sample)
-{
-	const struct ip_callchain *chain = deferred_record__callchain(evlist, event);
-	struct deferred_context *context;
-	struct deferred_thread *thread;
-	struct deferred_record *record;
-	int ret;
-
-	if (!chain) {
-		dc->stats.malformed++;
-		return 0;
-	}
-
-	thread = deferred_index__findnew_thread(&dc->index, deferred_index__machine_pid(sample),
-						sample->tid);
-	if (!thread)
-		return -ENOMEM;
-
-	ret = release_older(dc, tool, thread, event->callchain_deferred.cookie, sample);
-	if (ret)
-		return ret;
-
-	context = deferred_index__find(&dc->index, thread, event->callchain_deferred.cookie);
-	record = take_record(dc, context, event, chain, sample);
-	if (!record)
-		return -ENOMEM;
-
-	if (context) {
-		ret = release_stitched(dc, context, record);
-		deferred_index__put(&dc->index, context);
-	}
-	keep_last(dc, thread, record);
-	return ret;
 }
 
 /**
- * deferred_callchains__record - the turn of a deferred record has come
- * @dc: the stage
- * @tool: the tool; gets the record itself if it does not merge
- * @evlist: the events of the session
- * @event: the record
- * @sample: its parsed sample_id
- * @machine: its machine, may be NULL
+ * deferred_callchains__queue_time - when an event is to have its turn
+ * @session: the session
+ * @event: an event that was read
+ * @time: its time; without one, 0 or -1, it is delivered when it is read
  *
- * Return: 0 or what the tool returned.
+ * What cannot be scanned ahead waits in the queue, with or without a time.
+ *
+ * Return: the time to queue the event with.
  */
-int deferred_callchains__record(struct deferred_callchains *dc, const struct perf_tool *tool,
-				struct evlist *evlist, union perf_event *event,
-				struct perf_sample *sample, struct machine *machine)
+u64 deferred_callchains__queue_time(struct perf_session *session, const union perf_event *event,
+				    u64 time)
 {
-	dc->stats.records++;
-	if (tool->merge_deferred_callchains)
-		return merge_record(dc, tool, evlist, event, sample);
-	if (tool->callchain_deferred)
-		return tool->callchain_deferred(tool, event, sample, machine);
+	const struct deferred_callchains *dc = session->deferred;
+
+	if ((time && time != -1ULL) || is_between(event, dc->map, dc->scan) ||
+	    !session->tool->merge_deferred_callchains || !evlist__deferring_evsel(session->evlist))
+		return time;
+	return session->ordered_events.max_timestamp ?: 1;
+}
+
+/**
+ * deferred_callchains__set_live - a live session goes on
+ * @dc: the stage
+ * @idle: nanoseconds since the last event was read
+ */
+void deferred_callchains__set_live(struct deferred_callchains *dc, u64 idle)
+{
+	dc->max_wait = MAX_LIVE_WAIT;
+	dc->certain = -1ULL;	/* events come about as they are written */
+	dc->idle = idle;
+}
+
+/* The turn of a sample. */
+
+/* What the index says of a sample. */
+struct verdict {
+	struct entry *record;			/* its record, or NULL */
+	enum deferred_incomplete reason;	/* why there is none */
+	bool certain;				/* nothing that is still to be read changes that */
+};
+
+static bool was_lost_on(struct deferred_callchains *dc, u32 cpu, u64 since, u64 until)
+{
+	const struct key key = { .machine_pid = LOSSES, .tid = cpu };
+	struct indexed_thread *losses = thread_find(dc, &key);
+	struct entry *loss = losses ? thread_first_since(losses, since) : NULL;
+
+	return loss && loss->time <= until;
+}
+
+/* Between two events of a thread.  The record may have been written on either's CPU. */
+static bool was_lost(struct deferred_callchains *dc, const struct perf_sample *sample,
+		     const struct entry *next)
+{
+	const u64 since = sample->time, until = next->time;
+
+	if (sample->cpu == (u32)-1 || next->cpu == (u32)-1)
+		return was_lost_on(dc, ANY_CPU, since, until);
+	return was_lost_on(dc, sample->cpu, since, until) ||
+	       was_lost_on(dc, next->cpu, since, until) ||
+	       was_lost_on(dc, (u32)-1, since, until);
+}
+
+static enum deferred_incomplete why_missing(struct deferred_callchains *dc,
+					    const struct perf_sample *sample,
+					    const struct entry *next)
+{
+	if (was_lost(dc, sample, next))
+		return DEFERRED_INCOMPLETE__LOST;
+	return next->cookie || next->exec ? DEFERRED_INCOMPLETE__NO_RECORD :
+					    DEFERRED_INCOMPLETE__EXIT;
+}
+
+/*
+ * A thread has one entry context after the other.  If a record of another one lies between
+ * a sample and the record with its cookie, then that record is of a later entry context
+ * for which the cookie came up again, and the one of the sample was lost.  An entry context
+ * with samples before this one does not lie between.  As the clocks of two CPUs may differ,
+ * what is near in time counts only on one CPU; so soon, a cookie does not come up again.
+ */
+static bool tells_apart(const struct entry *other, const struct perf_sample *sample)
+{
+	if (other->used || other->time <= sample->time)
+		return false;
+	return other->time - sample->time > MAX_CLOCK_SKEW ||
+	       (other->cpu == sample->cpu && other->cpu != (u32)-1);
+}
+
+static bool has_time(const struct perf_sample *sample)
+{
+	return sample->time && sample->time != -1ULL;
+}
+
+/* The entry that decides: the record, or what shows that there is none. */
+static struct entry *deciding_entry(struct indexed_thread *thread, u64 cookie,
+				    const struct perf_sample *sample)
+{
+	struct entry *entry = thread_first_since(thread, has_time(sample) ? sample->time : 0);
+
+	for (int i = 0; entry && i < MAX_SKEWED; i++) {
+		if ((!entry->cookie && has_time(sample)) || entry->cookie == cookie ||
+		    tells_apart(entry, sample))
+			return entry;
+		entry = entry_next(entry);
+	}
+	return NULL;
+}
+
+static struct verdict look_up(struct deferred_callchains *dc, struct indexed_thread *thread,
+			      u64 cookie, const struct perf_sample *sample)
+{
+	struct verdict verdict = { .reason = DEFERRED_INCOMPLETE__END, .certain = dc->all };
+	struct entry *entry = thread ? deciding_entry(thread, cookie, sample) : NULL;
+
+	if (entry)
+		verdict.certain |= entry->time <= dc->certain;
+	if (entry && entry->cookie == cookie) {
+		verdict.record = entry;
+	} else if (thread && thread->last && thread->last->cookie == cookie) {
+		verdict.record = thread->last;
+		verdict.certain = true;
+	} else {
+		entry = entry ?: thread ? thread_first_since(thread, sample->time) : NULL;
+		if (entry)
+			verdict.reason = why_missing(dc, sample, entry);
+	}
+	return verdict;
+}
+
+/* In time order, no sample of an entry context comes after one of another. */
+static void thread_go_on(struct deferred_callchains *dc, struct indexed_thread *thread,
+			 u64 cookie, u64 time)
+{
+	const struct entry *last = thread->last;
+
+	if (last && last->cookie != cookie && last->time < time) {
+		thread_forget_last(dc, thread);
+		thread_put(dc, thread);
+	}
+}
+
+/*
+ * In place, the frames of both halves never exceed what the event asked for.  An event that
+ * did not ask gets the limit of the system it was recorded on; that is the default, unless
+ * the record proves that it was higher: then nobody knows how much, and all is shown.
+ */
+static u64 user_room(u64 max_stack, u64 kernel_frames, u64 user_frames)
+{
+	if (!max_stack && user_frames > PERF_MAX_STACK_DEPTH)
+		return user_frames;
+	if (!max_stack)
+		max_stack = PERF_MAX_STACK_DEPTH;
+	return max_stack > kernel_frames ? max_stack - kernel_frames : 0;
+}
+
+static void append_user(struct ip_callchain *chain, u64 max_stack, const u64 *ips, u64 nr,
+			bool swap)
+{
+	u64 kernel = ip_callchain__nr_frames(chain->ips, chain->nr);
+
+	if (nr && (swap ? bswap_64(ips[0]) : ips[0]) == PERF_CONTEXT_USER) {
+		ips++;
+		nr--;
+	}
+	nr = min(nr, user_room(max_stack, kernel, nr));
+	if (!nr)
+		return;
+
+	chain->ips[chain->nr++] = PERF_CONTEXT_USER;
+	for (u64 i = 0; i < nr; i++)
+		chain->ips[chain->nr++] = swap ? bswap_64(ips[i]) : ips[i];
+}
+
+/* Put @record, or without one what is known of the user half, where marker and cookie are. */
+static int stitch(struct perf_session *session, struct perf_sample *sample,
+		  const struct entry *record)
+{
+	struct deferred_callchains *dc = session->deferred;
+	const struct evsel *evsel = evlist__id2evsel(session->evlist, sample->id);
+	const struct perf_event_attr none = { .size = 0 };
+	const struct perf_event_attr *attr = evsel ? &evsel->core.attr : &none;
+	struct ip_callchain *raw = sample->callchain;
+	size_t kernel_nr = ip_callchain__kernel_nr(raw);
+	size_t max = kernel_nr + 2 + (record ? record->nr : 0);
+	struct ip_callchain *chain = dc->chain;
+
+	if (max > dc->max_chain) {
+		chain = realloc(chain, sizeof(*chain) + max * sizeof(u64));
+		if (!chain)
+			return -ENOMEM;
+		dc->chain = chain;
+		dc->max_chain = max;
+	}
+
+	chain->nr = kernel_nr;
+	memcpy(chain->ips, raw->ips, kernel_nr * sizeof(u64));
+	if (record)
+		append_user(chain, attr->sample_max_stack,
+			    (const u64 *)record->event->callchain_deferred.ips, record->nr,
+			    is_foreign(&record->event->header));
+	else if (!sample->deferred_unmerged && sample->cpumode == PERF_RECORD_MISC_USER &&
+		 attr->sample_type & PERF_SAMPLE_IP)
+		/* in user space the innermost frame is known: it is where the sample hit */
+		append_user(chain, attr->sample_max_stack, &sample->ip, 1, /*swap=*/false);
+
+	sample->callchain = chain;
+	sample->deferred_raw = raw;
+	sample->deferred_cookie = ip_callchain__cookie(raw);
+	sample->deferred_callchain = !record;
 	return 0;
 }
 
-static int release_ended(struct deferred_callchains *dc, struct deferred_thread *thread, u32 cpu)
+static int deliver(struct perf_session *session, struct perf_sample *sample,
+		   struct entry *record, enum deferred_incomplete reason)
 {
-	struct waiting_sample *ws;
-	struct waiting_run *run;
-	int ret = 0;
+	struct deferred_callchain_stats *stats = &session->deferred->stats;
 
-	while (!ret && !list_empty(&thread->runs)) {
-		run = list_first_entry(&thread->runs, struct waiting_run, by_thread);
-		ws = waiting_run__oldest(run);
-		ret = release_bare(dc, run, why_missing(dc, ws, cpu, DEFERRED_INCOMPLETE__EXIT));
+	stats->samples++;
+	if (record) {
+		stats->stitched++;
+		record->used = true;
+	} else {
+		stats->incomplete[reason]++;
 	}
-	return ret;
+	return stitch(session, sample, record);
 }
 
-/**
- * deferred_callchains__exit - the turn of the end of a thread has come
- * @dc: the stage
- * @tool: the tool of the session
- * @event: its PERF_RECORD_EXIT, or a PERF_RECORD_FORK that uses its tid again
- * @sample: its parsed sample_id
- *
- * A thread writes its last deferred record before it exits.  If events are in
- * time order, what still waits then waits in vain.
- *
- * Return: 0 or what the tool returned.
- */
-int deferred_callchains__exit(struct deferred_callchains *dc, const struct perf_tool *tool,
-			      union perf_event *event, struct perf_sample *sample)
+static bool is_queued(const struct perf_session *session, const struct perf_sample *sample)
 {
-	u32 machine_pid = deferred_index__machine_pid(sample);
-	struct deferred_context *context, *tmp;
-	struct deferred_thread *thread;
+	const struct deferred_callchains *dc = session->deferred;
+
+	return session->tool->ordered_events &&
+	       (!dc->map || dc->streamed || has_time(sample));
+}
+
+/* Nothing more will be read before this event has its turn. */
+static bool is_last_flush(const struct perf_session *session)
+{
+	return session->ordered_events.next_flush == ULLONG_MAX;
+}
+
+/*
+ * The record may still come.  Index more of the file, or hold the queue; or else say why
+ * neither can be done.
+ *
+ * Return: 0 if there is more in the index, ORDERED_EVENTS__HOLD, 1 with a reason, or an error.
+ */
+static int wait_for_record(struct perf_session *session, const struct perf_sample *sample,
+			   enum deferred_incomplete *reason)
+{
+	struct deferred_callchains *dc = session->deferred;
+	const struct ordered_events *oe = &session->ordered_events;
+	bool scanning = dc->scan < dc->end && !dc->barrier;
+	u64 age = has_time(sample) ? oe->max_timestamp + dc->idle - sample->time : 0;
+
+	if (scanning && dc->bytes <= deferred_callchain_limit())
+		return scan_file(session, NULL);
+
+	if (!scanning && is_last_flush(session))
+		*reason = DEFERRED_INCOMPLETE__END;
+	else if (scanning || dc->bytes + dc->queued_bytes > deferred_callchain_limit())
+		*reason = DEFERRED_INCOMPLETE__LIMIT;
+	else if (!is_queued(session, sample))
+		*reason = DEFERRED_INCOMPLETE__UNORDERED;
+	else if (dc->max_wait && age > dc->max_wait)
+		*reason = DEFERRED_INCOMPLETE__EXPIRED;
+	else
+		return ORDERED_EVENTS__HOLD;
+	return 1;
+}
+
+static int sample_turn(struct perf_session *session, struct perf_sample *sample)
+{
+	struct deferred_callchains *dc = session->deferred;
+	u64 cookie = ip_callchain__cookie(sample->callchain);
+	struct key key = make_key(sample, sample->tid, cookie);
+	struct indexed_thread *thread;
+	enum deferred_incomplete reason;
+	struct verdict verdict;
 	int ret;
 
-	if (!tool->ordered_events || !ends_former_life(event))
-		return 0;
-
-	thread = deferred_index__find_thread(&dc->index, machine_pid, event->fork.tid);
-	if (!thread)
-		return 0;
-
-	ret = release_ended(dc, thread, sample->cpu);
-	list_for_each_entry_safe(context, tmp, &thread->contexts, node)
-		deferred_index__put(&dc->index, context);
-	forget_last(dc, thread);
-	deferred_thread__take_exit(thread);
-	deferred_index__put_thread(&dc->index, thread);
-	return ret;
-}
-
-/**
- * deferred_callchains__exec - the turn of a PERF_RECORD_COMM has come
- * @dc: the stage
- * @tool: the tool of the session
- * @event: the comm event
- * @sample: its parsed sample_id
- *
- * The callchains of a program are written before the thread executes another.
- *
- * Return: 0 or what the tool returned.
- */
-int deferred_callchains__exec(struct deferred_callchains *dc, const struct perf_tool *tool,
-			      union perf_event *event, struct perf_sample *sample)
-{
-	struct deferred_thread *thread;
-
-	if (!(event->header.misc & PERF_RECORD_MISC_COMM_EXEC))
-		return 0;
-
-	thread = deferred_index__find_thread(&dc->index, deferred_index__machine_pid(sample),
-					     event->comm.tid);
-	return thread ? release_older(dc, tool, thread, 0, sample) : 0;
-}
-
-static int release_run(struct deferred_callchains *dc, struct waiting_run *run)
-{
-	bool last;
-	int ret;
+	if (!session->tool->merge_deferred_callchains) {
+		dc->stats.samples++;
+		sample->deferred_unmerged = true;
+		return stitch(session, sample, NULL);
+	}
+	if (!cookie)
+		return deliver(session, sample, NULL, DEFERRED_INCOMPLETE__COOKIE);
 
 	do {
-		last = waiting_run__has_one(run);
-		ret = release_bare(dc, run, DEFERRED_INCOMPLETE__LIMIT);
-	} while (!ret && !last);
+		thread = thread_find(dc, &key);
+		verdict = look_up(dc, thread, cookie, sample);
+		ret = verdict.certain ? 1 : wait_for_record(session, sample, &reason);
+		if (ret < 0)
+			return ret;
+	} while (!ret);
+	/* what is known, though not certain, is still the better reason */
+	if (verdict.reason == DEFERRED_INCOMPLETE__END && !verdict.certain)
+		verdict.reason = reason;
+
+	ret = deliver(session, sample, verdict.record, verdict.reason);
+	if (thread && session->tool->ordered_events)
+		thread_go_on(dc, thread, cookie, sample->time);
 	return ret;
 }
 
-/* Samples that the maps cannot be kept for are delivered while they are right. */
-static int freeze_maps(struct deferred_callchains *dc, struct machine *machine, pid_t tid)
+static int record_turn(struct perf_session *session, union perf_event *event,
+		       const struct perf_sample *sample)
 {
-	struct deferred_state *state;
-	int ret = 0;
+	struct deferred_callchains *dc = session->deferred;
+	u64 cookie = event->callchain_deferred.cookie;
+	struct key key = make_key(sample, sample->tid, cookie);
+	struct indexed_thread *thread;
+	struct entry *record;
 
-	while (!ret && (state = deferred_states__freeze(&dc->states, machine, tid)))
-		ret = release_run(dc, container_of(state, struct waiting_run, state));
-	return ret;
-}
-
-/* Of a thread that is new, the maps are those of its process. */
-static int freeze_process(struct deferred_callchains *dc, struct machine *machine, pid_t pid,
-			  pid_t tid)
-{
-	int ret;
-
-	if (!machine || list_empty(&dc->waiting))
+	dc->stats.records++;
+	if (!session->tool->merge_deferred_callchains)
 		return 0;
-
-	ret = freeze_maps(dc, machine, tid);
-	if (!ret && pid != tid)
-		ret = freeze_maps(dc, machine, pid);
-	return ret ?: enforce_limit(dc);
-}
-
-static int process_fork(struct deferred_callchains *dc, const struct perf_tool *tool,
-			union perf_event *event, struct perf_sample *sample,
-			struct machine *machine)
-{
-	int ret = deferred_callchains__exit(dc, tool, event, sample);
-
-	return ret ?: freeze_process(dc, machine, event->fork.pid, event->fork.tid);
-}
-
-static int note_loss(struct deferred_callchains *dc, const struct perf_tool *tool,
-		     const struct perf_sample *sample)
-{
-	if (tool->ordered_events)
-		deferred_losses__add(&dc->losses, sample->cpu, sample->time);
+	thread = thread_find(dc, &key);
+	record = thread ? thread_find_entry(thread, sample->time, cookie) : NULL;
+	if (record && cookie) {
+		thread_remove(thread, record);
+		thread_keep_last(dc, thread, record);
+	} else if (!deferred_record__callchain(session->evlist, event)) {
+		dc->stats.malformed++;
+	}
 	return 0;
 }
 
-/* Of events that change threads, before they do. */
-static int prepare_change(struct deferred_callchains *dc, const struct perf_tool *tool,
-			  union perf_event *event, struct perf_sample *sample,
-			  struct machine *machine)
+static void end_turn(struct deferred_callchains *dc, const union perf_event *event,
+		     const struct perf_sample *sample)
 {
-	switch (event->header.type) {
-	case PERF_RECORD_MMAP:
-		return freeze_process(dc, machine, event->mmap.pid, event->mmap.tid);
-	case PERF_RECORD_MMAP2:
-		return freeze_process(dc, machine, event->mmap2.pid, event->mmap2.tid);
-	case PERF_RECORD_COMM:
-		return deferred_callchains__exec(dc, tool, event, sample);
-	case PERF_RECORD_FORK:
-		return process_fork(dc, tool, event, sample, machine);
-	case PERF_RECORD_EXIT:
-		return deferred_callchains__exit(dc, tool, event, sample);
-	default:
-		return 0;
+	u32 tid = ended_tid(event);
+	struct key key = make_key(sample, tid, 0);
+	struct indexed_thread *thread = tid ? thread_find(dc, &key) : NULL;
+	struct entry *end = thread ? thread_find_entry(thread, sample->time, 0) : NULL;
+
+	if (!thread)
+		return;
+	if (end) {
+		thread_remove(thread, end);
+		entry_free(dc, end);
+	}
+	thread_forget_last(dc, thread);
+	thread_put(dc, thread);
+}
+
+static void loss_turn_on(struct deferred_callchains *dc, u32 cpu, u64 time)
+{
+	const struct key key = { .machine_pid = LOSSES, .tid = cpu };
+	struct indexed_thread *losses = thread_find(dc, &key);
+	struct entry *loss = losses ? thread_find_entry(losses, time, 0) : NULL;
+
+	if (loss) {
+		thread_remove(losses, loss);
+		entry_free(dc, loss);
+		thread_put(dc, losses);
 	}
 }
 
-/**
- * deferred_callchains__side_band - the turn of an event has come
- * @dc: the stage
- * @tool: the tool of the session
- * @event: any event but a sample and a deferred record
- * @sample: its parsed sample_id
- * @machine: its machine, may be NULL
- *
- * To be called before the event has an effect on the machine: samples that wait
- * in vain from now on are delivered, and for others the state is kept that is
- * about to change.
- *
- * Return: 0 or what the tool returned.
- */
-int deferred_callchains__side_band(struct deferred_callchains *dc, const struct perf_tool *tool,
-				   union perf_event *event, struct perf_sample *sample,
-				   struct machine *machine)
+static int parse_once(struct perf_session *session, union perf_event *event,
+		      struct perf_sample *sample)
 {
+	struct deferred_callchains *dc = session->deferred;
 	int ret;
+
+	if (event == dc->held) {
+		*sample = dc->held_sample;
+		return 0;
+	}
+	ret = evlist__parse_sample(session->evlist, event, sample);
+	if (ret)
+		pr_err("Can't parse sample, err = %d\n", ret);
+	return ret;
+}
+
+static int take_turn(struct perf_session *session, union perf_event *event,
+		     struct perf_sample *sample)
+{
+	struct deferred_callchains *dc = session->deferred;
 
 	switch (event->header.type) {
 	case PERF_RECORD_SAMPLE:
+		return ip_callchain__marker_nr(sample->callchain) ?
+		       sample_turn(session, sample) : 0;
 	case PERF_RECORD_CALLCHAIN_DEFERRED:
-	case PERF_RECORD_SWITCH:
-	case PERF_RECORD_SWITCH_CPU_WIDE:
+		return record_turn(session, event, sample);
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+	case PERF_RECORD_COMM:
+		if (session->tool->ordered_events)
+			end_turn(dc, event, sample);
 		return 0;
 	case PERF_RECORD_LOST:
-		return note_loss(dc, tool, sample);
+		loss_turn_on(dc, sample->cpu, sample->time);
+		loss_turn_on(dc, ANY_CPU, sample->time);
+		return 0;
 	default:
-		ret = prepare_change(dc, tool, event, sample, machine);
-		/* What is delivered up to here still finds threads unchanged. */
-		deferred_states__change(&dc->states);
+		return 0;
+	}
+}
+
+/**
+ * deferred_callchains__turn - the turn of an event has come
+ * @session: the session
+ * @event: any event
+ * @sample: gets @event, parsed; with its whole callchain, if that was deferred, until the
+ *	turn of the next sample
+ *
+ * A sample whose record never comes has no user half; it is marked and counted.
+ *
+ * Return: 0, ORDERED_EVENTS__HOLD if the event must have its turn again when more has been
+ * read, or a negative error code.
+ */
+int deferred_callchains__turn(struct perf_session *session, union perf_event *event,
+			      struct perf_sample *sample)
+{
+	struct deferred_callchains *dc = session->deferred;
+	int ret = parse_once(session, event, sample);
+
+	if (ret)
+		return ret;
+
+	ret = take_turn(session, event, sample);
+	if (ret == ORDERED_EVENTS__HOLD) {
+		dc->held = event;
+		dc->held_sample = *sample;
 		return ret;
 	}
-}
-
-static int release_older_than(struct deferred_callchains *dc, u64 now, u64 age)
-{
-	struct waiting_sample *ws;
-	int ret = 0;
-
-	if (now == -1ULL)
-		return 0;
-
-	while (!ret && !list_empty(&dc->waiting)) {
-		ws = list_first_entry(&dc->waiting, struct waiting_sample, by_age);
-		if (ws->time + age >= now)
-			break;
-		ret = release_oldest(dc, DEFERRED_INCOMPLETE__EXPIRED);
-	}
+	if (event == dc->held)
+		dc->held = NULL;
+	dc->queued_bytes -= min(dc->queued_bytes, queued_size(session, event));
 	return ret;
 }
 
-/**
- * deferred_callchains__expire - do not let live samples wait for ever
- * @dc: the stage
- * @now: the turn of which time has come
- *
- * Samples that have waited for too long are delivered without their user half.
- *
- * Return: 0 or what the tool returned.
- */
-int deferred_callchains__expire(struct deferred_callchains *dc, u64 now)
-{
-	if (now != -1ULL) {
-		dc->event_time = now;
-		dc->event_clock = 0;
-	}
-	return release_older_than(dc, now, MAX_LIVE_WAIT);
-}
-
-/**
- * deferred_callchains__idle - as expire, while no event comes
- * @dc: the stage
- * @clock: a time of any clock that goes on in nanoseconds
- *
- * The clock of the events is unknown.  As much time has passed on it since the last
- * one as on @clock, since the first call after that.
- *
- * Return: 0 or what the tool returned.
- */
-int deferred_callchains__idle(struct deferred_callchains *dc, u64 clock)
-{
-	if (list_empty(&dc->waiting))
-		return 0;
-
-	if (!dc->event_clock)
-		dc->event_clock = clock;
-	return release_older_than(dc, dc->event_time + (clock - dc->event_clock), MAX_LIVE_WAIT);
-}
-
-/**
- * deferred_callchains__round - as expire, for a pipe that may be live
- * @dc: the stage
- * @now: the turn of which time has come
- *
- * Return: 0 or what the tool returned.
- */
-int deferred_callchains__round(struct deferred_callchains *dc, u64 now)
-{
-	return release_older_than(dc, now, MAX_PIPE_WAIT);
-}
-
-/**
- * deferred_callchains__all_read - no event is to come that was not announced
- * @dc: the stage
- *
- * Events may be delivered after this.
- */
-void deferred_callchains__all_read(struct deferred_callchains *dc)
-{
-	dc->all_read = true;
-}
-
-/**
- * deferred_callchains__flush - no more data: deliver all that waits
- * @dc: the stage
- *
- * Return: 0 or what the tool returned.
- */
-int deferred_callchains__flush(struct deferred_callchains *dc)
-{
-	int ret = 0;
-
-	while (!ret && !list_empty(&dc->waiting))
-		ret = release_oldest(dc, DEFERRED_INCOMPLETE__END);
-	while (!list_empty(&dc->kept))
-		forget_oldest_last(dc);
-	dc->all_read = false;
-	return ret;
-}
-
-/**
- * deferred_callchains__is_far_ahead - should the turn of records come soon?
- * @dc: the stage
- *
- * Return: true if what waits takes so much that copies of records of a few more
- * rounds would find no room, or if records that are not copied take too much.
- */
-bool deferred_callchains__is_far_ahead(const struct deferred_callchains *dc)
-{
-	return dc->pool.bytes + dc->ahead_bytes + dc->states.bytes > dc->limit / 4 ||
-	       deferred_index__bytes(&dc->index) > dc->limit;
-}
+/* What is told to the user. */
 
 /**
  * deferred_callchains__stats - what happened to deferred samples so far
@@ -1192,8 +1421,191 @@ bool deferred_callchains__is_far_ahead(const struct deferred_callchains *dc)
  *
  * Return: the counts.
  */
-const struct deferred_callchain_stats *
-deferred_callchains__stats(const struct deferred_callchains *dc)
+const struct deferred_callchain_stats *deferred_callchains__stats(struct deferred_callchains *dc)
 {
-	return &dc->stats;
+	struct indexed_thread *thread;
+
+	dc->told_stats = dc->stats;
+	list_for_each_entry(thread, &dc->kept, kept)
+		dc->told_stats.orphans += !thread->last->used;
+	return &dc->told_stats;
+}
+
+static const struct {
+	const char *label;
+	const char *text;
+	const char *advice;
+} reasons[DEFERRED_INCOMPLETE__MAX] = {
+	[DEFERRED_INCOMPLETE__NO_RECORD] = {
+		"no record", "have no record in the data although their thread went on",
+		"Records may be lost when the buffer is full: try a larger 'perf record -m'."
+	},
+	[DEFERRED_INCOMPLETE__LOST] = {
+		"lost record", "lost it as the buffer was full",
+		"Try a larger 'perf record -m', or a lower frequency."
+	},
+	[DEFERRED_INCOMPLETE__END] = {
+		"end of data", "were still waiting for it when the data ended",
+		"Their threads did not return to user space: record for longer.  With\n"
+		"--switch-output, their records may be in the next file."
+	},
+	[DEFERRED_INCOMPLETE__EXIT] = {
+		"thread exit", "have none when their thread exits",
+		"Records may be lost when the buffer is full: try a larger 'perf record -m'."
+	},
+	[DEFERRED_INCOMPLETE__EXPIRED] = {
+		"expired", "waited too long for it",
+		"Read a file instead of live data to have them wait."
+	},
+	[DEFERRED_INCOMPLETE__LIMIT] = {
+		"limit", "did not fit the memory limit",
+		"Try a larger 'perf config call-graph.defer-limit'."
+	},
+	[DEFERRED_INCOMPLETE__UNORDERED] = {
+		"not at hand", "came before it, in data without timestamps",
+		"Record with timestamps, or read a file that is not compressed."
+	},
+	[DEFERRED_INCOMPLETE__COOKIE] = {
+		"bad cookie", "carry a cookie of zero",
+		"The data is damaged."
+	},
+};
+
+/**
+ * deferred_callchain_stats__incomplete - count samples without their user half
+ * @stats: the counts of a session
+ *
+ * Return: their number, for whatever reason.
+ */
+u64 deferred_callchain_stats__incomplete(const struct deferred_callchain_stats *stats)
+{
+	u64 sum = 0;
+
+	for (int i = 0; i < DEFERRED_INCOMPLETE__MAX; i++)
+		sum += stats->incomplete[i];
+	return sum;
+}
+
+static size_t stats_row(FILE *fp, const char *label, u64 value)
+{
+	return fprintf(fp, "%20s: %10llu\n", label, (unsigned long long)value);
+}
+
+static size_t stats_optional_row(FILE *fp, const char *label, u64 value)
+{
+	return value ? stats_row(fp, label, value) : 0;
+}
+
+/**
+ * deferred_callchain_stats__fprintf - print the counts of a session
+ * @stats: the counts
+ * @fp: where to print to
+ *
+ * Prints nothing for data without deferred callchains.
+ *
+ * Return: the number of characters printed.
+ */
+size_t deferred_callchain_stats__fprintf(const struct deferred_callchain_stats *stats, FILE *fp)
+{
+	size_t printed;
+
+	if (!stats->samples && !stats->records)
+		return 0;
+
+	printed = fprintf(fp, "\nDeferred callchains:\n");
+	printed += stats_row(fp, "deferred samples", stats->samples);
+	printed += stats_row(fp, "stitched", stats->stitched);
+	printed += stats_row(fp, "incomplete", deferred_callchain_stats__incomplete(stats));
+	for (int i = 0; i < DEFERRED_INCOMPLETE__MAX; i++)
+		printed += stats_optional_row(fp, reasons[i].label, stats->incomplete[i]);
+	printed += stats_row(fp, "deferred records", stats->records);
+	printed += stats_optional_row(fp, "duplicate records", stats->duplicates);
+	printed += stats_optional_row(fp, "orphan records", stats->orphans);
+	printed += stats_optional_row(fp, "malformed records", stats->malformed);
+	return printed;
+}
+
+static enum deferred_incomplete main_reason(const struct deferred_callchain_stats *stats)
+{
+	int worst = 0;
+
+	for (int i = 1; i < DEFERRED_INCOMPLETE__MAX; i++) {
+		if (stats->incomplete[i] > stats->incomplete[worst])
+			worst = i;
+	}
+	return worst;
+}
+
+/**
+ * deferred_callchain_stats__warn - say at the end if user callchains are missing
+ * @stats: the counts of a session
+ */
+void deferred_callchain_stats__warn(const struct deferred_callchain_stats *stats)
+{
+	u64 incomplete = deferred_callchain_stats__incomplete(stats);
+	enum deferred_incomplete reason = main_reason(stats);
+
+	if (!stats->samples && !stats->records)
+		return;
+
+	pr_debug("deferred callchains: %llu samples, %llu stitched, %llu incomplete\n",
+		 (unsigned long long)stats->samples, (unsigned long long)stats->stitched,
+		 (unsigned long long)incomplete);
+	if (stats->malformed)
+		ui__warning("%llu deferred callchain records make no sense and were ignored.\n",
+			    (unsigned long long)stats->malformed);
+	if (incomplete * 100 <= stats->samples * WARN_PERCENT)
+		return;
+
+	ui__warning("%llu of %llu samples miss their deferred user callchain.\n\n"
+		    "Most of them (%llu) %s.\n%s\n\n",
+		    (unsigned long long)incomplete, (unsigned long long)stats->samples,
+		    (unsigned long long)stats->incomplete[reason], reasons[reason].text,
+		    reasons[reason].advice);
+}
+
+/* What may be held. */
+
+static size_t limit = 512UL << 20;
+
+/**
+ * deferred_callchain_limit - how much may be held
+ *
+ * Return: the number of bytes for each session.
+ */
+size_t deferred_callchain_limit(void)
+{
+	return limit;
+}
+
+/**
+ * deferred_callchain__set_limit - set how much may be held
+ * @value: a number of bytes in full, kilobytes, megabytes or gigabytes, with B, K, M or G
+ *	behind it
+ * @where: name of the setting, for the message
+ *
+ * Return: 0 or, after a message, -EINVAL.
+ */
+int deferred_callchain__set_limit(const char *value, const char *where)
+{
+	struct parse_tag tags[] = {
+		{ .tag = 'B', .mult = 1 },
+		{ .tag = 'K', .mult = 1 << 10 },
+		{ .tag = 'M', .mult = 1 << 20 },
+		{ .tag = 'G', .mult = 1 << 30 },
+		{ .tag = 0 },
+	};
+	size_t digits = value ? strspn(value, "0123456789") : 0;
+	unsigned long size = -1UL;
+
+	if (digits && value[digits] && !value[digits + 1])
+		size = parse_tag_value(value, tags);
+	if (!size || size == -1UL) {
+		pr_err("%s: invalid size '%s': expected a non-zero number with suffix B, K, M or G\n",
+		       where, value ?: "");
+		return -EINVAL;
+	}
+
+	limit = size;
+	return 0;
 }

@@ -118,14 +118,13 @@ rounds() {
 		END { exit bad || rounds < 2 || n > 1024 }' "${work}/times"
 }
 
-# In a pipe a round may end only where no older sample is to come: of the four, the
-# first one, before any sample has its turn, and the last.
+# What waits in a pipe is held, with all that is behind it, whatever rounds end meanwhile.
 rounds_of_a_pipe() {
 	make_data deferred late || return 1
 	perf inject -i "${work}/deferred" -o - |
 		perf inject --merge-callchains -i - -o "${work}/merged" 2>/dev/null
-	[ "$(perf script -D -i "${work}/merged" 2>/dev/null | grep -c FINISHED_ROUND)" = 2 ] &&
-	in_time_order merged
+	[ "$(perf script -D -i "${work}/merged" 2>/dev/null | grep -c FINISHED_ROUND)" = 4 ] &&
+	written_in_time_order merged
 }
 
 # A thread sleeps for ninety rounds.
@@ -140,6 +139,13 @@ timeless() {
 	perf script -F comm,ip,sym,dso -i "${work}/merged" > "${work}/out" 2>/dev/null
 	grep -o 'first.so\|second.so' "${work}/out" | sort | uniq -c | tee "${work}/dsos"
 	[ "$(wc -l < "${work}/dsos")" = 2 ]
+}
+
+timeless_piped() {
+	make_data deferred timeless && perf inject -i "${work}/deferred" -o - > "${work}/pipe" &&
+	perf script -F ip,sym -i "${work}/deferred" > "${work}/file" 2>/dev/null &&
+	perf script -F ip,sym -i - < "${work}/pipe" > "${work}/out" 2>/dev/null &&
+	diff "${work}/file" "${work}/out" && [ "$(grep -c $'^\t *55' "${work}/out")" = 36 ]
 }
 
 # An old perf refuses attrs that are larger than its own.
@@ -250,6 +256,7 @@ check "rounds" rounds
 check "rounds of a pipe" rounds_of_a_pipe
 check "a thread that sleeps for long" sleeper
 check "samples without a time" timeless
+check "samples without a time in a pipe" timeless_piped
 check "file to pipe" pipes file-pipe
 check "pipe to file" pipes pipe-file
 check "between pipes" pipes pipe-pipe

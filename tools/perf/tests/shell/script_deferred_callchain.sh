@@ -248,7 +248,7 @@ few() {
 
 says_why() { # cause, what to try
 	cat "${work}/err"
-	grep -q "$1" "${work}/err" && grep -q "$2" "${work}/err"
+	grep -q -e "$1" "${work}/err" && grep -q -e "$2" "${work}/err"
 }
 
 # One sample, and why it has no user half.
@@ -262,18 +262,21 @@ reasons() {
 		"larger 'perf record -m'" &&
 	says_why_of no_record_at_end 'still waiting for it when the data ended' \
 		'record for longer' &&
+	says_why 'still waiting' '--switch-output, their records may be in the next file' &&
 	says_why_of no_record_at_exit 'have none when their thread exits' \
 		"larger 'perf record -m'" &&
 	says_why_of no_cookie 'carry a cookie of zero' 'The data is damaged' &&
-	says_why_of many 'did not fit the limit of what may wait' "larger '--defer-limit'" \
-		--defer-limit 4K &&
-	says_why_of no_record_at_end 'have no record in the data' 'record for longer' --reltime
+	make_data many little &&
+	perf inject -i "${work}/many.little" -o - | with_limit 4K perf script -i - \
+		>/dev/null 2>"${work}/err" &&
+	says_why 'did not fit the memory limit' "larger 'perf config call-graph.defer-limit'" &&
+	! grep -e --defer-limit "${work}/err"
 }
 
 lost() {
 	make_data lost little &&
 	count_is "${work}/lost.little" "lost record" 1 &&
-	count_is "${work}/lost.little" "stitched in order" 1 &&
+	count_is "${work}/lost.little" "stitched" 1 &&
 	count_is "${work}/lost.little" "orphan records" 1 || return 1
 	stacks "${work}/lost.little" >/dev/null
 	says_why 'lost it as the buffer was full' "larger 'perf record -m', or a lower frequency"
@@ -291,8 +294,7 @@ state() {
 
 script_stats() {
 	perf script --stats -i "${work}/late.little" 2>/dev/null > "${work}/out" &&
-	grep -q '^ *stitched in order: *1$' "${work}/out" &&
-	grep -q '^ *stitched late: *1$' "${work}/out" &&
+	grep -q '^ *stitched: *2$' "${work}/out" &&
 	grep -q '^ *SAMPLE events: *5 ' "${work}/out"
 }
 
@@ -311,7 +313,20 @@ piped_stats() {
 	done
 }
 
-# A sample that comes late is none that was taken later.
+# No sample is printed behind a later one, whenever its record comes.
+in_order() {
+	local case
+
+	for case in late lost incomplete random expire no_record; do
+		make_data "${case}" little && stacks "${work}/${case}.little" > "${work}/out" || return 1
+		perf inject -i "${work}/${case}.little" -o - 2>/dev/null |
+			perf script -F comm,tid,time,ip -i - 2>/dev/null >> "${work}/out"
+		awk '/^[^\t]/ { time = $(NF) + 0; if (time < last) again++; last = time; n++ }
+		     END { exit !(again <= 1 && n >= 2) }' "${work}/out" || return 1
+	done
+}
+
+# A sample whose record comes late is none that was taken later.
 relative_times() {
 	local option
 
@@ -322,36 +337,36 @@ relative_times() {
 	done
 }
 
-refuses_limit() { # command, argument
-	! perf "$1" --defer-limit "$2" -i "${work}/many.little" >"${work}/out" 2>"${work}/err" &&
-	[ "$(grep -c -- "--defer-limit: '$2' is no size" "${work}/err")" = 1 ]
+with_limit() { # limit, command...
+	printf '[call-graph]\n\tdefer-limit = %s\n' "$1" > "${work}/config"
+	PERF_CONFIG=${work}/config "${@:2}"
 }
 
+refuses_limit() { # limit
+	! with_limit "$1" perf report --stats -i "${work}/many.little" >"${work}/out" 2>"${work}/err" &&
+	[ "$(grep -c "call-graph.defer-limit: invalid size '$1'" "${work}/err")" = 1 ]
+}
+
+# Every command that reads has it; in a file nothing is held.
 limit() {
 	make_data many little || return 1
-	refuses_limit report 0 && refuses_limit report 12 && refuses_limit script 5x &&
-	refuses_limit script '' || return 1
+	refuses_limit 0 && refuses_limit 12 && refuses_limit 5x || return 1
 	count_is "${work}/many.little" incomplete 0 || return 1
-	perf report --stats --defer-limit 16K -i "${work}/many.little" > "${work}/out" 2>/dev/null
-	grep -q '^ *limit: *[1-9][0-9]$' "${work}/out" || return 1
-	perf script --stats --defer-limit 16K -i "${work}/many.little" 2>"${work}/err" |
-		grep -q '^ *limit: *[1-9][0-9]$' &&
-	grep -q -- "larger '--defer-limit'" "${work}/err"
-}
-
-limit_config() {
-	printf '[call-graph]\n\tdefer-limit = 16K\n' > "${work}/config"
-	PERF_CONFIG=${work}/config perf report --stats -i "${work}/many.little" 2>/dev/null |
-		grep -q '^ *limit: *[1-9][0-9]$' || return 1
-	printf '[call-graph]\n\tdefer-limit = 16\n' > "${work}/config"
-	! PERF_CONFIG=${work}/config perf report --stats -i "${work}/many.little" 2>"${work}/err" &&
-	[ "$(grep -c "call-graph.defer-limit: '16' is no size" "${work}/err")" = 1 ]
+	perf inject -i "${work}/many.little" -o "${work}/piped" >/dev/null 2>&1
+	perf inject -i "${work}/many.little" -o - > "${work}/pipe" 2>/dev/null
+	for command in "report --stats" "script --stats" "inject --merge-callchains -o /dev/null"; do
+		with_limit 8K perf ${command} -i - < "${work}/pipe" > "${work}/out" 2>&1
+		grep -q -e '^ *limit: *[1-9][0-9]$' -e 'callchains, [1-9][0-9]* incomplete' \
+			"${work}/out" || return 1
+	done
+	with_limit 8K perf report --stats -i "${work}/many.little" 2>/dev/null |
+		grep -q '^ *incomplete: *0$'
 }
 
 # A pipe need not end: there a sample does not wait for as long as in a file.
 expired() {
 	make_data expire little &&
-	count_is "${work}/expire.little" "stitched late" 1 || return 1
+	count_is "${work}/expire.little" "stitched" 1 || return 1
 	perf inject -i "${work}/expire.little" -o - |
 		perf script --stats -i - 2>/dev/null > "${work}/out"
 	grep -q '^ *expired: *1$' "${work}/out" && grep -q '^ *orphan records: *1$' "${work}/out"
@@ -448,7 +463,7 @@ check "perf script --stats" script_stats
 check "perf report --stats of a pipe" piped_stats
 check "perf script with relative times" relative_times
 check "limit" limit
-check "limit in perfconfig" limit_config
+check "in the order of time" in_order
 check "limit of time in a pipe" expired
 check "malformed" malformed
 check "trimmed to max-stack" trimmed

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#ifndef __PERF_DEFERRED_CALLCHAIN_MERGE_H
-#define __PERF_DEFERRED_CALLCHAIN_MERGE_H
+#ifndef __PERF_DEFERRED_CALLCHAIN_INJECT_H
+#define __PERF_DEFERRED_CALLCHAIN_INJECT_H
 
 #include <stdbool.h>
 #include <linux/types.h>
 
-struct evsel;
 struct feat_writer;
 struct ip_callchain;
 struct machine;
-struct ordered_events;
 struct perf_file_section;
 struct perf_sample;
 struct perf_session;
@@ -53,14 +51,6 @@ struct deferred_merge {
 	u64 cut_frames;
 };
 
-/* deferred-callchain-merge.c: what is written in the place of an event */
-u64 deferred_merge__sample_event(const union perf_event *event, const struct ip_callchain *place,
-				 const struct ip_callchain *chain, union perf_event *out);
-void deferred_merge__attr_event(const union perf_event *event, union perf_event *out);
-void deferred_merge__event_desc(const union perf_event *event, union perf_event *out);
-int deferred_merge__pack_header(int fd);
-
-/* deferred-callchain-inject.c: what perf inject calls */
 int deferred_merge__init(struct deferred_merge *merge, struct perf_tool *tool);
 void deferred_merge__exit(struct deferred_merge *merge);
 int deferred_merge__start(struct deferred_merge *merge, struct perf_session *session,
@@ -74,13 +64,12 @@ void deferred_merge__describe(struct deferred_merge *merge, const struct perf_to
 					     union perf_event *event,
 					     struct perf_sample *sample,
 					     struct machine *machine));
+int deferred_merge__pack_header(const struct deferred_merge *merge, int fd);
 int deferred_merge__described(struct deferred_merge *merge);
-int deferred_merge__round(const struct deferred_merge *merge, const struct perf_tool *tool,
-			  union perf_event *event, struct ordered_events *oe);
 union perf_event *deferred_merge__event(struct deferred_merge *merge, union perf_event *event);
 union perf_event *deferred_merge__end_round(struct deferred_merge *merge,
 					    const union perf_event *event);
 union perf_event *deferred_merge__sample(struct deferred_merge *merge, union perf_event *event,
-					 const struct perf_sample *sample, struct evsel *evsel);
+					 const struct perf_sample *sample);
 
-#endif /* __PERF_DEFERRED_CALLCHAIN_MERGE_H */
+#endif /* __PERF_DEFERRED_CALLCHAIN_INJECT_H */
