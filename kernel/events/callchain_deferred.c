@@ -123,7 +123,8 @@ static bool has_buffer(struct perf_event *event)
 
 	if (event->parent)
 		event = event->parent;
-	rb = rcu_dereference(event->rb);
+	/* the caller has the RCU read lock; the member is not marked as __rcu */
+	rb = READ_ONCE(event->rb);
 	return rb && rb->nr_pages;
 }
 
