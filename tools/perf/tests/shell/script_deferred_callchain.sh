@@ -318,7 +318,8 @@ in_order() {
 	local case
 
 	for case in late lost incomplete random expire no_record; do
-		make_data "${case}" little && stacks "${work}/${case}.little" > "${work}/out" || return 1
+		make_data "${case}" little &&
+			stacks "${work}/${case}.little" > "${work}/out" || return 1
 		perf inject -i "${work}/${case}.little" -o - 2>/dev/null |
 			perf script -F comm,tid,time,ip -i - 2>/dev/null >> "${work}/out"
 		awk '/^[^\t]/ { time = $(NF) + 0; if (time < last) again++; last = time; n++ }
@@ -343,7 +344,8 @@ with_limit() { # limit, command...
 }
 
 refuses_limit() { # limit
-	! with_limit "$1" perf report --stats -i "${work}/many.little" >"${work}/out" 2>"${work}/err" &&
+	! with_limit "$1" perf report --stats -i "${work}/many.little" \
+		>"${work}/out" 2>"${work}/err" &&
 	[ "$(grep -c "call-graph.defer-limit: invalid size '$1'" "${work}/err")" = 1 ]
 }
 
@@ -354,7 +356,8 @@ limit() {
 	count_is "${work}/many.little" incomplete 0 || return 1
 	perf inject -i "${work}/many.little" -o "${work}/piped" >/dev/null 2>&1
 	perf inject -i "${work}/many.little" -o - > "${work}/pipe" 2>/dev/null
-	for command in "report --stats" "script --stats" "inject --merge-callchains -o /dev/null"; do
+	for command in "report --stats" "script --stats" \
+		"inject --merge-callchains -o /dev/null"; do
 		with_limit 8K perf ${command} -i - < "${work}/pipe" > "${work}/out" 2>&1
 		grep -q -e '^ *limit: *[1-9][0-9]$' -e 'callchains, [1-9][0-9]* incomplete' \
 			"${work}/out" || return 1
