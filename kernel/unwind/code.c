@@ -1182,8 +1182,11 @@ int unwind_code_find(struct unwind_code *code, unsigned long ip)
 	path->insns = min_t(unsigned int, path->insns, MAX_MORE);
 	for (found = false; !found && path_next(path);)
 		found = path_follow(path);
-	if (found && !same_rule(code, &first))
+	if (found && !same_rule(code, &first)) {
+		/* nor does the second path tell where the return address is not */
+		code->live = first.live;
 		return -ENOENT;
+	}
 	if (found && !same_fp(code, &first)) {
 		first.fp_saved = false;
 		first.fp_at_fp = false;

@@ -207,6 +207,10 @@ CODE(live_fork, MARK(live_fork) "test %ecx, %ecx; je 1f; push %rbx; ud2; 1: jmp 
 CODE(live_backtrack, MARK(live_backtrack) "cmp %rax, %rsp; ja 1f; ud2;"
 	"1: movslq (%rcx), %rbx; add %r8, %rbx; jmp *%rbx");
 
+/* paths that contradict each other */
+CODE(live_other, MARK(live_other) "test %eax, %eax; je 1f; pop %rbx; ret; 1: mov $5, %edi;"
+	"call *%rax; xor %ecx, %ecx; ret");
+
 /* where the return address of code that goes on elsewhere may lie */
 CODE(left, MARK(left) "add $16, %rsp; jmp *%rax");
 CODE(left_near, MARK(left_near) "jmp 1f; nop; 1: pop %rcx; jmp *%rax");
@@ -403,6 +407,7 @@ static const struct live_case live_cases[] = {
 	LIVE(live_stored, R12 | RAX),
 	LIVE(live_exchanged, RCX | RAX),
 	LIVE(live_backtrack, 0),
+	LIVE(live_other, 0xffff),
 };
 
 static unsigned int read_code(void *ctx, unsigned long addr, u8 *to, unsigned int len)
