@@ -327,17 +327,38 @@ static struct file *get_plain_file(unsigned long addr)
 	return file;
 }
 
+/*
+ * As a page fault does: whoever truncates the file or punches a hole holds the lock, and no
+ * page may enter the page cache meanwhile.  Somebody else's read is waited for here, as
+ * read_mapping_folio() would do that until it ends, killed or not.
+ */
+static struct folio *bring_in_folio(struct file *file, pgoff_t index)
+{
+	struct address_space *mapping = file->f_mapping;
+	struct folio *folio = filemap_get_folio(mapping, index);
+
+	if (!IS_ERR(folio)) {
+		if (!folio_wait_locked_killable(folio))
+			return folio;
+		folio_put(folio);
+		return ERR_PTR(-EINTR);
+	}
+	if (!filemap_invalidate_trylock_shared(mapping))
+		return ERR_PTR(-EAGAIN);
+	folio = read_mapping_folio(mapping, index, file);
+	filemap_invalidate_unlock_shared(mapping);
+	return folio;
+}
+
 /* Nothing is noted of it: a time of access may have to wait for the file system. */
 static int read_file_page(struct file *file, u64 pos, void *to, size_t len, bool wait)
 {
-	struct address_space *mapping = file->f_mapping;
 	pgoff_t index = pos >> PAGE_SHIFT;
 	struct folio *folio;
 	struct page *page;
 	int ret = -EFAULT;
 
-	folio = wait ? read_mapping_folio(mapping, index, file) :
-		       filemap_get_folio(mapping, index);
+	folio = wait ? bring_in_folio(file, index) : filemap_get_folio(file->f_mapping, index);
 	if (IS_ERR(folio))
 		return ret;
 	page = folio_file_page(folio, index);
@@ -373,7 +394,8 @@ static int read_plain_file(struct file *file, u64 pos, void *to, size_t len, boo
  * from the page cache of a file that is privately mapped, whatever else the file system
  * has for read().  So no permission is asked for and no fanotify listener waited for,
  * which could be the task itself.  Where the page
- * cache does not have the bytes the wait can be killed, and no lock is held.  As with
+ * cache does not have the bytes the wait can be killed, with no lock held but the one that
+ * page faults hold against truncation.  As with
  * page faults, a dying task and a uprobe handler do not wait; nor is memory of
  * tmpfs, which has no read_folio(), brought in from swap.
  *
