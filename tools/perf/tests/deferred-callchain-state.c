@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What late deferred samples are resolved against.  A delivered sample becomes
+ * The threads and maps that deferred samples are resolved against: those of their own
+ * time.  A delivered sample becomes
  *
  *	name#N+S tid@time lib*M
  *
