@@ -1238,7 +1238,8 @@ static int wait_for_record(struct perf_session *session, const struct perf_sampl
 
 	if (!scanning && is_last_flush(session))
 		*reason = DEFERRED_INCOMPLETE__END;
-	else if (scanning || dc->bytes + dc->queued_bytes > deferred_callchain_limit())
+	else if (scanning || dc->bytes + dc->queued_bytes > deferred_callchain_limit() ||
+		 oe->flush_type == OE_FLUSH__HALF)
 		*reason = DEFERRED_INCOMPLETE__LIMIT;
 	else if (!is_queued(session, sample))
 		*reason = DEFERRED_INCOMPLETE__UNORDERED;
@@ -1459,7 +1460,8 @@ static const struct {
 	},
 	[DEFERRED_INCOMPLETE__LIMIT] = {
 		"limit", "did not fit the memory limit",
-		"Try a larger 'perf config call-graph.defer-limit'."
+		"Try a larger 'perf config call-graph.defer-limit', or a larger\n"
+		"'perf config report.queue-size' if that is set."
 	},
 	[DEFERRED_INCOMPLETE__UNORDERED] = {
 		"not at hand", "came before it, in data without timestamps",

@@ -273,6 +273,16 @@ reasons() {
 	! grep -e --defer-limit "${work}/err"
 }
 
+# The queue cannot hold all: what it has no room for goes out without its user half.
+queue_size() {
+	make_data random little &&
+	printf '[report]\n\tqueue-size = 100000\n' > "${work}/config" &&
+	perf inject -i "${work}/random.little" -o - |
+		PERF_CONFIG="${work}/config" perf report --stats -i - >"${work}/out" &&
+	grep -q '^ *deferred samples: *2830$' "${work}/out" &&
+	grep -q '^ *limit: *[1-9]' "${work}/out"
+}
+
 lost() {
 	make_data lost little &&
 	count_is "${work}/lost.little" "lost record" 1 &&
@@ -466,6 +476,7 @@ check "perf script --stats" script_stats
 check "perf report --stats of a pipe" piped_stats
 check "perf script with relative times" relative_times
 check "limit" limit
+check "limit of the queue" queue_size
 check "in the order of time" in_order
 check "limit of time in a pipe" expired
 check "malformed" malformed
