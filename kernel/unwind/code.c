@@ -47,7 +47,7 @@
 /* how far in front of an address its function may begin, in bytes */
 #define MAX_BODY	SZ_16K
 #define MAX_PROLOGUE	24
-/* ... and how far behind a function's beginning its prologue may be, in bytes */
+/* ... and how far behind a function's beginning its prologue, or a call, may be, in bytes */
 #define MAX_ENTRY	64
 /* instructions of a function that just goes on in another one */
 #define MAX_JUST	6
@@ -1403,6 +1403,97 @@ unsigned long unwind_code_prologue(struct unwind_code *code, unsigned long start
 	return 0;
 }
 
+/* The registers that an instruction writes to, but for the stack pointer. */
+static u16 written_by(const struct unwind_code_insn *insn)
+{
+	switch (insn->op) {
+	case UNWIND_CODE_MOVE:
+	case UNWIND_CODE_LOAD:
+	case UNWIND_CODE_POP:
+		return insn->clobbers | reg_bit(insn->reg);
+	case UNWIND_CODE_LEAVE:
+		return insn->clobbers | reg_bit(unwind_code_fp);
+	}
+	return insn->clobbers;
+}
+
+/* Does an instruction leave both pointers alone, and go on to the next one? */
+static bool keeps_pointers(const struct unwind_code_insn *insn)
+{
+	return insn->op <= UNWIND_CODE_STORE &&
+	       !(written_by(insn) & (BIT(unwind_code_sp) | BIT(unwind_code_fp)));
+}
+
+static bool moves_sp(const struct unwind_code_insn *insn)
+{
+	return insn->op == UNWIND_CODE_MOVE && insn->reg == unwind_code_sp &&
+	       insn->base == unwind_code_sp;
+}
+
+/* Behind a call, is @depth taken off the stack, and then as much as a register says? */
+static bool is_taken_down(struct unwind_code *code, unsigned long ip, s64 depth)
+{
+	u8 bytes[UNWIND_CODE_INSN_BYTES];
+	struct unwind_code_insn insn;
+	unsigned int nr, i;
+
+	for (i = 0; i < MAX_PROLOGUE; i++, ip += insn.len) {
+		nr = code->read(code->ctx, ip, bytes, sizeof(bytes));
+		if (!unwind_code_decode(bytes, nr, code->word, &insn))
+			return false;
+		if (moves_sp(&insn))
+			depth -= insn.off;
+		else if (insn.op == UNWIND_CODE_OTHER && insn.clobbers == BIT(unwind_code_sp))
+			return !depth;
+		else if (!keeps_pointers(&insn))
+			return false;
+	}
+	return false;
+}
+
+/**
+ * unwind_code_depth - how much has a function put on the stack at a call?
+ * @code: the code
+ * @start: address of the function, any value
+ * @ip: the address that the call returns to
+ *
+ * Instructions have to lead straight from the one to the other, and to take down just as
+ * much behind the call before they go on by a size that is not known.  Both pointers are
+ * otherwise left alone.
+ *
+ * Return: the distance of the return address from the stack pointer, in bytes, above 0;
+ *	   -ENOENT if the code does not tell.
+ */
+s64 unwind_code_depth(struct unwind_code *code, unsigned long start, unsigned long ip)
+{
+	u8 bytes[UNWIND_CODE_INSN_BYTES];
+	struct unwind_code_insn insn;
+	unsigned long at = start;
+	unsigned int nr;
+	s64 depth = 0;
+
+	if (!start || start >= ip || ip - start > MAX_ENTRY)
+		return -ENOENT;
+	while (at < ip && depth >= 0) {
+		nr = code->read(code->ctx, at, bytes, sizeof(bytes));
+		if (!unwind_code_decode(bytes, nr, code->word, &insn))
+			return -ENOENT;
+		at += insn.len;
+		if (moves_sp(&insn))
+			depth -= insn.off;
+		else if (insn.op == UNWIND_CODE_PUSH || insn.op == UNWIND_CODE_PUSH_MEM)
+			depth += code->word;
+		else if (!keeps_pointers(&insn))
+			break;
+	}
+	if (at != ip || depth <= 0)
+		return -ENOENT;
+	/* a call of the next instruction is a push of its address */
+	if (insn.op != UNWIND_CODE_CALL_OTHER && (insn.op != UNWIND_CODE_CALL || !insn.off))
+		return -ENOENT;
+	return is_taken_down(code, ip, depth) ? depth : -ENOENT;
+}
+
 /*
  * The last prologue in front of @ip sets up a frame of @has bytes.  With what is pushed for
  * a call the frame is larger until the call has returned, and behind it as well where the
@@ -1454,20 +1545,6 @@ enum unwind_code_frame unwind_code_has_frame(struct unwind_code *code, unsigned 
 		}
 	}
 	return UNWIND_CODE_FRAME_OTHER;
-}
-
-/* The registers that an instruction writes to, but for the stack pointer. */
-static u16 written_by(const struct unwind_code_insn *insn)
-{
-	switch (insn->op) {
-	case UNWIND_CODE_MOVE:
-	case UNWIND_CODE_LOAD:
-	case UNWIND_CODE_POP:
-		return insn->clobbers | reg_bit(insn->reg);
-	case UNWIND_CODE_LEAVE:
-		return insn->clobbers | reg_bit(unwind_code_fp);
-	}
-	return insn->clobbers;
 }
 
 /**

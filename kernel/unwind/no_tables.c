@@ -4,10 +4,11 @@
  * assembly, or by compilers that write none.
  *
  * What is found must be certain, as code may use the frame pointer for anything and a
- * caller that was skipped looks like a caller.  Two things are: a path through the
- * code itself (code.c), which is kept by its address like rules from tables; and, where
- * the code does not tell, as in an interpreter's loop, a frame pointer below which
- * there is nothing on the stack that could be a return address.
+ * caller that was skipped looks like a caller.  Three things are: a path through the
+ * code itself (code.c), which is kept by its address like rules from tables; where the
+ * code does not tell, as in an interpreter's loop, a frame pointer below which there is
+ * nothing on the stack that could be a return address; and the way from the beginning of
+ * a function to a call of its own, if what it was called by is found at the end of it.
  */
 
 #include <linux/align.h>
@@ -32,6 +33,8 @@
 #define MAX_FRAME_WORDS	512
 /* how far behind its beginning a function may be, in bytes */
 #define MAX_FUNCTION_BYTES	SZ_64K
+/* what a function that leads straight to a call has on the stack there at most, in words */
+#define MAX_STRAIGHT_WORDS	32
 /* how many functions just go on in the next one */
 #define MAX_GOING_ON	2
 
@@ -639,6 +642,72 @@ static bool find_kept(struct unwind_user_state *state, struct unwind_user_rule *
 	}
 }
 
+/* The CFA lies so far above the stack pointer; the frame pointer is the caller's. */
+static struct unwind_user_rule rule_at_sp(s32 cfa_off)
+{
+	return (struct unwind_user_rule) {
+		.kind = UNWIND_RULE_CODE,
+		.cfa_reg = UNWIND_REG_SP,
+		.cfa_off = cfa_off,
+		.lost = (BIT(UNWIND_NR_KEPT) - 1) & ~BIT(UNWIND_SLOT_FP),
+	};
+}
+
+static bool rule_by_fp(struct unwind_user_state *state, struct unwind_user_rule *rule)
+{
+	unsigned long fp;
+	bool certain;
+
+	if (read_fp(state, &fp))
+		return false;
+	/* where threads begin it is 0; code that was interrupted may use it for that */
+	certain = (!fp && !state->exact) || fp_is_certain(state, fp, rule) ||
+		  frame_by_code(state, fp, rule) || frame_by_call(state, fp);
+	if (!certain)
+		return false;
+	*rule = unwind_fp_set_up(state->word);
+	rule->kind = UNWIND_RULE_CODE;
+	rule->extends = true;
+	return true;
+}
+
+/* What the call in front of an address calls, if the address is in the code; or 0. */
+static unsigned long direct_target(struct unwind_user_state *state, unsigned long ra)
+{
+	u8 insn[UNWIND_ARCH_DIRECT_BYTES];
+
+	if (!unwind_may_return_to(state, ra) || !unwind_is_after_call(state, ra) ||
+	    unwind_read(state, ra - sizeof(insn), insn, sizeof(insn)))
+		return 0;
+	return arch_unwind_call_target(insn, ra);
+}
+
+/*
+ * HotSpot's code that gives up a compiled frame goes on by sizes that lie in memory.  Its own
+ * frame it takes down before, which is as large as it has been made on the straight way from
+ * the beginning.  A call of that lies in front of the return address.
+ */
+static bool rule_by_start(struct unwind_user_state *state, struct unwind_user_rule *rule)
+{
+	struct unwind_code code = {
+		.read = read_code, .ctx = state, .word = state->word,
+	};
+	unsigned long word, start, depth;
+
+	if (state->exact || unwind_sp_is_low(state) || unwind_is_of_file(state->ip))
+		return false;
+	for (depth = state->word; depth <= MAX_STRAIGHT_WORDS * state->word; depth += state->word) {
+		if (!may_scan(state) || unwind_read_word(state, state->sp + depth, &word))
+			return false;
+		start = direct_target(state, word + state->cs_base);
+		if (unwind_code_depth(&code, start, state->ip) != depth)
+			continue;
+		*rule = rule_at_sp(depth + state->word);
+		return true;
+	}
+	return false;
+}
+
 /**
  * unwind_no_tables_rule - find the caller of a frame of code without tables
  * @state: the frame
@@ -651,9 +720,6 @@ static bool find_kept(struct unwind_user_state *state, struct unwind_user_rule *
 int unwind_no_tables_rule(struct unwind_user_state *state, struct unwind_user_rule *rule,
 			  struct unwind_cfi_rule *full)
 {
-	unsigned long fp;
-	bool certain;
-
 	cond_resched();
 	if (!find_kept(state, rule, full))
 		rule_by_code(state, rule);
@@ -662,24 +728,11 @@ int unwind_no_tables_rule(struct unwind_user_state *state, struct unwind_user_ru
 	if (rule->kind != UNWIND_RULE_NO_PATH)
 		return 0;
 
-	if (read_fp(state, &fp))
-		return -ENOENT;
 	if (is_on_top(state, rule)) {
-		*rule = (struct unwind_user_rule) {
-			.kind = UNWIND_RULE_CODE,
-			.cfa_reg = UNWIND_REG_SP,
-			.cfa_off = rule->fp_off + state->word,
-			.lost = (BIT(UNWIND_NR_KEPT) - 1) & ~BIT(UNWIND_SLOT_FP),
-		};
+		*rule = rule_at_sp(rule->fp_off + state->word);
 		return 0;
 	}
-	/* where threads begin it is 0; code that was interrupted may use it for that */
-	certain = (!fp && !state->exact) || fp_is_certain(state, fp, rule) ||
-		  frame_by_code(state, fp, rule) || frame_by_call(state, fp);
-	*rule = unwind_fp_set_up(state->word);
-	rule->kind = UNWIND_RULE_CODE;
-	rule->extends = true;
-	return certain ? 0 : -ENOENT;
+	return rule_by_fp(state, rule) || rule_by_start(state, rule) ? 0 : -ENOENT;
 }
 
 /**

@@ -5,6 +5,7 @@
  * of reads, and a rule that it finds is one that can be followed.
  */
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -83,6 +84,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	struct unwind_code code = {
 		.read = read_code, .known = known_rule, .note = note_rule, .memory = memory,
 	};
+	s64 depth;
 
 	if (size < 3)
 		return 0;
@@ -100,6 +102,9 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	reads = 0;
 	unwind_code_has_frame(&code, BASE + nr_bytes, data[1] * 8);
 	unwind_code_prologue(&code, BASE + data[1]);
+	reads = 0;
+	depth = unwind_code_depth(&code, BASE, BASE + data[1] % nr_bytes);
+	CHECK(depth == -ENOENT || depth > 0);
 	reads = 0;
 	CHECK(!(unwind_code_keeps(&code, BASE, BASE + data[1] % nr_bytes) &
 		(1U << unwind_code_sp)));

@@ -4,6 +4,7 @@
  * runtimes and assembly have it.  The code lies in this program.  It is never run.
  */
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -218,6 +219,29 @@ CODE(left_far, MARK(left_far) "jmp 1f; .skip 0x4100, 0x90; 1: pop %rcx; jmp *%ra
 CODE(left_far_fork, MARK(left_far_fork) "test %eax, %eax; je 1f; pop %rcx; jmp 2f; 1: pop %rcx;"
 	"jmp *%rax; .skip 0x4100, 0x90; 2: hlt");
 
+#define TRAP	"sub $24, %rsp; mov %rbp, 16(%rsp); mov %r15, %rdi;"
+#define GIVE_UP	"mov %rax, %rdi; add $24, %rsp; mov (%rax), %ecx; add %rcx, %rsp; hlt"
+CODE(depth, TRAP "call *%rax;" MARK(depth) GIVE_UP);
+CODE(depth_push, "push %rbx; push 8(%rdi); add $-8, %rsp; call depth_push;"
+	MARK(depth_push) GIVE_UP);
+CODE(depth_data, "push (%rdi); call *%rsi;" MARK(depth_data) "hlt");
+CODE(depth_top, "mov (%rsp), %rdi; call *%rsi;" MARK(depth_top) "add %rcx, %rsp; hlt");
+CODE(depth_more, TRAP "push %rax; call *%rax;" MARK(depth_more) GIVE_UP);
+CODE(depth_less, "sub $16, %rsp; call *%rax;" MARK(depth_less) GIVE_UP);
+CODE(depth_kept, TRAP "call *%rax;" MARK(depth_kept) "add $24, %rsp; jmp *%rax");
+CODE(depth_popped, TRAP "call *%rax;" MARK(depth_popped) "add $16, %rsp; pop %rbp; add %rcx, %rsp");
+CODE(depth_low, "add $8, %rsp; sub $32, %rsp; call *%rax;" MARK(depth_low) GIVE_UP);
+CODE(depth_branch, TRAP "je 1f; 1: call *%rax;" MARK(depth_branch) GIVE_UP);
+CODE(depth_called, TRAP "call *%rcx; call *%rax;" MARK(depth_called) GIVE_UP);
+CODE(depth_next, TRAP "call 1f; 1:" MARK(depth_next) GIVE_UP);
+CODE(depth_fp, "push %rbp; mov %rsp, %rbp; call *%rax;" MARK(depth_fp) GIVE_UP);
+CODE(depth_fp_load, "sub $24, %rsp; mov 8(%rdi), %rbp; call *%rax;" MARK(depth_fp_load) GIVE_UP);
+CODE(depth_sp, "sub $24, %rsp; and $-16, %rsp; call *%rax;" MARK(depth_sp) GIVE_UP);
+CODE(depth_switch, "sub $24, %rsp; mov 8(%rdi), %rsp; call *%rax;" MARK(depth_switch) GIVE_UP);
+CODE(depth_pop, "sub $24, %rsp; pop %rcx; call *%rax;" MARK(depth_pop) GIVE_UP);
+CODE(depth_within, TRAP MARK(depth_within) "call *%rax;" GIVE_UP);
+CODE(depth_far, TRAP ".skip 64, 0x90; call *%rax;" MARK(depth_far) GIVE_UP);
+
 struct code_case {
 	const char	*name;
 	const u8	*start;
@@ -363,6 +387,34 @@ static const struct size_case size_cases[] = {
 	SIZE(size_of_caller, 32, false, OWN),
 	SIZE(size_of_caller, 32, true, OTHER),
 	SIZE(size_far, 32, true, OTHER),
+};
+
+struct depth_case {
+	struct code_case	code;
+	s64			want;
+};
+
+/* where the code behind the call does not tell */
+static const struct depth_case depth_cases[] = {
+	{ TEXT(depth), 24 },
+	{ TEXT(depth_push), 24 },
+	{ TEXT(depth_data), -ENOENT },
+	{ TEXT(depth_top), -ENOENT },
+	{ TEXT(depth_more), -ENOENT },
+	{ TEXT(depth_less), -ENOENT },
+	{ TEXT(depth_kept), -ENOENT },
+	{ TEXT(depth_popped), -ENOENT },
+	{ TEXT(depth_low), -ENOENT },
+	{ TEXT(depth_branch), -ENOENT },
+	{ TEXT(depth_called), -ENOENT },
+	{ TEXT(depth_next), -ENOENT },
+	{ TEXT(depth_fp), -ENOENT },
+	{ TEXT(depth_fp_load), -ENOENT },
+	{ TEXT(depth_sp), -ENOENT },
+	{ TEXT(depth_switch), -ENOENT },
+	{ TEXT(depth_pop), -ENOENT },
+	{ TEXT(depth_within), -ENOENT },
+	{ TEXT(depth_far), -ENOENT },
 };
 
 struct live_case {
@@ -547,6 +599,18 @@ static bool check_size(const struct size_case *c)
 	return frame == c->want;
 }
 
+static bool check_depth(const struct depth_case *c)
+{
+	static u64 memory[4096];
+	struct unwind_code code = {
+		.read = read_code, .ctx = (void *)&c->code, .word = 8, .memory = memory,
+	};
+	s64 depth = unwind_code_depth(&code, (unsigned long)c->code.start,
+				      (unsigned long)c->code.mark);
+
+	return depth == c->want && unwind_code_find(&code, (unsigned long)c->code.mark);
+}
+
 static unsigned int nr_done, nr_failed;
 
 static void result(bool good, const char *name, long number)
@@ -563,6 +627,9 @@ int main(void)
 		result(check(&cases[i]), cases[i].code.name, cases[i].fp_above_sp);
 	for (i = 0; i < ARRAY_SIZE(size_cases); i++)
 		result(check_size(&size_cases[i]), size_cases[i].code.name, size_cases[i].size);
+	for (i = 0; i < ARRAY_SIZE(depth_cases); i++)
+		result(check_depth(&depth_cases[i]), depth_cases[i].code.name,
+		       depth_cases[i].want);
 	for (i = 0; i < ARRAY_SIZE(live_cases); i++)
 		result(check_live(&live_cases[i]), live_cases[i].code.name, live_cases[i].want);
 	for (i = 0; i < ARRAY_SIZE(left_cases); i++)

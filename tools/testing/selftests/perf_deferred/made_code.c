@@ -82,6 +82,19 @@ static const struct made_code that_takes_room = { {
 	0x4d, 0xf8, 0xc9, 0x5a, 0x48, 0x89, 0xcc, 0xff, 0xe2,
 } };
 
+/*
+ * As HotSpot's code that gives up a compiled frame, which goes on by sizes in memory:
+ *	push %rbp; mov %rdi,%rbp; call T; pop %rbp; ret
+ * T:	sub $24,%rsp; movq $8,(%rsp); call *%rsi; mov (%rsp),%rcx; add $24,%rsp;
+ *	add %rcx,%rsp; jmp *-8(%rsp)
+ */
+static const struct made_code that_gives_up = { {
+	0x55, 0x48, 0x89, 0xfd, 0xe8, 0x02, 0x00, 0x00, 0x00, 0x5d, 0xc3,
+	0x48, 0x83, 0xec, 0x18, 0x48, 0xc7, 0x04, 0x24, 0x08, 0x00, 0x00, 0x00, 0xff, 0xd6,
+	0x48, 0x8b, 0x0c, 0x24, 0x48, 0x83, 0xc4, 0x18, 0x48, 0x01, 0xcc, 0xff, 0x64, 0x24,
+	0xf8,
+} };
+
 static unsigned char *code;
 /* what a frame would be if it was one */
 static struct pd_frame fake[2];
@@ -171,12 +184,17 @@ static int taken_room(void)
 	return check_code(&that_takes_room);
 }
 
+static int size_in_memory(void)
+{
+	return check_code(&that_gives_up);
+}
+
 /* Other code at the same address, from one call to the next. */
 static int code_that_changes(void)
 {
 	const struct made_code *all[] = {
 		&without_frame_pointer, &frame_pointer_is_data, &with_frame_pointer,
-		&with_branches, &to_be_deoptimized, &that_takes_room,
+		&with_branches, &to_be_deoptimized, &that_takes_room, &that_gives_up,
 	};
 	unsigned int i;
 
@@ -194,6 +212,7 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(branches),
 	PD_TEST(deoptimized),
 	PD_TEST(taken_room),
+	PD_TEST(size_in_memory),
 	PD_TEST(code_that_changes),
 };
 
