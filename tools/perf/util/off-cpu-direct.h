@@ -31,40 +31,24 @@ struct off_cpu_payload_room {
 	u64			ips[OFF_CPU_MAX_STACKS + OFF_CPU_KERNEL_ROOM];
 };
 
-/* Enough for any sample that is made of a payload. */
-#define OFF_CPU_SAMPLE_ROOM	4096
-
-/* off-cpu-sample.c: from what the BPF program sent to a sample */
-bool off_cpu_record__payload(const union perf_event *event, struct off_cpu_payload_room *to);
-size_t off_cpu__synthesize(union perf_event *to, const struct perf_event_attr *attr,
-			   const struct off_cpu_record *record,
-			   const struct off_cpu_payload_room *room);
-
 /* off-cpu-unpack.c: on the way from the ring buffer to the file */
+bool off_cpu_record__payload(const union perf_event *event, struct off_cpu_payload_room *to);
 int off_cpu_unpack__start(struct evsel *evsel, int sums_fd);
 unsigned long off_cpu_unpack__malformed(void);
 unsigned long off_cpu_unpack__forgotten(void);
 void off_cpu_unpack__stop(void);
 
-/* off-cpu-event.c: the event, as the kernel and as readers see it */
-int off_cpu_event__add(struct evlist *evlist, bool kernel_callchains);
-void off_cpu_event__before_open(struct evlist *evlist, bool can_defer);
-struct evsel *off_cpu_event__after_open(struct evlist *evlist, int output_fd);
-u64 off_cpu_threshold(void);
-
-/* off-cpu-clock.c: its clock */
+/* off-cpu-direct.c: the event and the BPF program */
 u64 off_cpu_clock(void);
-
-/* off-cpu-cgroup.c: cgroups that are recorded */
 int off_cpu_cgroup__level(struct evlist *evlist);
-
-/* off-cpu-run.c: the BPF program */
+int off_cpu_event__add(struct evlist *evlist, bool kernel_callchains);
+void off_cpu_event__before_open(struct evlist *evlist);
+struct evsel *off_cpu_event__after_open(struct evlist *evlist, int output_fd);
 bool off_cpu_run__is_possible(void);
 void off_cpu_run__configure(struct off_cpu_bpf *skel);
 bool off_cpu_run__load(struct off_cpu_bpf *skel);
 bool off_cpu_run__attach(struct off_cpu_bpf *skel);
 bool off_cpu_run__knows_pids(struct off_cpu_bpf *skel);
-bool off_cpu_run__can_defer(void);
 void off_cpu_run__begin(struct off_cpu_bpf *skel, bool new_tasks);
 void off_cpu_run__end(struct off_cpu_bpf *skel, struct evlist *evlist);
 void off_cpu_run__report(struct off_cpu_bpf *skel);

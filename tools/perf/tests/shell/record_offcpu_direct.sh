@@ -4,9 +4,10 @@
 
 # shellcheck source=lib/deferred_callchain.sh
 . "$(dirname "$0")"/lib/deferred_callchain.sh
+# shellcheck source=lib/off_cpu_programs.sh
+. "$(dirname "$0")"/lib/off_cpu_programs.sh
 
 data=${work}/perf.data
-prog=${work}/waits
 
 [ "$(id -u)" = 0 ] || { echo "Skip: not root"; exit 2; }
 has_feature bpf_skeletons || { echo "Skip: no BPF skeletons"; exit 2; }
@@ -28,311 +29,7 @@ esac
 # the log, also of what has its own
 exec 3>&1
 
-# Threads that wait in known places and say how long they were off the CPU meanwhile:
-# name, thread, nanoseconds.
-cat >"${work}/waits.c" <<'END'
-#define _GNU_SOURCE
-#include <linux/sched.h>
-#include <poll.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#define KEPT __attribute__((noinline, noclone))
-
-static int fds[2];
-static volatile int after, going;
-
-struct job {
-	const char *name;
-	void (*wait)(long ms);
-	long ms;
-	int times, quietly;
-};
-
-static long long read_clock(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return t.tv_sec * 1000000000LL + t.tv_nsec;
-}
-
-static long long time_off_cpu(void)
-{
-	return read_clock(CLOCK_MONOTONIC) - read_clock(CLOCK_THREAD_CPUTIME_ID);
-}
-
-static KEPT void in_sleep(long ms)
-{
-	struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
-
-	nanosleep(&t, NULL);
-	after++;
-}
-
-static KEPT void in_poll(long ms)
-{
-	struct pollfd fd = { fds[0], POLLIN, 0 };
-
-	poll(&fd, 1, ms);
-	after++;
-}
-
-static KEPT void in_cond(long ms)
-{
-	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-	static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	t.tv_nsec += ms % 1000 * 1000000;
-	t.tv_sec += ms / 1000 + t.tv_nsec / 1000000000;
-	t.tv_nsec %= 1000000000;
-	pthread_mutex_lock(&mutex);
-	pthread_cond_timedwait(&cond, &mutex, &t);
-	pthread_mutex_unlock(&mutex);
-	after++;
-}
-
-static KEPT void do_job(struct job *job)
-{
-	long long t, from, sum = 0;
-	int i;
-
-	/* once for the dynamic linker and the pages; of a long wait's thread, one that is not */
-	t = time_off_cpu();
-	job->wait(job->ms > 500 ? 400 : 1);
-	sum = time_off_cpu() - t;
-	for (i = 0; i < job->times; i++) {
-		from = read_clock(CLOCK_MONOTONIC);
-		t = time_off_cpu();
-		job->wait(job->ms);
-		t = time_off_cpu() - t;
-		sum += t;
-		if (!job->quietly)
-			printf("wait %s %d %lld %lld %lld\n", job->name, gettid(), t, from,
-			       read_clock(CLOCK_MONOTONIC));
-	}
-	printf("sum %s %d %lld\n", job->name, gettid(), sum);
-	fflush(stdout);
-	after++;
-}
-
-static void *work(void *job)
-{
-	pthread_setname_np(pthread_self(), ((struct job *)job)->name);
-	do_job(job);
-	after++;
-	return NULL;
-}
-
-/* none ends about a second after it begins, as files do with --switch-output=1s */
-static struct job jobs[] = {
-	{ "sleeper", in_sleep, 600, 2 },
-	{ "poller", in_poll, 700, 2 },
-	{ "conder", in_cond, 900, 1 },
-	{ "shorty", in_sleep, 100, 6, 1 },
-};
-
-static void start(int nr, void *(*work)(void *))
-{
-	pthread_attr_t small;
-	pthread_t thread;
-
-	pthread_attr_init(&small);
-	pthread_attr_setstacksize(&small, 64 * 1024);
-	while (nr--)
-		if (pthread_create(&thread, &small, work, NULL))
-			exit(1);
-}
-
-static void *idle(void *unused)
-{
-	for (;;)
-		in_sleep(100000);
-	return unused;
-}
-
-static void *take_turns(void *unused)
-{
-	for (;;) {
-		in_sleep(20);
-		in_poll(20);
-	}
-	return unused;
-}
-
-/* each in one place in the stack */
-static void *do_both(void *unused)
-{
-	int i;
-
-	for (i = 0; i < 20; i++)
-		in_sleep(20);
-	for (i = 0; i < 20; i++)
-		in_poll(20);
-	return unused;
-}
-
-/* Ends some time later than the one before it. */
-static void *leave(void *unused)
-{
-	static int nr;
-	int i, times = 20 + __atomic_fetch_add(&nr, 1, __ATOMIC_RELAXED);
-
-	printf("leaver %d\n", gettid());
-	fflush(stdout);
-	while (!going)
-		in_poll(20);
-	for (i = 0; i < times; i++)
-		in_sleep(20);
-	return unused;
-}
-
-static void *execute(void *unused)
-{
-	struct job job = { "execer", in_sleep, 50, 6, 1 };
-
-	pthread_setname_np(pthread_self(), job.name);
-	do_job(&job);
-	execl("/bin/true", "true", NULL);
-	return unused;
-}
-
-static void come_and_go(int nr)
-{
-	while (nr--) {
-		pid_t pid = vfork();
-
-		if (!pid)
-			_exit(0);
-		waitpid(pid, NULL, 0);
-	}
-	if (!fork()) {
-		do_job(&jobs[0]);
-		_exit(0);
-	}
-	wait(NULL);
-}
-
-/* One that an earlier process has had. */
-static void take_number(pid_t pid)
-{
-	struct clone_args args = {
-		.exit_signal = SIGCHLD,
-		.set_tid = (unsigned long)&pid,
-		.set_tid_size = 1,
-	};
-
-	if (!syscall(SYS_clone3, &args, sizeof(args))) {
-		do_job(&jobs[0]);
-		_exit(0);
-	}
-	if (wait(NULL) < 0)
-		perror("clone3");
-}
-
-static KEPT long call(long nr, long first, long second)
-{
-	long ret = syscall(nr, first, second, 0, 0, 0);
-
-	after++;
-	return ret;
-}
-
-/* The stack is the same, as are all the registers that calls keep. */
-static void call_both(int nr)
-{
-	struct timespec t = { 0, 20000000 };
-	int i;
-
-	signal(SIGCHLD, SIG_IGN);
-	for (i = 0; i < 2 * nr; i++) {
-		if (!call(i & 1 ? SYS_clone : SYS_nanosleep,
-			  i & 1 ? CLONE_VFORK | SIGCHLD : (long)&t, 0) && (i & 1)) {
-			in_sleep(20);
-			_exit(0);
-		}
-	}
-}
-
-/* A thread that is not the first, and gets its number. */
-static void *execute_sleep(void *unused)
-{
-	printf("execer %d\n", gettid());
-	fflush(stdout);
-	while (!going)
-		in_poll(20);
-	execlp("sleep", "sleep", "1", NULL);
-	return unused;
-}
-
-static void go_on(int unused)
-{
-	going = unused;
-}
-
-static int mode(const char *name, int nr)
-{
-	if (!strcmp(name, "exec")) {
-		start(30, idle);
-		start(1, execute);
-	} else if (!strcmp(name, "idle")) {
-		start(nr, idle);
-	} else if (!strcmp(name, "turns")) {
-		start(nr, take_turns);
-	} else if (!strcmp(name, "both")) {
-		start(nr, do_both);
-		in_sleep(3000);
-		return 0;
-	} else if (!strcmp(name, "states")) {
-		call_both(nr);
-		return 0;
-	} else if (!strcmp(name, "execute")) {
-		start(nr, execute_sleep);
-	} else if (!strcmp(name, "number")) {
-		take_number(nr);
-		return 0;
-	} else if (!strcmp(name, "leave")) {
-		start(nr, leave);
-	} else {
-		come_and_go(nr);
-		return 0;
-	}
-	puts("ready");
-	fflush(stdout);
-	idle(NULL);
-	return 0;
-}
-
-int main(int argc, char **argv)
-{
-	pthread_t threads[4];
-	int i;
-
-	signal(SIGUSR1, go_on);
-	if (pipe(fds))
-		return 1;
-	if (argc > 2)
-		return mode(argv[1], atoi(argv[2]));
-	if (argc > 1)
-		in_sleep(atoi(argv[1]));
-	for (i = 0; i < 4; i++)
-		pthread_create(&threads[i], NULL, work, &jobs[i]);
-	for (i = 0; i < 4; i++)
-		pthread_join(threads[i], NULL);
-	return 0;
-}
-END
-cc -O2 -g -fomit-frame-pointer -pthread -o "${prog}" "${work}/waits.c" || exit 1
+make_waits || exit 1
 
 # One line for each sample: name, thread, nanoseconds, then the symbols of the stack.
 samples() { # file
@@ -345,12 +42,37 @@ samples() { # file
 	! grep -i 'out of order' "${work}/script.err"
 }
 
+show_samples() {
+	samples "${data}" && cat "${work}/samples"
+}
+
 # The status of a check that fails for times that differ by what a machine may stand still.
 differs=3
 
+awk_off='function off(a, b) { return a > b ? a - b : b - a } '
+
+end() { # pids...
+	kill -9 "$@"
+	wait "$@" 2>/dev/null
+}
+
+# A program of ours has said all this, which takes a slow machine long.
+wait_for() { # words...
+	local word tries=0
+
+	for word
+	do
+		until grep -q "${word}" "${work}/ready"
+		do
+			[ "$((tries += 1))" -lt 600 ] || return 1
+			sleep 0.1
+		done
+	done
+}
+
 # Each wait has one sample of its own: the same name, thread and period.
 waits_match() {
-	awk -v differs="${differs}" 'function off(a, b) { return a > b ? a - b : b - a }
+	awk -v differs="${differs}" "${awk_off}"'
 	FNR == NR { if ($1 == "wait") { n++; name[n] = $2; tid[n] = $3; ns[n] = $4 }; next }
 	{ for (i = 1; i <= n; i++)
 		if (!seen[i] && $1 == name[i] && $2 == tid[i] &&
@@ -369,7 +91,7 @@ waits_match() {
 
 # What a thread has waited there in all is what it says, within 1 %.
 sums_match() {
-	awk -v differs="${differs}" 'function off(a, b) { return a > b ? a - b : b - a }
+	awk -v differs="${differs}" "${awk_off}"'
 	BEGIN { place["sleeper"] = place["shorty"] = "nanosleep"
 		place["poller"] = "__poll|sys_poll"
 		place["conder"] = "futex" }
@@ -446,8 +168,7 @@ attached_once() { # option
 	kill -USR1 "${pid}"
 	wait "${pid}"
 	stop_perf || return 1
-	samples "${data}" || return 1
-	cat "${work}/samples"
+	show_samples || return 1
 	grep -q '^waits .* in_sleep main .*_start$' "${work}/samples" || return 1
 	[ "$1" = -t ] || { waits_match && sums_match; }
 }
@@ -517,10 +238,8 @@ asleep() { # option
 	sleep 30 & local pid=$!
 	sleep 0.3
 	record -e dummy "$1" "${pid}" -- sleep 2
-	kill "${pid}"
-	wait "${pid}" 2>/dev/null
-	samples "${data}" || return 1
-	cat "${work}/samples"
+	end "${pid}"
+	show_samples || return 1
 	awk '$1 == "sleep" { n++; sum += $3 }
 	     END { exit !(n == 1 && sum > 1900000000 && sum < 4000000000) }' "${work}/samples"
 }
@@ -547,8 +266,7 @@ no_switch_allocates_moved() { # mount point
 	perf record -v --off-cpu --off-cpu-thresh 0 -a -e dummy --cgroup perf_off_cpu \
 		-o "${data}" -- sh -c 'sleep 0.3; echo "$1" >"$2/cgroup.procs"; sleep 0.7' \
 		sh "${pid}" "${cgroup}" >"${work}/err" 2>&1 || status=1
-	kill -9 "${pid}"
-	wait "${pid}" 2>/dev/null
+	end "${pid}"
 	rmdir "${cgroup}"
 	grep 'not prepared for\|LOST' "${work}/err"
 	grep -q '^off-cpu: 0 tasks were not prepared for' "${work}/err" || status=1
@@ -595,8 +313,7 @@ short_lived() {
 
 # The innermost frame of main, and its outermost.
 main_is_whole() {
-	record -e dummy --call-graph defer "${prog}" 700 && samples "${data}" || return 1
-	cat "${work}/samples"
+	record -e dummy --call-graph defer "${prog}" 700 && show_samples || return 1
 	grep -q '^waits .* in_sleep main .*_start$' "${work}/samples"
 }
 
@@ -621,17 +338,12 @@ times_match() {
 
 # With a process of many threads that is ready, and killed afterwards.
 beside() { # mode, number, command...
-	local pid status=0 tries=0
+	local pid status=0
 
-	"${prog}" "$1" "$2" >"${work}/ready" &
-	pid=$!
-	until grep -q ready "${work}/ready" || [ "$((tries += 1))" -gt 600 ]
-	do
-		sleep 0.1
-	done
+	"${prog}" "$1" "$2" >"${work}/ready" & pid=$!
+	wait_for ready
 	"${@:3}" "${pid}" || status=1
-	kill -9 "${pid}"
-	wait "${pid}" 2>/dev/null
+	end "${pid}"
 	return "${status}"
 }
 
@@ -717,8 +429,7 @@ in_cgroup() { # mount point
 	perf script -F pid,event,period -G -i "${data}" >"${work}/pids" &&
 	perf report --no-children -g none -s cgroup -i "${data}" >"${work}/cgroups" \
 		2>/dev/null || status=1
-	kill -9 "${pids[@]}"
-	wait "${pids[@]}" 2>/dev/null
+	end "${pids[@]}"
 	rmdir "${root}/perf_off_cpu/below/it" "${root}/perf_off_cpu/below" "${root}/perf_off_cpu"
 	echo "in: ${pids[0]}, below: ${pids[1]}, not in: ${pids[2]}"
 	cat "${work}/pids" "${work}/cgroups"
@@ -752,8 +463,7 @@ cgroups_apart() { # mount point
 	echo "${pid}" >"${root}/perf_off_cpu/cgroup.procs" || status=1
 	sleep 1
 	stop_perf || status=1
-	kill -9 "${pid}"
-	wait "${pid}" 2>/dev/null
+	end "${pid}"
 	rmdir "${root}/perf_off_cpu"
 	perf script -F pid,tid,event,period,cgroup -G -i "${data}" >"${work}/sums" || status=1
 	grep "${pid}/" "${work}/sums"
@@ -808,106 +518,6 @@ snapshots() { # options
 	     END { exit !(a == 1 && b == 1 && c == 1 && !other) }' "${work}/dumped"
 }
 
-# What writes to the event of a perf record that runs: as many records of 16 bytes, of each
-# CPU in turn, none of which is anything that its own program would send.
-junk=${work}/junk
-make_junk() {
-	cat >"${junk}.c" <<'END'
-#include <linux/bpf.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-static int bpf(int cmd, union bpf_attr *attr)
-{
-	return syscall(SYS_bpf, cmd, attr, sizeof(*attr));
-}
-
-static unsigned int flags;
-
-static int find_map(unsigned int type, const char *name, unsigned int *flags)
-{
-	union bpf_attr next = {};
-	int found = -1;
-
-	/* the newest: there may be others */
-	while (!bpf(BPF_MAP_GET_NEXT_ID, &next)) {
-		struct bpf_map_info info = {};
-		union bpf_attr attr = { .map_id = next.next_id };
-		int fd = bpf(BPF_MAP_GET_FD_BY_ID, &attr);
-
-		next.start_id = next.next_id;
-		memset(&attr, 0, sizeof(attr));
-		attr.info.bpf_fd = fd;
-		attr.info.info_len = sizeof(info);
-		attr.info.info = (uintptr_t)&info;
-		if (fd >= 0 && !bpf(BPF_OBJ_GET_INFO_BY_FD, &attr) &&
-		    info.type == type && !strcmp(info.name, name)) {
-			*flags = info.map_flags;
-			close(found);
-			found = fd;
-		} else {
-			close(fd);
-		}
-	}
-	return found;
-}
-
-static int load(int map)
-{
-	struct bpf_insn insns[] = {
-		{ BPF_ST | BPF_MEM | BPF_DW, 10, 0, -8, 0x55555555 },
-		{ BPF_ST | BPF_MEM | BPF_DW, 10, 0, -16, 0x6f637774 },
-		{ BPF_LD | BPF_IMM | BPF_DW, 2, BPF_PSEUDO_MAP_FD, 0, map },
-		{},
-		{ BPF_ALU | BPF_MOV | BPF_K, 3, 0, 0, -1 },
-		{ BPF_ALU64 | BPF_MOV | BPF_X, 4, 10, 0, 0 },
-		{ BPF_ALU64 | BPF_ADD | BPF_K, 4, 0, 0, -16 },
-		{ BPF_ALU64 | BPF_MOV | BPF_K, 5, 0, 0, 16 },
-		{ BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_perf_event_output },
-		{ BPF_JMP | BPF_EXIT },
-	};
-	union bpf_attr attr = {
-		.prog_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
-		.insns = (uintptr_t)insns,
-		.insn_cnt = sizeof(insns) / sizeof(*insns),
-		.license = (uintptr_t)"GPL",
-	};
-
-	return bpf(BPF_PROG_LOAD, &attr);
-}
-
-int main(int argc, char **argv)
-{
-	int i, nr = argc > 1 ? atoi(argv[1]) : 0, prog;
-
-	/* does a new element take memory that is there already? */
-	if (!nr)
-		return find_map(BPF_MAP_TYPE_HASH, "sums", &flags) < 0 ||
-		       (flags & BPF_F_NO_PREALLOC);
-	prog = load(find_map(BPF_MAP_TYPE_PERF_EVENT_ARRAY, "output", &flags));
-
-	for (i = 0; i < nr; i++) {
-		union bpf_attr attr = {
-			.test.prog_fd = prog,
-			.test.flags = BPF_F_TEST_RUN_ON_CPU,
-			.test.cpu = i % sysconf(_SC_NPROCESSORS_ONLN),
-		};
-
-		if (bpf(BPF_PROG_TEST_RUN, &attr) || attr.test.retval) {
-			perror("junk");
-			return 1;
-		}
-	}
-	return 0;
-}
-END
-	[ -x "${junk}" ] || cc -O2 -o "${junk}" "${junk}.c"
-}
-
 # It is counted and skipped, and what is around it is there.
 malformed() { # what perf record is to write to, options...
 	make_junk || return 1
@@ -959,48 +569,10 @@ without_rights() {
 	return "${status}"
 }
 
-# A kernel that does not take the program: any, for a perf with another syscall().
 refused_program() { # what it refuses: load or attach
-	cat >"${work}/refuse.c" <<'END'
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <linux/bpf.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-
-/* What perf tries out first is of other kinds, or may fail. */
-static int is_refused(int cmd, const union bpf_attr *attr)
-{
-	if (!strcmp(getenv("REFUSE"), "attach"))
-		return cmd == BPF_LINK_CREATE || cmd == BPF_RAW_TRACEPOINT_OPEN;
-	return cmd == BPF_PROG_LOAD && attr->prog_type == BPF_PROG_TYPE_TRACING &&
-	       attr->expected_attach_type == BPF_TRACE_RAW_TP;
-}
-
-long syscall(long nr, ...)
-{
-	long (*real)(long, ...) = dlsym(RTLD_NEXT, "syscall");
-	va_list list;
-	long arg[6];
-	int i;
-
-	va_start(list, nr);
-	for (i = 0; i < 6; i++)
-		arg[i] = va_arg(list, long);
-	va_end(list);
-	if (nr == SYS_bpf && is_refused(arg[0], (void *)arg[1])) {
-		errno = EINVAL;
-		return -1;
-	}
-	return real(nr, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
-}
-END
-	cc -shared -fPIC -O2 -o "${work}/refuse.so" "${work}/refuse.c" -ldl &&
+	make_refuse &&
 	does_without "the BPF program cannot be $1ed: Invalid argument" cpu-clock \
-		env REFUSE="$1" LD_PRELOAD="${work}/refuse.so"
+		env REFUSE="$1" LD_PRELOAD="${refuse}"
 }
 
 # What a wait's kernel stack is of its user stack is of, too.
@@ -1031,9 +603,8 @@ before_exec() {
 	record -e dummy "${prog}" exec 0 && samples "${data}" || return 1
 	cat "${work}/err" "${work}/said" "${work}/samples"
 	[ ! -s "${work}/err" ] &&
-	awk -v differs="${differs}" 'FNR == NR { if ($1 == "sum") { tid = $3; said = $4 }; next }
+	awk -v differs="${differs}" "${awk_off}"'FNR == NR { if ($1 == "sum") { tid = $3; said = $4 }; next }
 	     $1 == "execer" && $2 == tid && $0 ~ /nanosleep/ { sum += $3 }
-	     function off(a, b) { return a > b ? a - b : b - a }
 	     END { if (!said || !sum || off(sum, said) > 100000000) exit 1
 		   exit (off(sum, said) > said / 50) ? differs : 0 }' \
 		"${work}/said" "${work}/samples"
@@ -1041,14 +612,10 @@ before_exec() {
 
 # A thread is recorded on when it executes a program, also if that changes its number.
 follows_exec() {
-	local tid tries=0
+	local tid
 
 	"${prog}" execute 1 >"${work}/ready" & local pid=$!
-	until { grep -q execer "${work}/ready" && grep -q ready "${work}/ready"; } ||
-		[ "$((tries += 1))" -gt 600 ]
-	do
-		sleep 0.1
-	done
+	wait_for execer ready
 	tid=$(awk '$1 == "execer" { print $2 }' "${work}/ready")
 	start_perf -t "${tid}"
 	kill -USR1 "${pid}"
@@ -1085,8 +652,7 @@ per_thread() {
 # What the workload has created before events are enabled is followed, too.
 delayed() { # options
 	record -e dummy -D 500 "$@" -- sh -c 'sleep 2.5 & sleep 2; wait' &&
-		samples "${data}" || return 1
-	cat "${work}/samples"
+		show_samples || return 1
 	[[ $* != *defer* ]] || [ "$(whole_sleeps 1000000000 | tail -n 1)" = 2 ] || return 1
 	awk '$1 == "sleep" && $3 > 1000000000 { n += !seen[$2]++ } END { exit n != 2 }' \
 		"${work}/samples"
@@ -1098,13 +664,11 @@ not_again() {
 	sleep 60 & local second=$!
 	sleep 0.2
 	start_perf -p "${first},${second}"
-	kill "${first}"
-	wait "${first}"
+	end "${first}"
 	tell_perf disable
 	tell_perf enable
 	"${prog}" number "${first}" >"${work}/said"
-	kill "${second}"
-	wait "${second}"
+	end "${second}"
 	stop_perf
 	samples "${data}" || return 1
 	cat "${work}/said" "${work}/samples"
@@ -1126,16 +690,14 @@ on_cpu() { # CPU, number of samples
 	taskset -c 1 sleep 30 & local pid=$!
 	sleep 0.3
 	record -e dummy -C "$1" -- sleep 1
-	kill "${pid}"
-	wait "${pid}" 2>/dev/null
+	end "${pid}"
 	samples "${data}" || return 1
 	[ "$(perf script -F tid,cpu,event -G -i "${data}" | grep -c "^ *${pid} *\[00$1\]")" = "$2" ]
 }
 
 # Calls from one place, of which one kind sleeps and the other cannot be interrupted.
 states_apart() {
-	record -e dummy "${prog}" states 10 && samples "${data}" || return 1
-	cat "${work}/samples"
+	record -e dummy "${prog}" states 10 && show_samples || return 1
 	awk '$4 == "syscall" && $3 > 150000000 { n++; tids += !seen[$2]++ }
 	     END { exit !(n == 2 && tids == 1) }' "${work}/samples"
 }
@@ -1199,8 +761,7 @@ others_threads() {
 	local pid
 
 	start_perf -C 1 --threads --no-buffering && sleep_and_move 1 0 &&
-		sleep_and_move 1 0 && stop_perf && samples "${data}" || return 1
-	cat "${work}/samples"
+		sleep_and_move 1 0 && stop_perf && show_samples || return 1
 	[ "$(awk '$1 == "sleep" && $3 > 500000000' "${work}/samples" | wc -l)" = 2 ]
 }
 
@@ -1271,8 +832,7 @@ controlled() {
 	to=$(cut -d ' ' -f 1 /proc/uptime)
 	sleep 1
 	stop_perf
-	kill "${pid}"
-	wait "${pid}" 2>/dev/null
+	end "${pid}"
 	samples "${data}" || return 1
 	cat "${work}/err" "${work}/samples"
 	echo "at ${from} to ${to} s"
@@ -1423,6 +983,8 @@ restore_jit() {
 without_jit() {
 	local status
 
+	trap 'restore_jit; rm -rf "${work}"' EXIT
+	trap 'exit 130' INT TERM HUP
 	echo 0 >"${jit}" || return 1
 	again falls_back && asleep -p
 	status=$?
@@ -1431,173 +993,167 @@ without_jit() {
 }
 
 can_do_without_jit() {
-	[ -n "${jit_was}" ] || return 1
-	{ echo 0 >"${jit}"; } 2>/dev/null || return 1
-	restore_jit
+	[ -n "${jit_was}" ] && { echo 0 >"${jit}"; } 2>/dev/null && restore_jit
 }
 
-leave_out() { # description, why
-	echo "$1 [left out: $2]"
-	[ "${PERF_TEST_ALL:-}" != all ] || failures=$((failures + 1))
-}
-
-fast() { # as check(), where there is time for it
-	if [ "${few}" = 1 ]
-	then
-		leave_out "$1" "slow"
-	else
-		check "$@"
-	fi
-}
-
-fast_here() { # as check() on a kernel that cannot defer, as fast() on others
-	if [ -n "${can_defer}" ]
-	then
-		fast "$@"
-	else
-		check "$@"
-	fi
-}
-
-for thresh in '' x 1x -1 1.5 86400001 99999999999 999999999999999999999
-do
-	check "--off-cpu-thresh '${thresh}' is refused" refused "${thresh}"
-done
-fast "--off-cpu-thresh 86400000, all is summed up" again all_summed_up
 if perf record --off-cpu -e dummy --call-graph defer -o "${data}" true 2>&1 |
 	grep -q 'taken in place'
 then
 	can_defer=
-	check "fallback to stacks in place" again falls_back
-	check "fallback, -a" again measures -a -e dummy --call-graph defer
-	check "fallback, pipe -z" again piped -z --call-graph defer
 else
 	can_defer=1
-	check "deferred stacks" deferred
-	fast "deferred stack of main" main_is_whole
-	fast "perf inject --merge-callchains" merged
-	fast "with cpu-clock" with_other_event
-	fast "-z --threads and pipe, deferred" piped_deferred
-	fast "--switch-output, deferred" again switched_deferred
-	fast "--overwrite --switch-output=signal, deferred" again snapshots --call-graph defer
-	fast "--per-thread, deferred" per_thread --call-graph defer
-	fast "-i, deferred" not_inherited
-	fast "-a, deferred" deferred -a
-	fast "-C, deferred" deferred -C "0-$(($(nproc) - 1))"
-	check "-p, deferred" deferred_attached -p
-	fast "-t, deferred" deferred_attached -t
-	if command -v taskset >/dev/null && [ "$(nproc)" -gt 1 ]
-	then
-		check "-C 1, deferred, ends elsewhere" ended_elsewhere
-	fi
 fi
-check "in place" measures -e dummy
-check "--call-graph dwarf" in_place_instead_of dwarf
-fast "--call-graph lbr" in_place_instead_of lbr
-fast "--call-graph dwarf --kernel-callchains" without_user_half --call-graph dwarf
-fast "times" times_match
-fast "-a" measures -a -e dummy
-fast "-C" measures -C "0-$(($(nproc) - 1))" -e dummy
-fast "-z --threads" measures -z --threads -e dummy
-fast "--overwrite" measures --overwrite -e dummy
-fast "--aio" measures --aio -e dummy
-fast "-m 1" measures -m 1 -e dummy
-fast "--all-cgroups" measures --all-cgroups -e dummy
-fast "pipe" again piped
-fast "pipe -z" again piped -z
-fast "--switch-output" again switched
-fast "--switch-output -z" again switched -z
-check "no switch allocates" no_switch_allocates
-check "no switch allocates, -a" no_switch_allocates -a
-check "asleep, -p" asleep -p
-fast "asleep, -t" asleep -t
-fast "asleep, small buffers" beside idle 600 all_asleep
-fast "asleep, small buffers, --threads" beside idle 600 all_asleep --threads
-if command -v taskset >/dev/null && [ "$(nproc)" -gt 1 ]
-then
-	fast "-C 1 --threads" others_threads
-	fast "asleep, -C, there" on_cpu 1 1
-	fast "asleep, -C, elsewhere" on_cpu 0 0
-	fast "the CPU of a wait" moved
-else
-	leave_out "CPUs" "no taskset, or one CPU"
-fi
-fast "the end of recording between two waits" beside turns 50 halves_agree
-fast "threads that end as recording does" beside leave 100 leave_at_end
-fast "one sum for each place" sums_are_whole
-fast "one sum for each state" states_apart
-fast_here "in a PID namespace" in_namespace
 cgroups=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
-if [ -n "${cgroups}" ]
-then
-	check "--cgroup" in_cgroup "${cgroups}"
-	[ -z "${can_defer}" ] ||
-		fast "--cgroup, deferred" \
-			in_cgroup "${cgroups}" --off-cpu-thresh 0 --call-graph defer
-	fast "one sum for each cgroup" cgroups_apart "${cgroups}"
-	check "no switch allocates, --cgroup" no_switch_allocates_moved "${cgroups}"
-else
-	leave_out "--cgroup" "no cgroup2"
-fi
-# for as long as it is mounted, other cgroups have no events
-if [ "${PERF_TEST_ALL:-}" = all ]
-then
-	check "--cgroup, version 1" in_cgroup_v1
-else
-	leave_out "--cgroup, version 1" "others lose their events"
-fi
-fast "--overwrite --switch-output=signal" snapshots
-fast "malformed records" again malformed "${data}"
-fast "malformed records, -z --threads" again malformed "${data}" -z --threads
-fast "malformed records, --overwrite" again malformed "${data}" --overwrite
-check "malformed records, pipe -z" again malformed - -z
-fast "a full disk" beside idle 300 full_disk
-check "without BTF" without_types
-check "a program that cannot be loaded" refused_program load
-fast "a program that cannot be attached" refused_program attach
-if can_do_without_jit
-then
-	trap 'restore_jit; rm -rf "${work}"' EXIT
-	trap 'exit 130' INT TERM HUP
-	fast "without a JIT" without_jit
-else
-	leave_out "without a JIT" "no choice"
-fi
-check "waits in execve" again in_exec
-check "sums before execve" again before_exec
-fast "processes that come and go" many_processes
-check "threads created later" again new_threads
-if command -v setpriv >/dev/null
-then
-	fast "processes created later, -p" again new_processes 2 -p
-	fast "processes created later, -p -i" new_processes 0 -p -i
-	fast "processes created later, -u" again new_processes 2 -u nobody
-	[ -z "${can_defer}" ] ||
-		fast "processes created later, -u, deferred" \
-			again new_processes 2 -u nobody --call-graph defer
-	check "not allowed to use BPF" without_rights
-else
-	leave_out "processes created later, not allowed to use BPF" "no setpriv"
-fi
-check "execve by a thread, -t" follows_exec
-fast "--per-thread" per_thread
-fast "--per-thread --no-timestamp" per_thread --no-timestamp
-fast "-D" delayed
-[ -z "${can_defer}" ] || fast "-D, deferred" delayed --call-graph defer
-fast "control" controlled
-fast "control, a number used again" not_again
-fast_here "with cpu-clock, in one report" together
-fast_here "with cpu-clock, in order" again in_order
-check "buffers too small" says_lost
-if has_feature libpython && command -v python3 >/dev/null
-then
-	fast_here "flame graph" flame_graph
-else
-	leave_out "flame graph" "no Python"
-fi
-check "--off-cpu-thresh 0" again everything
-fast "two kinds" again two_kinds
-fast "names" nothing_unknown
-fast "-a, threads that come and go" short_lived
 
+# Why a test is left out that needs this, if it is; "-" where it is one of another kernel.
+why_not() { # need
+	case $1 in
+	defer)	[ -n "${can_defer}" ] || echo "-" ;;
+	place)	[ -z "${can_defer}" ] || echo "-" ;;
+	fast)	[ "${few}" = 0 ] || echo "slow" ;;
+	# a kernel that cannot defer has few tests otherwise
+	fast_here) [ "${few}" = 0 ] || [ -z "${can_defer}" ] || echo "slow" ;;
+	cpus)	command -v taskset >/dev/null && [ "$(nproc)" -gt 1 ] ||
+			echo "no taskset, or one CPU" ;;
+	cgroup)	[ -n "${cgroups}" ] || echo "no cgroup2" ;;
+	# for as long as it is mounted, other cgroups have no events
+	v1)	[ "${PERF_TEST_ALL:-}" = all ] || echo "others lose their events" ;;
+	jit)	can_do_without_jit || echo "no choice" ;;
+	python)	has_feature libpython && command -v python3 >/dev/null || echo "no Python" ;;
+	*)	command -v "$1" >/dev/null || echo "no $1" ;;
+	esac
+}
+
+run_test() { # name, needs, test
+	local need why test=()
+
+	for need in $2
+	do
+		why=$(why_not "${need}")
+		[ "${why}" != - ] || return 0
+		[ -z "${why}" ] || break
+	done
+	if [ -n "${why}" ]
+	then
+		echo "$1 [left out: ${why}]"
+		[ "${PERF_TEST_ALL:-}" != all ] || failures=$((failures + 1))
+		return
+	fi
+	eval "test=($3)"
+	check "$1" "${test[@]}"
+}
+
+# With PERF_TEST_ONLY=WORD only tests whose name has the word are run.
+run_tests() {
+	local name needs test
+
+	while IFS='|' read -r -u 9 name needs test
+	do
+		name=${name%"${name##*[![:space:]]}"}
+		case ${name} in
+		'' | '#'*) ;;
+		*"${PERF_TEST_ONLY:-}"*) run_test "${name}" "${needs}" "${test}" ;;
+		esac
+	done 9<<'END'
+# name | what it needs (fast: a fast machine, or time) | test and its arguments
+--off-cpu-thresh '' is refused                |                   | refused ''
+--off-cpu-thresh 'x' is refused               |                   | refused x
+--off-cpu-thresh '1x' is refused              |                   | refused 1x
+--off-cpu-thresh '-1' is refused              |                   | refused -1
+--off-cpu-thresh '1.5' is refused             |                   | refused 1.5
+--off-cpu-thresh '86400001' is refused        |                   | refused 86400001
+--off-cpu-thresh '99999999999' is refused     |                   | refused 99999999999
+--off-cpu-thresh '999999999999999999999' is refused |                   | refused 999999999999999999999
+--off-cpu-thresh 86400000, all is summed up   | fast              | again all_summed_up
+fallback to stacks in place                   | place             | again falls_back
+fallback, -a                                  | place             | again measures -a -e dummy --call-graph defer
+fallback, pipe -z                             | place             | again piped -z --call-graph defer
+deferred stacks                               | defer             | deferred
+deferred stack of main                        | defer fast        | main_is_whole
+perf inject --merge-callchains                | defer fast        | merged
+with cpu-clock                                | defer fast        | with_other_event
+-z --threads and pipe, deferred               | defer fast        | piped_deferred
+--switch-output, deferred                     | defer fast        | again switched_deferred
+--overwrite --switch-output=signal, deferred  | defer fast        | again snapshots --call-graph defer
+--per-thread, deferred                        | defer fast        | per_thread --call-graph defer
+-i, deferred                                  | defer fast        | not_inherited
+-a, deferred                                  | defer fast        | deferred -a
+-C, deferred                                  | defer fast        | deferred -C "0-$(($(nproc) - 1))"
+-p, deferred                                  | defer             | deferred_attached -p
+-t, deferred                                  | defer fast        | deferred_attached -t
+-C 1, deferred, ends elsewhere                | defer cpus        | ended_elsewhere
+in place                                      |                   | measures -e dummy
+--call-graph dwarf                            |                   | in_place_instead_of dwarf
+--call-graph lbr                              | fast              | in_place_instead_of lbr
+--call-graph dwarf --kernel-callchains        | fast              | without_user_half --call-graph dwarf
+times                                         | fast              | times_match
+-a                                            | fast              | measures -a -e dummy
+-C                                            | fast              | measures -C "0-$(($(nproc) - 1))" -e dummy
+-z --threads                                  | fast              | measures -z --threads -e dummy
+--overwrite                                   | fast              | measures --overwrite -e dummy
+--aio                                         | fast              | measures --aio -e dummy
+-m 1                                          | fast              | measures -m 1 -e dummy
+--all-cgroups                                 | fast              | measures --all-cgroups -e dummy
+pipe                                          | fast              | again piped
+pipe -z                                       | fast              | again piped -z
+--switch-output                               | fast              | again switched
+--switch-output -z                            | fast              | again switched -z
+no switch allocates                           |                   | no_switch_allocates
+no switch allocates, -a                       |                   | no_switch_allocates -a
+asleep, -p                                    |                   | asleep -p
+asleep, -t                                    | fast              | asleep -t
+asleep, small buffers                         | fast              | beside idle 600 all_asleep
+asleep, small buffers, --threads              | fast              | beside idle 600 all_asleep --threads
+-C 1 --threads                                | cpus fast         | others_threads
+asleep, -C, there                             | cpus fast         | on_cpu 1 1
+asleep, -C, elsewhere                         | cpus fast         | on_cpu 0 0
+the CPU of a wait                             | cpus fast         | moved
+the end of recording between two waits        | fast              | beside turns 50 halves_agree
+threads that end as recording does            | fast              | beside leave 100 leave_at_end
+one sum for each place                        | fast              | sums_are_whole
+one sum for each state                        | fast              | states_apart
+in a PID namespace                            | fast_here         | in_namespace
+--cgroup                                      | cgroup            | in_cgroup "${cgroups}"
+--cgroup, deferred                            | cgroup defer fast | in_cgroup "${cgroups}" --off-cpu-thresh 0 --call-graph defer
+one sum for each cgroup                       | cgroup fast       | cgroups_apart "${cgroups}"
+no switch allocates, --cgroup                 | cgroup            | no_switch_allocates_moved "${cgroups}"
+--cgroup, version 1                           | v1                | in_cgroup_v1
+--overwrite --switch-output=signal            | fast              | snapshots
+malformed records                             | fast              | again malformed "${data}"
+malformed records, -z --threads               | fast              | again malformed "${data}" -z --threads
+malformed records, --overwrite                | fast              | again malformed "${data}" --overwrite
+malformed records, pipe -z                    |                   | again malformed - -z
+a full disk                                   | fast              | beside idle 300 full_disk
+without BTF                                   |                   | without_types
+a program that cannot be loaded               |                   | refused_program load
+a program that cannot be attached             | fast              | refused_program attach
+without a JIT                                 | jit fast          | without_jit
+waits in execve                               |                   | again in_exec
+sums before execve                            |                   | again before_exec
+processes that come and go                    | fast              | many_processes
+threads created later                         |                   | again new_threads
+processes created later, -p                   | setpriv fast      | again new_processes 2 -p
+processes created later, -p -i                | setpriv fast      | new_processes 0 -p -i
+processes created later, -u                   | setpriv fast      | again new_processes 2 -u nobody
+processes created later, -u, deferred         | setpriv defer fast| again new_processes 2 -u nobody --call-graph defer
+not allowed to use BPF                        | setpriv           | without_rights
+execve by a thread, -t                        |                   | follows_exec
+--per-thread                                  | fast              | per_thread
+--per-thread --no-timestamp                   | fast              | per_thread --no-timestamp
+-D                                            | fast              | delayed
+-D, deferred                                  | defer fast        | delayed --call-graph defer
+control                                       | fast              | controlled
+control, a number used again                  | fast              | not_again
+with cpu-clock, in one report                 | fast_here         | together
+with cpu-clock, in order                      | fast_here         | again in_order
+buffers too small                             |                   | says_lost
+flame graph                                   | python fast_here  | flame_graph
+--off-cpu-thresh 0                            |                   | again everything
+two kinds                                     | fast              | again two_kinds
+names                                         | fast              | nothing_unknown
+-a, threads that come and go                  | fast              | short_lived
+END
+}
+
+run_tests
 [ "${failures}" = 0 ]

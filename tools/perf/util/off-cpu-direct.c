@@ -1,31 +1,336 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The off-CPU BPF program: what to tell it, when it begins and when it ends.
+ * The user half of the off-CPU BPF program: the event offcpu-time that it writes to, what
+ * it is told before it begins, and what is asked of it when it ends.
+ *
+ * For the kernel the event is BPF output, on every CPU; for whoever reads the file it has
+ * ordinary samples, which off-cpu-unpack.c makes of that.
  */
+#include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <sys/stat.h>
 #include <linux/kernel.h>
+#include <linux/perf_event.h>
 #include <linux/time64.h>
+#include <api/fs/fs.h>
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
+#include <perf/cpumap.h>
+#include <internal/evlist.h>
+#include <internal/xyarray.h>
+#include <subcmd/parse-options.h>
 
 #include "callchain.h"
+#include "cgroup.h"
 #include "debug.h"
 #include "evlist.h"
+#include "evsel.h"
 #include "mmap.h"
 #include "off-cpu-direct.h"
 #include "off_cpu.h"
 
 #include "bpf_skel/off_cpu.skel.h"
 
+#define DEFAULT_THRESHOLD_MS	500
+#define MAX_THRESHOLD_MS	(24ULL * 3600 * MSEC_PER_SEC)
+
+#define FILE_SAMPLE_TYPES	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | \
+				 PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | \
+				 PERF_SAMPLE_CALLCHAIN)
+
 /* More than the records of one task that sleeps at the end. */
 #define TASK_BYTES	2048
 
+/* The kernel's PROC_PID_INIT_INO. */
+#define INITIAL_PID_NS	0xEFFFFFFC
+
+static u64 threshold_ms = DEFAULT_THRESHOLD_MS;
+
+/* Can the BPF program get cookies? */
 static bool can_defer;
 
+/* Was the user half left out on request? */
+static bool no_user_half;
+
+/* The event's attributes for readers, while it has those for the kernel. */
+static struct perf_event_attr file_attr;
+
+/* The clock of the program. */
+
+/* The offsets of a process are known where its children have the same ones. */
+static bool has_offsets_of_children(void)
+{
+	char own[PATH_MAX] = "", children[PATH_MAX] = "";
+
+	return readlink("/proc/self/ns/time", own, sizeof(own) - 1) > 0 &&
+	       readlink("/proc/self/ns/time_for_children", children, sizeof(children) - 1) > 0 &&
+	       !strcmp(own, children);
+}
+
+/* What the time namespace adds to the clock, see time_namespaces(7). */
+static s64 added_by_namespace(void)
+{
+	long long sec = 0, nsec = 0;
+	char line[128];
+	FILE *offsets;
+
+	offsets = has_offsets_of_children() ? fopen("/proc/self/timens_offsets", "r") : NULL;
+	if (!offsets)
+		return 0;
+	while (fgets(line, sizeof(line), offsets)) {
+		if (sscanf(line, "monotonic %lld %lld", &sec, &nsec) == 2)
+			break;
+	}
+	fclose(offsets);
+	return sec * NSEC_PER_SEC + nsec;
+}
+
+/**
+ * off_cpu_clock - what bpf_ktime_get_ns() would say now
+ *
+ * Return: nanoseconds, in the initial time namespace whatever that of the process is.
+ */
+u64 off_cpu_clock(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (u64)t.tv_sec * NSEC_PER_SEC + t.tv_nsec - added_by_namespace();
+}
+
+/* How far up the program has to look for cgroups that are recorded. */
+/* Which mount a path leads to; -1 if the kernel does not say. */
+static int mount_of(const char *path)
+{
+	int fd = open(path, O_PATH | O_CLOEXEC), id = -1;
+	char name[64], line[64];
+	FILE *info;
+
+	if (fd < 0)
+		return -1;
+	snprintf(name, sizeof(name), "/proc/self/fdinfo/%d", fd);
+	info = fopen(name, "r");
+	while (info && fgets(line, sizeof(line), info))
+		if (sscanf(line, "mnt_id: %d", &id) == 1)
+			break;
+	if (info)
+		fclose(info);
+	close(fd);
+	return id;
+}
+
+/* Of the name of one that is mounted below another, the level does not follow. */
+static bool is_in_place(const char *name)
+{
+	char root[PATH_MAX], path[2 * PATH_MAX];
+	int mount;
+
+	if (cgroupfs_find_mountpoint(root, sizeof(root), "perf_event"))
+		return false;
+	mount = mount_of(root);
+	snprintf(path, sizeof(path), "%s/%s", root, name);
+	return mount >= 0 && mount_of(path) == mount;
+}
+
+/* How many cgroups are above one of this name; there may be more than it says. */
+static int level_of(const char *name)
+{
+	int level = 0;
+	size_t size;
+
+	if (!is_in_place(name))
+		return 0;
+	for (; *name; name += size) {
+		name += strspn(name, "/");
+		size = strcspn(name, "/");
+		if (size == 2 && !strncmp(name, "..", 2))
+			return 0;
+		level += size > 1 || (size && *name != '.');
+	}
+	return level;
+}
+
+/**
+ * off_cpu_cgroup__level - where to look for cgroups that are recorded
+ * @evlist: has events of cgroups
+ *
+ * Return: how far from the root the nearest of them is at least
+ */
+int off_cpu_cgroup__level(struct evlist *evlist)
+{
+	int least = INT_MAX;
+	struct evsel *evsel;
+
+	evlist__for_each_entry(evlist, evsel) {
+		if (evsel->cgrp)
+			least = min(least, level_of(evsel->cgrp->name));
+	}
+	return least;
+}
+
+/* The event. */
+/**
+ * off_cpu_parse_threshold - take the argument of --off-cpu-thresh
+ * @opt: its value is that of --off-cpu, which it implies
+ * @str: milliseconds
+ * @unset: the option was negated: back to the default
+ *
+ * Return: 0, or -1 with a message.
+ */
+int off_cpu_parse_threshold(const struct option *opt, const char *str, int unset)
+{
+	unsigned long long ms;
+	char *end;
+
+	if (unset) {
+		threshold_ms = DEFAULT_THRESHOLD_MS;
+		return 0;
+	}
+	errno = 0;
+	ms = strtoull(str, &end, 10);
+	if (!isdigit(*str) || *end || errno || ms > MAX_THRESHOLD_MS) {
+		pr_err("--off-cpu-thresh: '%s' is not a number of milliseconds from 0 to %llu\n",
+		       str, MAX_THRESHOLD_MS);
+		return -1;
+	}
+	threshold_ms = ms;
+	*(bool *)opt->value = true;
+	return 0;
+}
+
+/**
+ * off_cpu_event__add - add the event
+ * @evlist: where to
+ * @kernel_callchains: callchains are to have no user half
+ *
+ * A wait may end on any CPU, whichever are recorded otherwise.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int off_cpu_event__add(struct evlist *evlist, bool kernel_callchains)
+{
+	struct perf_event_attr attr = {
+		.type		= PERF_TYPE_SOFTWARE,
+		.config		= PERF_COUNT_SW_BPF_OUTPUT,
+		.size		= sizeof(attr),
+		.sample_type	= FILE_SAMPLE_TYPES,
+		.sample_period	= 1,
+	};
+	char *name = strdup(OFFCPU_EVENT);
+	struct evsel *evsel = name ? evsel__new(&attr) : NULL;
+
+	if (!evsel) {
+		free(name);
+		return -ENOMEM;
+	}
+	free(evsel->name);
+	evsel->name = name;
+	evsel->immediate = true;
+	no_user_half = kernel_callchains;
+	evlist__add(evlist, evsel);
+	perf_evlist__go_system_wide(&evlist->core, &evsel->core);
+	return 0;
+}
+
+/**
+ * off_cpu_give_up - go on without the event, if that makes sense
+ * @evlist: does not have it
+ *
+ * Return: false if there is nothing else to record.
+ */
+bool off_cpu_give_up(struct evlist *evlist)
+{
+	struct evsel *evsel;
+
+	evlist__for_each_entry(evlist, evsel) {
+		if (!evsel__is_dummy_event(evsel)) {
+			pr_warning("WARNING: there will be no samples of %s.\n", OFFCPU_EVENT);
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * What evsel__config() makes of the command line, but for what is our own choice.  The user
+ * half is not taken from the copy of a stack (dwarf) or from branches (lbr): the BPF program
+ * takes it by frame pointers.
+ */
+static void set_attr(struct perf_event_attr *attr)
+{
+	attr->sample_type &= PERF_SAMPLE_CGROUP;
+	attr->sample_type |= FILE_SAMPLE_TYPES;
+	attr->freq = 0;
+	attr->sample_period = 1;
+	attr->inherit = 0;
+	attr->inherit_stat = 0;
+	attr->branch_sample_type = 0;
+	attr->sample_regs_user = 0;
+	attr->sample_regs_intr = 0;
+	attr->sample_stack_user = 0;
+	attr->exclude_callchain_user = no_user_half;
+}
+
+static void warn_in_place(struct evsel *evsel)
+{
+	if (evsel->core.attr.defer_callchain)
+		pr_warning("WARNING: the kernel cannot defer the user callchains of %s, they are taken in place.\n",
+			   OFFCPU_EVENT);
+	evsel->core.attr.defer_callchain = 0;
+}
+
+/**
+ * off_cpu_event__before_open - give the event the attributes for the kernel
+ * @evlist: has the event, set up as the others
+ */
+void off_cpu_event__before_open(struct evlist *evlist)
+{
+	struct evsel *evsel = evlist__find_evsel_by_str(evlist, OFFCPU_EVENT);
+
+	if (!can_defer)
+		warn_in_place(evsel);
+	set_attr(&evsel->core.attr);
+	file_attr = evsel->core.attr;
+	evsel->core.attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID |
+				       PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_RAW;
+}
+
+/**
+ * off_cpu_event__after_open - let the BPF program write to the event
+ * @evlist: has the event, opened
+ * @output_fd: the program's map of outputs
+ *
+ * Return: the event
+ */
+struct evsel *off_cpu_event__after_open(struct evlist *evlist, int output_fd)
+{
+	struct evsel *evsel = evlist__find_evsel_by_str(evlist, OFFCPU_EVENT);
+	struct perf_cpu cpu;
+	int idx;
+
+	evsel->core.attr = file_attr;
+	evsel->sample_size = __evsel__sample_size(file_attr.sample_type);
+	evsel__calc_id_pos(evsel);
+
+	perf_cpu_map__for_each_cpu(cpu, idx, evsel->core.cpus) {
+		int *fd = xyarray__entry(evsel->core.fd, idx, 0);
+
+		if (bpf_map_update_elem(output_fd, &cpu.cpu, fd, BPF_ANY))
+			pr_warning("WARNING: there will be no samples of %s from CPU %d: %m.\n",
+				   OFFCPU_EVENT, cpu.cpu);
+	}
+	return evsel;
+}
+
+/* The program. */
 static bool btf_has(const struct btf *btf, const char *name, u32 kind)
 {
 	return btf__find_by_name_kind(btf, name, kind) > 0;
@@ -140,9 +445,6 @@ static void choose(bool first, struct bpf_program *one, struct bpf_program *othe
 	bpf_program__set_autoload(first ? one : other, true);
 }
 
-/* The kernel's PROC_PID_INIT_INO. */
-#define INITIAL_PID_NS	0xEFFFFFFC
-
 static bool in_pid_ns(void)
 {
 	struct stat st;
@@ -166,7 +468,7 @@ void off_cpu_run__configure(struct off_cpu_bpf *skel)
 	choose(can_defer && callchain_param.enabled && callchain_param.defer,
 	       skel->progs.on_switch_deferring, skel->progs.on_switch);
 	choose(stays_on, skel->progs.iter_begin_at_rest, skel->progs.iter_begin);
-	skel->rodata->threshold = off_cpu_threshold();
+	skel->rodata->threshold = threshold_ms * NSEC_PER_MSEC;
 	if (btf_has(btf, "btf_trace_sched_prepare_exec", BTF_KIND_TYPEDEF))
 		bpf_program__set_autoload(skel->progs.on_exec, true);
 	else if (can_trace("begin_new_exec"))
@@ -240,14 +542,6 @@ bool off_cpu_run__knows_pids(struct off_cpu_bpf *skel)
 		pr_err("Cannot measure time off the CPU: the PID namespace is not the initial one, and unknown: %s.\n",
 		       strerror(-err));
 	return !err;
-}
-
-/**
- * off_cpu_run__can_defer - can the program get cookies?
- */
-bool off_cpu_run__can_defer(void)
-{
-	return can_defer;
 }
 
 /* The smallest of the ring buffers; 0 if none has to be read before it is full. */
