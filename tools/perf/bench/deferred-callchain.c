@@ -196,7 +196,7 @@ static int naive__deliver(struct reader *reader, struct naive_sample *ns,
 	if (ret)
 		return ret;
 
-	kernel = ip_callchain__kernel_nr(sample.callchain);
+	kernel = sample.callchain->nr - ip_callchain__marker_nr(sample.callchain);
 	chain = malloc(sizeof(*chain) + (kernel + 1 + user->nr) * sizeof(u64));
 	if (!chain)
 		return -ENOMEM;

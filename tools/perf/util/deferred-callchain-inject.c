@@ -29,15 +29,10 @@
 #include "session.h"
 #include "synthetic-events.h"
 #include "tool.h"
+#include "trace-event.h"
 
 /* The largest attr that perf before Linux 6.3 reads; it refuses larger ones. */
 #define OLD_ATTR_SIZE	PERF_ATTR_SIZE_VER7
-
-/* struct perf_file_attr as it lies in a file whose attrs are this long */
-struct packed_attr {
-	char attr[OLD_ATTR_SIZE];
-	struct perf_file_section ids;
-};
 
 /* A context that no frame follows says nothing. */
 static u64 without_last_contexts(const u64 *ips, u64 nr)
@@ -72,20 +67,10 @@ static u64 write_sample(const union perf_event *event, const struct ip_callchain
 	return ip_callchain__nr_frames(chain->ips + nr, chain->nr - nr);
 }
 
-static bool all_zero(const char *bytes, size_t size)
-{
-	for (size_t i = 0; i < size; i++) {
-		if (bytes[i])
-			return false;
-	}
-	return true;
-}
-
 /* Is there nothing in an attr of this size that an old perf would not know? */
 static bool fits_old_attr(const void *attr, size_t size)
 {
-	return size > OLD_ATTR_SIZE &&
-	       all_zero((const char *)attr + OLD_ATTR_SIZE, size - OLD_ATTR_SIZE);
+	return size > OLD_ATTR_SIZE && !memchr_inv(attr + OLD_ATTR_SIZE, 0, size - OLD_ATTR_SIZE);
 }
 
 /* @raw may lie anywhere and be of any size. */
@@ -156,7 +141,7 @@ static void write_event_desc(const union perf_event *event, union perf_event *ou
 	u32 nr, attr_size, nr_ids, name_size;
 	char *attr;
 
-	memcpy(out, event, event->header.size);
+	memmove(out, event, event->header.size);
 	if (event->header.size < fixed)
 		return;
 
@@ -171,78 +156,6 @@ static void write_event_desc(const union perf_event *event, union perf_event *ou
 			return;
 		clear_flags(attr, attr_size);
 	}
-}
-
-static int write_at(int fd, const void *buf, size_t size, u64 offset)
-{
-	return pwrite(fd, buf, size, offset) == (ssize_t)size ? 0 : -EIO;
-}
-
-struct file_attr {
-	struct perf_event_attr attr;
-	struct perf_file_section ids;
-};
-
-static bool attrs_fit(int fd, const struct perf_file_header *header, u64 nr)
-{
-	struct file_attr entry;
-
-	for (u64 i = 0; i < nr; i++) {
-		if (preadn(fd, &entry, sizeof(entry), header->attrs.offset + i * sizeof(entry)) !=
-		    sizeof(entry) || !fits_old_attr(&entry.attr, sizeof(entry.attr)))
-			return false;
-	}
-	return true;
-}
-
-/* Each entry moves towards the start, so that none is overwritten unread. */
-static int pack_attr(int fd, const struct perf_file_header *header, u64 i)
-{
-	struct packed_attr packed;
-	struct file_attr entry;
-
-	if (preadn(fd, &entry, sizeof(entry), header->attrs.offset + i * sizeof(entry)) !=
-	    sizeof(entry))
-		return -EIO;
-
-	entry.attr.size = OLD_ATTR_SIZE;
-	memcpy(packed.attr, &entry.attr, sizeof(packed.attr));
-	packed.ids = entry.ids;
-	return write_at(fd, &packed, sizeof(packed), header->attrs.offset + i * sizeof(packed));
-}
-
-/**
- * deferred_merge__pack_header - let an old perf read the attrs of a file
- * @merge: does nothing if it is not enabled
- * @fd: a perf.data file whose header this perf has written
- *
- * Nothing is changed if an attr makes use of what an old perf does not know.
- *
- * Return: 0 or a negative error code.
- */
-int deferred_merge__pack_header(const struct deferred_merge *merge, int fd)
-{
-	struct perf_file_header header;
-	int err = 0;
-	u64 nr;
-
-	if (!merge->enabled)
-		return 0;
-	if (preadn(fd, &header, sizeof(header), 0) != sizeof(header))
-		return -EIO;
-
-	nr = header.attrs.size / sizeof(struct file_attr);
-	if (header.attr_size != sizeof(struct file_attr) || !attrs_fit(fd, &header, nr))
-		return 0;
-
-	for (u64 i = 0; i < nr && !err; i++)
-		err = pack_attr(fd, &header, i);
-	if (err)
-		return err;
-
-	header.attr_size = sizeof(struct packed_attr);
-	header.attrs.size = nr * sizeof(struct packed_attr);
-	return write_at(fd, &header, sizeof(header), 0);
 }
 
 /* So many events that a reader of what is written need not hold more than two times that. */
@@ -329,20 +242,23 @@ static void say(const struct deferred_merge *merge, const struct deferred_callch
  * deferred_merge__finish - all events are written, the header is not
  * @merge: does nothing if it is not enabled
  *
- * The output is one plain file, whatever the input was.
+ * The output is one plain file, whatever the input was, with attrs that an old perf can
+ * read unless one makes use of what that does not know.
  */
 void deferred_merge__finish(struct deferred_merge *merge)
 {
 	struct perf_session *session = merge->session;
 	struct evsel *evsel;
+	bool old = true;
 
 	if (!merge->enabled)
 		return;
 
 	evlist__for_each_entry(session->evlist, evsel) {
-		evsel->core.attr.defer_callchain = 0;
-		evsel->core.attr.defer_output = 0;
+		clear_flags(&evsel->core.attr, sizeof(evsel->core.attr));
+		old &= fits_old_attr(&evsel->core.attr, sizeof(evsel->core.attr));
 	}
+	session->header.attr_bytes = old ? OLD_ATTR_SIZE : 0;
 	for (int i = 0; i < merge->nr_feats; i++)
 		perf_header__set_feat(&session->header, merge->feats[i]->feat.feat_id);
 	perf_header__clear_feat(&session->header, HEADER_COMPRESSED);
@@ -402,13 +318,12 @@ static union perf_event *keep_for_header(struct deferred_merge *merge, union per
 	return NULL;
 }
 
-/* What has events of its own, and what goes for the form of a file only. */
+/* What is written otherwise, and what goes for the form of a file only. */
 static bool has_no_event(int feat)
 {
 	switch (feat) {
 	case HEADER_TRACING_DATA:
 	case HEADER_BUILD_ID:
-	case HEADER_EVENT_DESC:
 	case HEADER_AUXTRACE:
 	case HEADER_DIR_FORMAT:
 	case HEADER_COMPRESSED:
@@ -418,9 +333,9 @@ static bool has_no_event(int feat)
 	}
 }
 
-static int write_feature(struct deferred_merge *merge, int feat)
+static int write_feature(struct deferred_merge *merge, int feat,
+			 const struct perf_file_section *section)
 {
-	const struct perf_file_section *section = &merge->sections[feat];
 	struct perf_record_header_feature *copy = &merge->copy->feat;
 
 	if (section->size > PERF_SAMPLE_MAX_SIZE - 8 - sizeof(*copy)) {
@@ -471,73 +386,52 @@ static int write_build_ids(struct deferred_merge *merge)
 	return ret;
 }
 
-/*
- * The features of the file up to the one that has been synthesized: some tell of events,
- * whose attrs and names come before them.
- */
-static void describe(struct deferred_merge *merge, u64 last)
+/* The features of the file; some tell of events, whose attrs come before them. */
+static int write_features(struct deferred_merge *merge)
 {
-	int ret = merge->describe_ret;
+	const struct perf_file_section nothing = {};
+	int ret = 0;
 
-	for (; merge->next_feat <= min_t(u64, last, HEADER_LAST_FEATURE - 1) && !ret;
-	     merge->next_feat++) {
-		if (perf_header__has_feat(&merge->session->header, merge->next_feat) &&
-		    !has_no_event(merge->next_feat))
-			ret = write_feature(merge, merge->next_feat);
+	for (int feat = HEADER_FIRST_FEATURE; feat < HEADER_LAST_FEATURE && !ret; feat++) {
+		if (perf_header__has_feat(&merge->session->header, feat) && !has_no_event(feat))
+			ret = write_feature(merge, feat, &merge->sections[feat]);
 	}
-	if (!ret && last >= HEADER_LAST_FEATURE)
-		ret = write_build_ids(merge);
-	merge->describe_ret = ret;
+	return ret ?: write_build_ids(merge) ?:
+	       write_feature(merge, HEADER_LAST_FEATURE, &nothing);
 }
 
 /**
- * deferred_merge__describe - a file goes into a pipe, and what its header says with it
+ * deferred_merge__describe - write what the header of a file says into a pipe
  * @merge: does nothing if it is not enabled
  * @tool: passed on to @process
- * @process: writes an event; is called by perf_event__synthesize_for_pipe(), too
+ * @fd: the pipe
+ * @process: writes an event
  *
- * What is synthesized tells of the machine that perf inject runs on.  In its place come
- * the features of the file, and its build ids.
+ * In the place of perf_event__synthesize_for_pipe(), which tells of the machine that perf
+ * inject runs on.
+ *
+ * Return: a positive number, 0 if it is not enabled, or a negative error code.
  */
-void deferred_merge__describe(struct deferred_merge *merge, const struct perf_tool *tool,
-			      int (*process)(const struct perf_tool *tool,
-					     union perf_event *event,
-					     struct perf_sample *sample,
-					     struct machine *machine))
+int deferred_merge__describe(struct deferred_merge *merge, const struct perf_tool *tool, int fd,
+			     perf_event__handler_t process)
 {
+	struct evlist *evlist;
+	int ret;
+
 	if (!merge->enabled)
-		return;
+		return 0;
 
 	merge->tool = tool;
 	merge->process = process;
-	merge->next_feat = HEADER_FIRST_FEATURE;
-	merge->by_file = true;
-}
-
-/**
- * deferred_merge__described - all that tells of the machine has been synthesized
- * @merge: does nothing if it is not enabled
- *
- * Return: 0 or what could not be written.
- */
-int deferred_merge__described(struct deferred_merge *merge)
-{
-	merge->by_file = false;
-	return merge->enabled ? merge->describe_ret : 0;
-}
-
-/* Something synthesized: the file has its own, but for the names of events. */
-static union perf_event *replace_feature(struct deferred_merge *merge, union perf_event *event)
-{
-	const u64 feat = event->feat.feat_id;
-
-	if (!merge->by_file)
-		return event;
-
-	merge->by_file = false;
-	describe(merge, feat);
-	merge->by_file = true;
-	return feat < HEADER_LAST_FEATURE && feat != HEADER_EVENT_DESC ? NULL : event;
+	evlist = merge->session->evlist;
+	ret = perf_event__synthesize_attrs(tool, evlist, process) ?: write_features(merge);
+#ifdef HAVE_LIBTRACEEVENT
+	if (!ret && have_tracepoints(&evlist->core.entries))
+		ret = perf_event__synthesize_tracing_data(tool, fd, evlist, process);
+#else
+	(void)fd;
+#endif
+	return ret ?: 1;
 }
 
 static union perf_event *feature(struct deferred_merge *merge, union perf_event *event)
@@ -547,9 +441,6 @@ static union perf_event *feature(struct deferred_merge *merge, union perf_event 
 	if (feat == HEADER_COMPRESSED)
 		return NULL;
 
-	event = replace_feature(merge, event);
-	if (!event)
-		return NULL;
 	if (feat == HEADER_EVENT_DESC) {
 		write_event_desc(event, merge->copy);
 		event = merge->copy;

@@ -16,10 +16,10 @@
  *      +--------------- scan_file(), ahead of the reader ---+
  *
  * A file that is mapped as a whole is scanned ahead of the reader, event header by event
- * header, as far as the record of the sample at hand.  Elsewhere records enter the index
- * when they are read, and the ordered queue holds the sample and all events behind it
- * until its record is read.  If too much is held, or for too long, the sample goes out
- * without its user half, and is counted.
+ * header, as far as the record of the sample at hand.  All else is a stream: there records
+ * enter the index when they are read, and the ordered queue holds the sample and all events
+ * behind it until its record is read.  If too much is held, or for too long, the sample
+ * goes out without its user half, and is counted.
  *
  * The index has, of each thread, the records whose turn has not come and the ends of the
  * thread's life (exit, fork of another thread with its number, exec).  The next one at or
@@ -116,7 +116,6 @@ struct deferred_callchains {
 	u64 factors[2];			/* of the hash, random: no file can be made for them */
 	struct ip_callchain *chain;	/* the callchain of the sample at hand */
 	size_t max_chain;		/* entries that fit in it */
-	union perf_event *swapped;	/* an event of a foreign file in our byte order */
 
 	size_t bytes;			/* what the index takes */
 	struct indexed_thread **chains;	/* of the threads, by a hash */
@@ -139,32 +138,13 @@ struct deferred_callchains {
 	union perf_event *held;		/* the event that holds the queue, or NULL */
 	struct perf_sample held_sample;	/* it, parsed: twice would swap some fields twice */
 
-	struct deferred_callchain_stats stats;		/* without the last records' orphans */
-	struct deferred_callchain_stats told_stats;	/* with them */
+	struct deferred_callchain_stats stats;
 };
 
 /*
  * What samples and records look like.  Nothing here trusts a count or a size before it
  * is checked.
  */
-
-/**
- * ip_callchain__kernel_nr - length of a callchain without marker and cookie
- * @chain: callchain of a sample
- *
- * Return: the number of entries before the marker, or all of them if the callchain is
- * not deferred.
- */
-size_t ip_callchain__kernel_nr(const struct ip_callchain *chain)
-{
-	u64 nr = chain->nr;
-
-	if (nr >= 2 && chain->ips[nr - 2] == PERF_CONTEXT_USER_DEFERRED)
-		return nr - 2;
-	if (nr >= 1 && chain->ips[nr - 1] == PERF_CONTEXT_USER_DEFERRED)
-		return nr - 1;
-	return nr;
-}
 
 /**
  * ip_callchain__marker_nr - how many entries at the end are no frames
@@ -174,16 +154,15 @@ size_t ip_callchain__kernel_nr(const struct ip_callchain *chain)
  */
 int ip_callchain__marker_nr(const struct ip_callchain *chain)
 {
-	return chain ? chain->nr - ip_callchain__kernel_nr(chain) : 0;
+	u64 nr = chain ? chain->nr : 0;
+
+	if (nr >= 2 && chain->ips[nr - 2] == PERF_CONTEXT_USER_DEFERRED)
+		return 2;
+	return nr >= 1 && chain->ips[nr - 1] == PERF_CONTEXT_USER_DEFERRED;
 }
 
-/**
- * ip_callchain__cookie - the cookie of a deferred callchain
- * @chain: callchain that ends in a marker
- *
- * Return: the cookie; zero is never a valid one.
- */
-u64 ip_callchain__cookie(const struct ip_callchain *chain)
+/* Of a callchain that ends in a marker; zero is never a valid cookie. */
+static u64 chain_cookie(const struct ip_callchain *chain)
 {
 	return ip_callchain__marker_nr(chain) == 2 ? chain->ips[chain->nr - 1] : 0;
 }
@@ -230,12 +209,6 @@ static size_t record_fixed_size(struct evlist *evlist, const union perf_event *e
 
 	return sizeof(struct perf_record_callchain_deferred) +
 	       (evsel && evsel->core.attr.sample_id_all ? evsel__id_hdr_size(evsel) : 0);
-}
-
-static bool record_is_too_short(struct evlist *evlist, const union perf_event *event)
-{
-	return event->header.type == PERF_RECORD_CALLCHAIN_DEFERRED &&
-	       event->header.size < record_fixed_size(evlist, event);
 }
 
 /**
@@ -541,7 +514,6 @@ static void thread_forget_last(struct deferred_callchains *dc, struct indexed_th
 	if (!last)
 		return;
 
-	dc->stats.orphans += !last->used;
 	dc->kept_bytes -= entry_size(last) + sizeof(*thread);
 	list_del(&thread->kept);
 	thread->last = NULL;
@@ -556,14 +528,21 @@ static void forget_oldest_last(struct deferred_callchains *dc)
 	thread_put(dc, thread);
 }
 
-/* May free other threads, but not this one. */
+/*
+ * May free other threads, but not this one.  A record is an orphan until a sample is of it
+ * or of its duplicate.
+ */
 static void thread_keep_last(struct deferred_callchains *dc, struct indexed_thread *thread,
 			     struct entry *record)
 {
-	if (thread->last && thread->last->cookie == record->cookie) {
+	const struct entry *last = thread->last;
+
+	if (last && last->cookie == record->cookie) {
 		dc->stats.duplicates++;
-		record->used |= thread->last->used;
-		thread->last->used = true;
+		dc->stats.orphans -= record->used && !last->used;
+		record->used |= last->used;
+	} else {
+		dc->stats.orphans += !record->used;
 	}
 	thread_forget_last(dc, thread);
 	thread->last = record;
@@ -573,25 +552,22 @@ static void thread_keep_last(struct deferred_callchains *dc, struct indexed_thre
 		forget_oldest_last(dc);
 }
 
-static void thread_delete(struct deferred_callchains *dc, struct indexed_thread *thread)
+static void thread_clear(struct deferred_callchains *dc, struct indexed_thread *thread)
 {
 	struct entry *entry, *next;
 
 	rbtree_postorder_for_each_entry_safe(entry, next, &thread->entries.rb_root, node)
 		entry_free(dc, entry);
-	if (thread->last)
-		entry_free(dc, thread->last);
-	free(thread);
+	thread->entries = RB_ROOT_CACHED;
+	thread_forget_last(dc, thread);
 }
 
 static void index_clear(struct deferred_callchains *dc)
 {
 	for (size_t i = 0; i < nr_chains(dc); i++) {
 		while (dc->chains[i]) {
-			struct indexed_thread *thread = dc->chains[i];
-
-			dc->chains[i] = thread->next;
-			thread_delete(dc, thread);
+			thread_clear(dc, dc->chains[i]);
+			thread_put(dc, dc->chains[i]);
 		}
 	}
 	zfree(&dc->chains);
@@ -607,9 +583,13 @@ void deferred_callchains__delete(struct deferred_callchains *dc)
 		return;
 
 	index_clear(dc);
-	free(dc->swapped);
 	free(dc->chain);
 	free(dc);
+}
+
+static bool is_time(u64 time)
+{
+	return time && time != -1ULL;
 }
 
 /*
@@ -639,6 +619,11 @@ static struct key make_key(const struct perf_sample *sample, u32 tid, u64 cookie
 		.tid = tid,
 		.cookie = is_one_thread(tid) ? 0 : cookie,
 	};
+}
+
+static struct key loss_key(u32 cpu)
+{
+	return (struct key){ .machine_pid = LOSSES, .tid = cpu };
 }
 
 /*
@@ -697,64 +682,46 @@ static int index_add(struct deferred_callchains *dc, const struct key *key,
 /* A buffer that was full says so in front of the next event that fits. */
 static int index_add_loss(struct deferred_callchains *dc, const struct entry *loss)
 {
-	const struct key cpu = { .machine_pid = LOSSES, .tid = loss->cpu };
-	const struct key any = { .machine_pid = LOSSES, .tid = ANY_CPU };
+	const struct key cpu = loss_key(loss->cpu), any = loss_key(ANY_CPU);
 
 	return index_add(dc, &cpu, loss) ?: index_add(dc, &any, loss);
 }
 
-/* The entry for an event, and whose it is; -ENOENT if the index has no use for it. */
-static int make_entry(struct perf_session *session, union perf_event *event,
-		      struct entry *entry, struct key *key)
-{
-	struct evlist *evlist = session->evlist;
-	const struct ip_callchain *chain;
-	struct perf_sample sample;
-	u32 tid = 0;
-
-	switch (event->header.type) {
-	case PERF_RECORD_CALLCHAIN_DEFERRED:
-		chain = deferred_record__callchain(evlist, event);
-		if (!chain)
-			return -ENOENT;
-		entry->cookie = event->callchain_deferred.cookie;
-		entry->nr = chain->nr;
-		break;
-	case PERF_RECORD_LOST:
-		break;
-	default:
-		tid = ended_tid(event);
-		if (!tid)
-			return -ENOENT;
-		entry->exec = event->header.type == PERF_RECORD_COMM;
-		break;
-	}
-	/* what ends where nothing is deferred does not matter */
-	if ((!entry->cookie && !evlist__deferring_evsel(evlist)) ||
-	    evlist__parse_sample(evlist, event, &sample))
-		return -ENOENT;
-
-	entry->time = sample.time;
-	entry->cpu = sample.cpu;
-	*key = make_key(&sample, tid ?: sample.tid, entry->cookie);
-	return 0;
-}
-
 /*
  * @event is in this machine's byte order, and so is @place, unless that is in a foreign
- * file and was not read yet.
+ * file and was not read yet.  @copy if it will not stay there.
  */
 static int index_event(struct perf_session *session, union perf_event *event,
 		       const union perf_event *place, bool copy)
 {
 	struct entry entry = { .event = place };
+	struct evlist *evlist = session->evlist;
+	const struct ip_callchain *chain;
+	u32 tid = ended_tid(event);
+	struct perf_sample sample;
 	struct key key;
 
-	if (make_entry(session, event, &entry, &key))
+	if (event->header.type == PERF_RECORD_CALLCHAIN_DEFERRED) {
+		chain = deferred_record__callchain(evlist, event);
+		if (!chain)
+			return 0;
+		entry.cookie = event->callchain_deferred.cookie;
+		entry.nr = chain->nr;
+		entry.copied = copy;
+	} else if (!evlist__deferring_evsel(evlist) ||
+		   (!tid && event->header.type != PERF_RECORD_LOST)) {
+		/* what ends where nothing is deferred does not matter */
 		return 0;
+	}
+	if (evlist__parse_sample(evlist, event, &sample))
+		return 0;
+
+	entry.exec = event->header.type == PERF_RECORD_COMM;
+	entry.time = sample.time;
+	entry.cpu = sample.cpu;
 	if (event->header.type == PERF_RECORD_LOST)
 		return index_add_loss(session->deferred, &entry);
-	entry.copied = copy && entry.cookie;
+	key = make_key(&sample, tid ?: sample.tid, entry.cookie);
 	return index_add(session->deferred, &key, &entry);
 }
 
@@ -771,38 +738,25 @@ static void index_end_round(struct deferred_callchains *dc)
 /* The scan. */
 
 /* Types are small numbers.  The reader swaps an event in its place when it gets there. */
-static bool is_foreign(const struct perf_event_header *header)
+static bool is_foreign(const union perf_event *event)
 {
-	return header->type > 0xffff;
+	return event->header.type > 0xffff;
 }
 
-static struct perf_event_header own_header(const struct perf_session *session,
-					   const union perf_event *event)
+static int scan_foreign(struct perf_session *session, const union perf_event *event,
+			const struct perf_event_header *header)
 {
-	struct perf_event_header header = event->header;
+	union perf_event *swapped = memdup(event, header->size);
+	int ret;
 
-	if (session->header.needs_swap && is_foreign(&header))
-		perf_event_header__bswap(&header);
-	return header;
-}
-
-static int scan_interesting(struct perf_session *session, union perf_event *event)
-{
-	struct deferred_callchains *dc = session->deferred;
-	struct perf_event_header header = own_header(session, event);
-
-	if (!is_foreign(&event->header))
-		return index_event(session, event, event, /*copy=*/false);
-
-	if (!dc->swapped)
-		dc->swapped = malloc(PERF_SAMPLE_MAX_SIZE);
-	if (!dc->swapped)
+	if (!swapped)
 		return -ENOMEM;
 
-	memcpy(dc->swapped, event, header.size);
-	dc->swapped->header = header;
-	event_swap(dc->swapped, evlist__sample_id_all(session->evlist));
-	return index_event(session, dc->swapped, event, /*copy=*/false);
+	swapped->header = *header;
+	event_swap(swapped, evlist__sample_id_all(session->evlist));
+	ret = index_event(session, swapped, event, /*copy=*/false);
+	free(swapped);
+	return ret;
 }
 
 /* Bytes that are no events, but trace data of hardware. */
@@ -810,7 +764,7 @@ static u64 auxtrace_size(const union perf_event *event, u16 event_size)
 {
 	if (event_size < sizeof(event->auxtrace))
 		return 0;
-	return is_foreign(&event->header) ? bswap_64(event->auxtrace.size) : event->auxtrace.size;
+	return is_foreign(event) ? bswap_64(event->auxtrace.size) : event->auxtrace.size;
 }
 
 /* @reading is the event that the reader is about to process, or NULL. */
@@ -818,12 +772,14 @@ static int scan_event(struct perf_session *session, const union perf_event *read
 {
 	struct deferred_callchains *dc = session->deferred;
 	union perf_event *event = (void *)dc->scan;
+	struct perf_event_header header = { .size = 0 };
 	size_t left = dc->end - dc->scan;
-	struct perf_event_header header;
 
 	if (left >= sizeof(header))
-		header = own_header(session, event);
-	if (left < sizeof(header) || header.size < sizeof(header) || header.size > left ||
+		header = event->header;
+	if (session->header.needs_swap && header.type > 0xffff)
+		perf_event_header__bswap(&header);
+	if (header.size < sizeof(header) || header.size > left ||
 	    header.type >= PERF_RECORD_HEADER_MAX) {
 		/* here the reader ends, too */
 		dc->scan = dc->end;
@@ -837,7 +793,8 @@ static int scan_event(struct perf_session *session, const union perf_event *read
 	case PERF_RECORD_COMM:
 	case PERF_RECORD_LOST:
 		dc->scan += header.size;
-		return scan_interesting(session, event);
+		return is_foreign(event) ? scan_foreign(session, event, &header) :
+					   index_event(session, event, event, /*copy=*/false);
 	case PERF_RECORD_FINISHED_ROUND:
 		index_end_round(dc);
 		break;
@@ -943,7 +900,8 @@ int deferred_callchains__read(struct perf_session *session, union perf_event *ev
 {
 	struct deferred_callchains *dc = session->deferred;
 
-	if (record_is_too_short(session->evlist, event)) {
+	if (event->header.type == PERF_RECORD_CALLCHAIN_DEFERRED &&
+	    event->header.size < record_fixed_size(session->evlist, event)) {
 		dump_short_record(session->evlist, event);
 		dc->stats.records++;
 		dc->stats.malformed++;
@@ -992,7 +950,7 @@ u64 deferred_callchains__queue_time(struct perf_session *session, const union pe
 {
 	const struct deferred_callchains *dc = session->deferred;
 
-	if ((time && time != -1ULL) || is_between(event, dc->map, dc->scan) ||
+	if (is_time(time) || is_between(event, dc->map, dc->scan) ||
 	    !session->tool->merge_deferred_callchains || !evlist__deferring_evsel(session->evlist))
 		return time;
 	return session->ordered_events.max_timestamp ?: 1;
@@ -1021,31 +979,29 @@ struct verdict {
 
 static bool was_lost_on(struct deferred_callchains *dc, u32 cpu, u64 since, u64 until)
 {
-	const struct key key = { .machine_pid = LOSSES, .tid = cpu };
+	const struct key key = loss_key(cpu);
 	struct indexed_thread *losses = thread_find(dc, &key);
 	struct entry *loss = losses ? thread_first_since(losses, since) : NULL;
 
 	return loss && loss->time <= until;
 }
 
-/* Between two events of a thread.  The record may have been written on either's CPU. */
-static bool was_lost(struct deferred_callchains *dc, const struct perf_sample *sample,
-		     const struct entry *next)
-{
-	const u64 since = sample->time, until = next->time;
-
-	if (sample->cpu == (u32)-1 || next->cpu == (u32)-1)
-		return was_lost_on(dc, ANY_CPU, since, until);
-	return was_lost_on(dc, sample->cpu, since, until) ||
-	       was_lost_on(dc, next->cpu, since, until) ||
-	       was_lost_on(dc, (u32)-1, since, until);
-}
-
+/* The record may have been written where either of two events of its thread was. */
 static enum deferred_incomplete why_missing(struct deferred_callchains *dc,
 					    const struct perf_sample *sample,
 					    const struct entry *next)
 {
-	if (was_lost(dc, sample, next))
+	const u64 since = sample->time, until = next->time;
+	const u32 unknown = -1;
+	bool lost;
+
+	if (sample->cpu == unknown || next->cpu == unknown)
+		lost = was_lost_on(dc, ANY_CPU, since, until);
+	else
+		lost = was_lost_on(dc, sample->cpu, since, until) ||
+		       was_lost_on(dc, next->cpu, since, until) ||
+		       was_lost_on(dc, unknown, since, until);
+	if (lost)
 		return DEFERRED_INCOMPLETE__LOST;
 	return next->cookie || next->exec ? DEFERRED_INCOMPLETE__NO_RECORD :
 					    DEFERRED_INCOMPLETE__EXIT;
@@ -1066,19 +1022,14 @@ static bool tells_apart(const struct entry *other, const struct perf_sample *sam
 	       (other->cpu == sample->cpu && other->cpu != (u32)-1);
 }
 
-static bool has_time(const struct perf_sample *sample)
-{
-	return sample->time && sample->time != -1ULL;
-}
-
 /* The entry that decides: the record, or what shows that there is none. */
 static struct entry *deciding_entry(struct indexed_thread *thread, u64 cookie,
 				    const struct perf_sample *sample)
 {
-	struct entry *entry = thread_first_since(thread, has_time(sample) ? sample->time : 0);
+	struct entry *entry = thread_first_since(thread, is_time(sample->time) ? sample->time : 0);
 
 	for (int i = 0; entry && i < MAX_SKEWED; i++) {
-		if ((!entry->cookie && has_time(sample)) || entry->cookie == cookie ||
+		if ((!entry->cookie && is_time(sample->time)) || entry->cookie == cookie ||
 		    tells_apart(entry, sample))
 			return entry;
 		entry = entry_next(entry);
@@ -1160,7 +1111,7 @@ static int stitch(struct perf_session *session, struct perf_sample *sample,
 	const struct perf_event_attr none = { .size = 0 };
 	const struct perf_event_attr *attr = evsel ? &evsel->core.attr : &none;
 	struct ip_callchain *raw = sample->callchain;
-	size_t kernel_nr = ip_callchain__kernel_nr(raw);
+	size_t kernel_nr = raw->nr - ip_callchain__marker_nr(raw);
 	size_t max = kernel_nr + 2 + (record ? record->nr : 0);
 	struct ip_callchain *chain = dc->chain;
 
@@ -1177,7 +1128,7 @@ static int stitch(struct perf_session *session, struct perf_sample *sample,
 	if (record)
 		append_user(chain, attr->sample_max_stack,
 			    (const u64 *)record->event->callchain_deferred.ips, record->nr,
-			    is_foreign(&record->event->header));
+			    is_foreign(record->event));
 	else if (!sample->deferred_unmerged && sample->cpumode == PERF_RECORD_MISC_USER &&
 		 attr->sample_type & PERF_SAMPLE_IP)
 		/* in user space the innermost frame is known: it is where the sample hit */
@@ -1185,24 +1136,9 @@ static int stitch(struct perf_session *session, struct perf_sample *sample,
 
 	sample->callchain = chain;
 	sample->deferred_raw = raw;
-	sample->deferred_cookie = ip_callchain__cookie(raw);
+	sample->deferred_cookie = chain_cookie(raw);
 	sample->deferred_callchain = !record;
 	return 0;
-}
-
-static int deliver(struct perf_session *session, struct perf_sample *sample,
-		   struct entry *record, enum deferred_incomplete reason)
-{
-	struct deferred_callchain_stats *stats = &session->deferred->stats;
-
-	stats->samples++;
-	if (record) {
-		stats->stitched++;
-		record->used = true;
-	} else {
-		stats->incomplete[reason]++;
-	}
-	return stitch(session, sample, record);
 }
 
 static bool is_queued(const struct perf_session *session, const struct perf_sample *sample)
@@ -1210,13 +1146,7 @@ static bool is_queued(const struct perf_session *session, const struct perf_samp
 	const struct deferred_callchains *dc = session->deferred;
 
 	return session->tool->ordered_events &&
-	       (!dc->map || dc->streamed || has_time(sample));
-}
-
-/* Nothing more will be read before this event has its turn. */
-static bool is_last_flush(const struct perf_session *session)
-{
-	return session->ordered_events.next_flush == ULLONG_MAX;
+	       (!dc->map || dc->streamed || is_time(sample->time));
 }
 
 /*
@@ -1231,12 +1161,12 @@ static int wait_for_record(struct perf_session *session, const struct perf_sampl
 	struct deferred_callchains *dc = session->deferred;
 	const struct ordered_events *oe = &session->ordered_events;
 	bool scanning = dc->scan < dc->end && !dc->barrier;
-	u64 age = has_time(sample) ? oe->max_timestamp + dc->idle - sample->time : 0;
+	u64 age = is_time(sample->time) ? oe->max_timestamp + dc->idle - sample->time : 0;
 
 	if (scanning && dc->bytes <= deferred_callchain_limit())
 		return scan_file(session, NULL);
 
-	if (!scanning && is_last_flush(session))
+	if (!scanning && oe->next_flush == ULLONG_MAX)	/* nothing more will be read */
 		*reason = DEFERRED_INCOMPLETE__END;
 	else if (scanning || dc->bytes + dc->queued_bytes > deferred_callchain_limit() ||
 		 oe->flush_type == OE_FLUSH__HALF)
@@ -1250,39 +1180,55 @@ static int wait_for_record(struct perf_session *session, const struct perf_sampl
 	return 1;
 }
 
-static int sample_turn(struct perf_session *session, struct perf_sample *sample)
+/* What is known of a sample's record, now or when it has come; or the queue must be held. */
+static int find_record(struct perf_session *session, const struct perf_sample *sample,
+		       u64 cookie, struct verdict *verdict)
 {
 	struct deferred_callchains *dc = session->deferred;
-	u64 cookie = ip_callchain__cookie(sample->callchain);
 	struct key key = make_key(sample, sample->tid, cookie);
+	enum deferred_incomplete reason = DEFERRED_INCOMPLETE__END;
 	struct indexed_thread *thread;
-	enum deferred_incomplete reason;
-	struct verdict verdict;
 	int ret;
-
-	if (!session->tool->merge_deferred_callchains) {
-		dc->stats.samples++;
-		sample->deferred_unmerged = true;
-		return stitch(session, sample, NULL);
-	}
-	if (!cookie)
-		return deliver(session, sample, NULL, DEFERRED_INCOMPLETE__COOKIE);
 
 	do {
 		thread = thread_find(dc, &key);
-		verdict = look_up(dc, thread, cookie, sample);
-		ret = verdict.certain ? 1 : wait_for_record(session, sample, &reason);
+		*verdict = look_up(dc, thread, cookie, sample);
+		ret = verdict->certain ? 1 : wait_for_record(session, sample, &reason);
 		if (ret < 0)
 			return ret;
 	} while (!ret);
-	/* what is known, though not certain, is still the better reason */
-	if (verdict.reason == DEFERRED_INCOMPLETE__END && !verdict.certain)
-		verdict.reason = reason;
 
-	ret = deliver(session, sample, verdict.record, verdict.reason);
+	/* what is known, though not certain, is still the better reason */
+	if (verdict->reason == DEFERRED_INCOMPLETE__END && !verdict->certain)
+		verdict->reason = reason;
+	if (verdict->record && !verdict->record->used) {
+		dc->stats.orphans -= verdict->record == thread->last;
+		verdict->record->used = true;
+	}
 	if (thread && session->tool->ordered_events)
 		thread_go_on(dc, thread, cookie, sample->time);
-	return ret;
+	return 0;
+}
+
+static int sample_turn(struct perf_session *session, struct perf_sample *sample)
+{
+	struct deferred_callchains *dc = session->deferred;
+	u64 cookie = chain_cookie(sample->callchain);
+	struct verdict verdict = { .reason = DEFERRED_INCOMPLETE__COOKIE };
+	bool merge = session->tool->merge_deferred_callchains;
+	int ret = merge && cookie ? find_record(session, sample, cookie, &verdict) : 0;
+
+	if (ret)
+		return ret;
+
+	dc->stats.samples++;
+	if (!merge)
+		sample->deferred_unmerged = true;
+	else if (verdict.record)
+		dc->stats.stitched++;
+	else
+		dc->stats.incomplete[verdict.reason]++;
+	return stitch(session, sample, verdict.record);
 }
 
 static int record_turn(struct perf_session *session, union perf_event *event,
@@ -1308,13 +1254,11 @@ static int record_turn(struct perf_session *session, union perf_event *event,
 	return 0;
 }
 
-static void end_turn(struct deferred_callchains *dc, const union perf_event *event,
-		     const struct perf_sample *sample)
+/* The end of a life or a loss: it is not needed any more, nor is what was before it. */
+static void end_turn(struct deferred_callchains *dc, struct key key, u64 time)
 {
-	u32 tid = ended_tid(event);
-	struct key key = make_key(sample, tid, 0);
-	struct indexed_thread *thread = tid ? thread_find(dc, &key) : NULL;
-	struct entry *end = thread ? thread_find_entry(thread, sample->time, 0) : NULL;
+	struct indexed_thread *thread = thread_find(dc, &key);
+	struct entry *end = thread ? thread_find_entry(thread, time, 0) : NULL;
 
 	if (!thread)
 		return;
@@ -1324,19 +1268,6 @@ static void end_turn(struct deferred_callchains *dc, const union perf_event *eve
 	}
 	thread_forget_last(dc, thread);
 	thread_put(dc, thread);
-}
-
-static void loss_turn_on(struct deferred_callchains *dc, u32 cpu, u64 time)
-{
-	const struct key key = { .machine_pid = LOSSES, .tid = cpu };
-	struct indexed_thread *losses = thread_find(dc, &key);
-	struct entry *loss = losses ? thread_find_entry(losses, time, 0) : NULL;
-
-	if (loss) {
-		thread_remove(losses, loss);
-		entry_free(dc, loss);
-		thread_put(dc, losses);
-	}
 }
 
 static int parse_once(struct perf_session *session, union perf_event *event,
@@ -1370,11 +1301,11 @@ static int take_turn(struct perf_session *session, union perf_event *event,
 	case PERF_RECORD_EXIT:
 	case PERF_RECORD_COMM:
 		if (session->tool->ordered_events)
-			end_turn(dc, event, sample);
+			end_turn(dc, make_key(sample, ended_tid(event), 0), sample->time);
 		return 0;
 	case PERF_RECORD_LOST:
-		loss_turn_on(dc, sample->cpu, sample->time);
-		loss_turn_on(dc, ANY_CPU, sample->time);
+		end_turn(dc, loss_key(sample->cpu), sample->time);
+		end_turn(dc, loss_key(ANY_CPU), sample->time);
 		return 0;
 	default:
 		return 0;
@@ -1424,12 +1355,7 @@ int deferred_callchains__turn(struct perf_session *session, union perf_event *ev
  */
 const struct deferred_callchain_stats *deferred_callchains__stats(struct deferred_callchains *dc)
 {
-	struct indexed_thread *thread;
-
-	dc->told_stats = dc->stats;
-	list_for_each_entry(thread, &dc->kept, kept)
-		dc->told_stats.orphans += !thread->last->used;
-	return &dc->told_stats;
+	return &dc->stats;
 }
 
 static const struct {
@@ -1488,14 +1414,11 @@ u64 deferred_callchain_stats__incomplete(const struct deferred_callchain_stats *
 	return sum;
 }
 
-static size_t stats_row(FILE *fp, const char *label, u64 value)
+static size_t stats_row(FILE *fp, const char *label, u64 value, bool always)
 {
+	if (!value && !always)
+		return 0;
 	return fprintf(fp, "%20s: %10llu\n", label, (unsigned long long)value);
-}
-
-static size_t stats_optional_row(FILE *fp, const char *label, u64 value)
-{
-	return value ? stats_row(fp, label, value) : 0;
 }
 
 /**
@@ -1515,27 +1438,16 @@ size_t deferred_callchain_stats__fprintf(const struct deferred_callchain_stats *
 		return 0;
 
 	printed = fprintf(fp, "\nDeferred callchains:\n");
-	printed += stats_row(fp, "deferred samples", stats->samples);
-	printed += stats_row(fp, "stitched", stats->stitched);
-	printed += stats_row(fp, "incomplete", deferred_callchain_stats__incomplete(stats));
+	printed += stats_row(fp, "deferred samples", stats->samples, true);
+	printed += stats_row(fp, "stitched", stats->stitched, true);
+	printed += stats_row(fp, "incomplete", deferred_callchain_stats__incomplete(stats), true);
 	for (int i = 0; i < DEFERRED_INCOMPLETE__MAX; i++)
-		printed += stats_optional_row(fp, reasons[i].label, stats->incomplete[i]);
-	printed += stats_row(fp, "deferred records", stats->records);
-	printed += stats_optional_row(fp, "duplicate records", stats->duplicates);
-	printed += stats_optional_row(fp, "orphan records", stats->orphans);
-	printed += stats_optional_row(fp, "malformed records", stats->malformed);
+		printed += stats_row(fp, reasons[i].label, stats->incomplete[i], false);
+	printed += stats_row(fp, "deferred records", stats->records, true);
+	printed += stats_row(fp, "duplicate records", stats->duplicates, false);
+	printed += stats_row(fp, "orphan records", stats->orphans, false);
+	printed += stats_row(fp, "malformed records", stats->malformed, false);
 	return printed;
-}
-
-static enum deferred_incomplete main_reason(const struct deferred_callchain_stats *stats)
-{
-	int worst = 0;
-
-	for (int i = 1; i < DEFERRED_INCOMPLETE__MAX; i++) {
-		if (stats->incomplete[i] > stats->incomplete[worst])
-			worst = i;
-	}
-	return worst;
 }
 
 /**
@@ -1545,7 +1457,7 @@ static enum deferred_incomplete main_reason(const struct deferred_callchain_stat
 void deferred_callchain_stats__warn(const struct deferred_callchain_stats *stats)
 {
 	u64 incomplete = deferred_callchain_stats__incomplete(stats);
-	enum deferred_incomplete reason = main_reason(stats);
+	int worst = 0;
 
 	if (!stats->samples && !stats->records)
 		return;
@@ -1559,11 +1471,15 @@ void deferred_callchain_stats__warn(const struct deferred_callchain_stats *stats
 	if (incomplete * 100 <= stats->samples * WARN_PERCENT)
 		return;
 
+	for (int i = 1; i < DEFERRED_INCOMPLETE__MAX; i++) {
+		if (stats->incomplete[i] > stats->incomplete[worst])
+			worst = i;
+	}
 	ui__warning("%llu of %llu samples miss their deferred user callchain.\n\n"
 		    "Most of them (%llu) %s.\n%s\n\n",
 		    (unsigned long long)incomplete, (unsigned long long)stats->samples,
-		    (unsigned long long)stats->incomplete[reason], reasons[reason].text,
-		    reasons[reason].advice);
+		    (unsigned long long)stats->incomplete[worst], reasons[worst].text,
+		    reasons[worst].advice);
 }
 
 /* What may be held. */

@@ -53,8 +53,6 @@ const struct deferred_callchain_stats *deferred_callchains__stats(struct deferre
 
 /* What samples and records look like. */
 int ip_callchain__marker_nr(const struct ip_callchain *chain);
-u64 ip_callchain__cookie(const struct ip_callchain *chain);
-size_t ip_callchain__kernel_nr(const struct ip_callchain *chain);
 u64 ip_callchain__nr_frames(const u64 *ips, size_t nr);
 struct evsel *evlist__deferring_evsel(struct evlist *evlist);
 const struct ip_callchain *deferred_record__callchain(struct evlist *evlist,
