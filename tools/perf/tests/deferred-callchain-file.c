@@ -421,6 +421,19 @@ void synth__words(struct synth *s, u32 type, u64 time, const u64 *words, size_t 
 	put(s, type, 0, &body);
 }
 
+/* Trace data of hardware, which readers pass over. */
+void synth__hole(struct synth *s)
+{
+	struct body body;
+
+	body.nr = 0;
+	add64(s, &body, s->hole);
+	for (int i = 0; i < 4; i++)
+		add64(s, &body, 0);
+	put(s, PERF_RECORD_AUXTRACE, 0, &body);
+	s->holes++;
+}
+
 /* One more event, or another one of the same id; of this machine's byte order. */
 void synth__attr(struct synth *s, u64 id, u64 sample_type)
 {
@@ -551,7 +564,7 @@ static void fill_start(const struct synth *s, struct file_start *start)
 	start->attr_size = order64(s, sizeof(struct file_attr));
 	start->attrs = section(s, offsetof(struct file_start, attr),
 			       (s->single ? 1 : NR_ATTRS) * sizeof(struct file_attr));
-	start->data = section(s, sizeof(*start) + s->gap, s->size);
+	start->data = section(s, sizeof(*start) + s->gap, s->size + (u64)s->holes * s->hole);
 	fill_attr(s, start, 0, SYNTH_SAMPLING_ID, PERF_COUNT_SW_CPU_CLOCK);
 	fill_attr(s, start, 1, TRACKING_ID, PERF_COUNT_SW_DUMMY);
 	fill_attr(s, start, 2, SYNTH_SECOND_ID, PERF_COUNT_SW_TASK_CLOCK);
@@ -656,6 +669,24 @@ static int write_compressed(const struct synth *s, int fd)
 	return ret;
 }
 
+static int write_events(const struct synth *s, int fd, size_t size)
+{
+	size_t done = 0;
+
+	for (size_t at = 0; s->holes && at < size;) {
+		const struct perf_event_header *header = (void *)(s->data + at);
+
+		at += header->size;
+		if (header->type != PERF_RECORD_AUXTRACE)
+			continue;
+		if (writen(fd, s->data + done, at - done) != (ssize_t)(at - done) ||
+		    lseek(fd, s->hole, SEEK_CUR) < 0)
+			return -errno;
+		done = at;
+	}
+	return writen(fd, s->data + done, size - done) == (ssize_t)(size - done) ? 0 : -errno;
+}
+
 /* Write the file, but no more than @limit bytes of it; a compressed one as a whole. */
 int synth__write(const struct synth *s, int fd, size_t limit)
 {
@@ -676,10 +707,9 @@ int synth__write(const struct synth *s, int fd, size_t limit)
 	fill_start(s, &start);
 	fill_pipe_start(s, &start, &pipe_start);
 	if (writen(fd, head, first) != (ssize_t)first ||
-	    lseek(fd, gap, SEEK_CUR) < 0 || ftruncate(fd, first + gap) ||
-	    writen(fd, s->data, rest) != (ssize_t)rest)
+	    lseek(fd, gap, SEEK_CUR) < 0 || ftruncate(fd, first + gap))
 		return -errno;
-	return 0;
+	return write_events(s, fd, rest);
 }
 
 static int read_file(struct perf_tool *tool, const char *path,

@@ -39,6 +39,8 @@ struct perf_tool;
  * @no_attrs: nothing says which events there are, which a pipe allows
  * @plain_second: the samples of the second event have an address and an id, and no more
  * @gap: bytes that lie between the header and the events, as ids may
+ * @hole: bytes of a hole in the file, which lies behind each synth__hole()
+ * @holes: their number; of this machine's byte order, and not in a pipe
  * @piped: as written into a pipe
  * @compressed: by zstd, in pieces that events lie across; of this machine's byte order
  * @failed: there was no memory
@@ -65,6 +67,8 @@ struct synth {
 	bool no_attrs;
 	bool plain_second;
 	size_t gap;
+	size_t hole;
+	size_t holes;
 	bool piped;
 	bool compressed;
 	bool failed;
@@ -107,6 +111,7 @@ void synth__empty(struct synth *s, u32 type);
 void synth__unknown(struct synth *s, u32 type);
 void synth__words(struct synth *s, u32 type, u64 time, const u64 *words, size_t nr);
 void synth__attr(struct synth *s, u64 id, u64 sample_type);
+void synth__hole(struct synth *s);
 void synth__tracing_data(struct synth *s, size_t size);
 void synth__inflate_raw(struct synth *s);
 void synth__raw_record(struct synth *s, const void *body, size_t size);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <linux/err.h>
 #include <linux/kernel.h>
@@ -236,6 +237,73 @@ static int test__deferred_sleeper_in_file(struct test_suite *test __maybe_unused
 	ok = check_limited(&s, DEFAULT_LIMIT, 4001, 0) && check_limited(&s, "64K", 4000, 1);
 	synth__free(&s);
 	return ok ? TEST_OK : TEST_FAIL;
+}
+
+#define HOLES		4096
+#define HOLE_SIZE	(1024 * 1024UL)
+
+/* The record of the first sample is the last event of a file of 4 GB, most of it holes. */
+static int test__deferred_far(struct test_suite *test __maybe_unused,
+			      int subtest __maybe_unused)
+{
+	struct synth s = { .hole = HOLE_SIZE };
+	struct count_tool count;
+	int ret;
+
+	synth__deferred(&s, 300, 5, 1);
+	for (u64 i = 1; i <= HOLES; i++) {
+		synth__deferred(&s, 100, 10 * i, i);
+		synth__record(&s, 100, 10 * i + 1, i, 3);
+		synth__hole(&s);
+	}
+	synth__record(&s, 300, 10 * HOLES + 10, 1, 1);
+	count_tool__init(&count);
+	ret = synth__read(&count.tool, &s, SIZE_MAX, &count.stats);
+	synth__free(&s);
+	if (ret == -ENOSPC || ret == -EFBIG || ret == -EDQUOT) {
+		pr_debug("SKIPPED: no room in /tmp for a file of 4 GB that is mostly holes\n");
+		return TEST_SKIP;
+	}
+	if (!ret && !count.wrong && !count.incomplete && count.complete == HOLES + 1)
+		return TEST_OK;
+	pr_debug("FAILED: %d, %llu complete, %llu incomplete\n", ret,
+		 (unsigned long long)count.complete, (unsigned long long)count.incomplete);
+	return TEST_FAIL;
+}
+
+/* CPU time in ms to read so many records of a thread that lie before the record of another's. */
+static long read_records(u64 nr, bool *ok)
+{
+	clock_t start = clock();
+	struct count_tool count;
+	struct synth s = {};
+
+	synth__deferred(&s, 300, 5, 1);
+	/* it has its turn before they are read */
+	synth__round(&s);
+	synth__round(&s);
+	for (u64 i = 1; i <= nr; i++)
+		synth__record(&s, 100, 5 + i, i, 0);
+	synth__record(&s, 300, 10 + nr, 1, 1);
+	count_tool__init(&count);
+	*ok &= read_limited(&count, &s, DEFAULT_LIMIT) && count.complete == 1 &&
+	       count.stats.records == nr + 1;
+	synth__free(&s);
+	return (clock() - start) / (CLOCKS_PER_SEC / 1000);
+}
+
+/* Ten times the records take ten times the time. */
+static int test__deferred_millions(struct test_suite *test __maybe_unused,
+				   int subtest __maybe_unused)
+{
+	bool ok = true;
+	long few = read_records(400000, &ok), many = 0;
+
+	/* sanitizers make it long, and take memory */
+	if (few < 2000)
+		many = read_records(4000000, &ok);
+	pr_debug("400,000 records: %ld ms, 4,000,000: %ld ms\n", few, many);
+	return ok && many <= 20 * few + 1000 ? TEST_OK : TEST_FAIL;
 }
 
 #define MANY_MAPS	4096
@@ -666,6 +734,8 @@ static struct test_case tests__deferred_callchain_limit[] = {
 	TEST_CASE("Deferred records read ahead past the limit", deferred_ahead),
 	TEST_CASE("Deferred sample of a thread that sleeps", deferred_sleeper),
 	TEST_CASE("Deferred sample of a thread that sleeps, in a file", deferred_sleeper_in_file),
+	TEST_CASE("Deferred record behind 4 GB", deferred_far),
+	TEST_CASE("Millions of deferred records of a thread", deferred_millions),
 	TEST_CASE("Deferred samples of a process with many maps", deferred_maps),
 	TEST_CASE("Limits for deferred samples", deferred_sizes),
 	TEST_CASE("Reasons for incomplete deferred samples", deferred_reasons),

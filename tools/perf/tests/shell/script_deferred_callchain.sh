@@ -395,6 +395,23 @@ malformed() {
 	grep -q 'make no sense' "${work}/err"
 }
 
+# Folders as perf record --threads writes them give what a file does, in the order of time.
+folder() { # files in it
+	local case
+
+	for case in basic late sleeper mainline incomplete random
+	do
+		rm -rf "${work}/${case}.folder"
+		make_data "${case}" little &&
+		"${PYTHON}" "${shelldir}"/lib/deferred_callchain_data.py --endian little \
+			--folder "$1" -o "${work}/${case}.folder" "${case}" &&
+		stacks "${work}/${case}.little" > "${work}/plain" &&
+		stacks "${work}/${case}.folder" > "${work}/out" &&
+		diff "${work}/plain" "${work}/out" && [ -s "${work}/out" ] || return 1
+	done
+	count_is "${work}/sleeper.folder" incomplete 0 && count_is "${work}/sleeper.folder" stitched 101
+}
+
 trimmed() {
 	make_data deep little --max-stack 16 &&
 	[ "$(stacks "${work}/deep.little" | grep -c $'^\t *55')" = 13 ]
@@ -479,6 +496,8 @@ check "limit" limit
 check "limit of the queue" queue_size
 check "in the order of time" in_order
 check "limit of time in a pipe" expired
+check "folder of one file" folder 1
+check "folder of three files" folder 3
 check "malformed" malformed
 check "trimmed to max-stack" trimmed
 check "truncated" truncated little

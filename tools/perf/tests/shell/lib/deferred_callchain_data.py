@@ -7,6 +7,7 @@ thread, bits 12..19 the cookie and the rest the depth, so that a wrong stitch
 shows in the output of perf script.  A case is a list of events; see CASES.
 """
 import argparse
+import os
 import random
 import struct
 import sys
@@ -46,7 +47,7 @@ TYPE_HARDWARE, TYPE_SOFTWARE = 0, 1
 BRANCH_STACK = 1 << 11
 MEM_LOAD_L3_HITM = 1 << 1 | (1 << 1 | 1 << 6) << 5 | 1 << 4 << 19
 FEATURE_NRCPUS, FEATURE_EVENT_DESC, FEATURE_NUMA_TOPOLOGY = 7, 12, 14
-FEATURE_MEM_TOPOLOGY, MEM_BITS = 22, 70
+FEATURE_MEM_TOPOLOGY, FEATURE_DIR_FORMAT, MEM_BITS = 22, 24, 70
 BRANCH_USER, BRANCH_ANY, BRANCH_CALL_STACK = 1 << 0, 1 << 3, 1 << 11
 
 
@@ -83,6 +84,7 @@ class PerfData:
         self.lbr = False
         self.mem = False
         self.in_place = False
+        self.folder = False
         self.attr_size = ATTR_SIZE
         self.more_events = []
         self.prefixed = False
@@ -243,7 +245,9 @@ class PerfData:
         return out
 
     def features(self):
-        """One CPU on one node; in the order of their bits."""
+        """One CPU on one node, or a folder; in the order of their bits."""
+        if self.folder:
+            return {FEATURE_DIR_FORMAT: self.u64s([1])}
         cpus = b'0' + b'\0' * 7
         return {FEATURE_NRCPUS: self.pack('II', 1, 1),
                 FEATURE_EVENT_DESC: self.event_desc(),
@@ -265,7 +269,7 @@ class PerfData:
         return self.u64s([bits, 0, 0, 0])
 
     def has_features(self):
-        return self.mem or self.more_events
+        return self.mem or self.more_events or self.folder
 
     def to_bytes(self):
         header_size, entry = 104, self.attr_size + 16
@@ -281,6 +285,24 @@ class PerfData:
         out += self.u64s(self.all_ids()) + self.all_attrs(ids)
         return out + body + (self.feature_sections(len(out + body)) if self.has_features()
                              else b'')
+
+
+    def write_folder(self, path, nr):
+        """As perf record --threads does: the threads of a program in so many files.
+
+        Names lie beside the header, records in another file than their samples.
+        """
+        files = {i: [] for i in range(nr)} | {'header': []}
+        for event in self.events:
+            kind = struct.unpack_from(self.e + 'I', event)[0]
+            files['header' if kind == PERF_RECORD_COMM else kind % nr].append(event)
+        self.events = files.pop('header')
+        os.mkdir(path)
+        with open(f'{path}/data', 'wb') as out:
+            out.write(self.to_bytes())
+        for i, events_of_file in files.items():
+            with open(f'{path}/data.{i}', 'wb') as out:
+                out.write(b''.join(events_of_file))
 
 
 def case_in_place(d):
@@ -660,6 +682,8 @@ def main():
     parser.add_argument('--in-place', action='store_true', help='as if nothing were deferred')
     parser.add_argument('--first-attrs', action='store_true',
                         help='attrs of the first version, with a size of zero')
+    parser.add_argument('--folder', type=int, default=0,
+                        help='write a folder with so many files, as perf record --threads')
     parser.add_argument('--prefixed', action='store_true',
                         help='records begin with PERF_CONTEXT_USER, as those of early kernels')
     parser.add_argument('--truncate', type=int, help='keep only so many bytes')
@@ -681,9 +705,13 @@ def main():
     data.in_place = args.in_place
     data.attr_size = FIRST_ATTR_SIZE if args.first_attrs else ATTR_SIZE
     data.prefixed = args.prefixed
+    data.folder = bool(args.folder)
     CASES[args.case](data)
+    if args.folder:
+        return data.write_folder(args.output, args.folder)
     with open(args.output, 'wb') as out:
         out.write(data.to_bytes()[:args.truncate])
+    return None
 
 
 if __name__ == '__main__':
