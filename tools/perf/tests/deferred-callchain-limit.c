@@ -568,10 +568,10 @@ static u64 flush_live(struct count_tool *count, u64 idle)
 static bool check_live(struct count_tool *count, const struct synth *s, const struct synth *rest)
 {
 	return !queue_live(count->session, s) && flush_live(count, 0) == 0 &&
-	       flush_live(count, 4 * NSEC_PER_SEC) == 0 &&
+	       flush_live(count, 4ULL * NSEC_PER_SEC) == 0 &&
 	       !queue_live(count->session, rest) && flush_live(count, 0) == 1 &&
-	       count->complete == 1 && flush_live(count, 4 * NSEC_PER_SEC) == 1 &&
-	       flush_live(count, 6 * NSEC_PER_SEC) == 2 &&
+	       count->complete == 1 && flush_live(count, 4ULL * NSEC_PER_SEC) == 1 &&
+	       flush_live(count, 6ULL * NSEC_PER_SEC) == 2 &&
 	       deferred_callchains__stats(count->session->deferred)->
 			incomplete[DEFERRED_INCOMPLETE__EXPIRED] == 1;
 }
