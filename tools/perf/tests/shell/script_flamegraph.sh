@@ -40,24 +40,35 @@ make_data() { # case, more arguments
 	"${PYTHON}" "${shelldir}"/lib/deferred_callchain_data.py -o perf.data "$@"
 }
 
-# How many samples the graph has, and how many frames its deepest stack, below
-# the root and the command
-graph_has() { # samples, frames
-	"${PYTHON}" - "$@" <<-'END'
-	import json, sys
-	sys.setrecursionlimit(10000)
-	with open('flamegraph.html') as page:
-	    line = next(line for line in page if line.startswith('const stacks = ['))
-	todo = [(json.loads(line[line.index('['):line.rindex(']') + 1])[0], 0)]
-	samples = deepest = 0
-	while todo:
-	    node, depth = todo.pop()
-	    samples += node['v']
-	    deepest = max(deepest, depth)
-	    todo += [(child, depth + 1) for child in node['c']]
-	print(f'{samples} samples, {deepest - 1} frames')
-	sys.exit([samples, deepest - 1] != [int(arg) for arg in sys.argv[1:]])
-	END
+# What the page has: a line for each graph, with its event, unit, samples, sum of weights and
+# the number of frames of its deepest stack, below the root and the command
+cat > graphs.py <<'END'
+import json, sys
+sys.setrecursionlimit(10000)
+
+def load(page, name):
+    line = next(line for line in page if line.startswith(f'const {name} = ['))
+    return json.loads(line[line.index('['):line.rindex(']') + 1])
+
+def measure(root):
+    weight = deepest = 0
+    todo = [(root, -1)]
+    while todo:
+        node, depth = todo.pop()
+        weight += node['v']
+        deepest = max(deepest, depth)
+        todo += [(child, depth + 1) for child in node['c']]
+    return weight, deepest
+
+with open('flamegraph.html') as page:
+    stacks, abouts = load(page, 'stacks'), load(page, 'abouts')
+for stack, about in zip(stacks, abouts, strict=True):
+    print(about['event'], about['unit'], about['samples'], *measure(stack))
+END
+
+# The graphs in the page, in order, are these.
+draws() { # line of graphs.py...
+	"${PYTHON}" graphs.py > graphs && cat graphs && printf '%s\n' "$@" | cmp - graphs
 }
 
 needs_no_network() {
@@ -66,32 +77,20 @@ needs_no_network() {
 
 unmerged() {
 	make_data basic && perf script report flamegraph < /dev/null &&
-	graph_has 4 6 && needs_no_network
+	draws 'cpu-clock:HG samples 4 4 6' && needs_no_network
 }
 
 merged() {
 	make_data basic && perf inject --merge-callchains -i perf.data -o merged.data &&
-	mv merged.data perf.data && perf script report flamegraph < /dev/null && graph_has 4 6
+	mv merged.data perf.data && perf script report flamegraph < /dev/null &&
+	draws 'cpu-clock:HG samples 4 4 6'
 }
 
 deep() {
 	make_data deepest &&
 	perf script --max-stack 600 -s "${PERF_EXEC_PATH}"/scripts/python/flamegraph.py \
 		< /dev/null &&
-	graph_has 1 512
-}
-
-# Of the events in a picture, and their unit: what the page says, and the sum of its weights.
-draws() { # event, unit, sum
-	grep -q "\"event\": \"$1\", \"unit\": \"$2\"" flamegraph.html &&
-	"${PYTHON}" - "$3" <<-'END'
-	import re, sys
-	with open('flamegraph.html') as page:
-	    line = next(line for line in page if line.startswith('const stacks = ['))
-	total = sum(int(value) for value in re.findall('"v": ([0-9]+)', line))
-	print(f'{total} in all')
-	sys.exit(total != int(sys.argv[1]))
-	END
+	draws 'cpu-clock:HG samples 1 1 512'
 }
 
 graph() { # arguments of the script
@@ -100,30 +99,44 @@ graph() { # arguments of the script
 	cat err
 }
 
-# One kind of events in a picture, the first one of perf record's command line; not waits
-one_event() {
-	make_data events && graph && draws cycles samples 2 &&
+# A graph for each event, in the order of perf record's command line; waits come last
+each_event() {
+	make_data events && graph &&
+	draws 'cycles samples 2 2 5' 'cpu-clock samples 3 3 5' 'offcpu-time ns 1 7000000 5' &&
+	! grep flamegraph.py: err
+}
+
+# Other templates draw one graph.
+other_template() {
+	make_data events &&
+	printf '%s\n' 'const stacks = [/** @flamegraph_json **/];' \
+		'const abouts = [/** @options_json **/];' > template.html &&
+	graph --template "${work}/template.html" && draws 'cycles samples 2 2 5' &&
 	[ "$(grep -c flamegraph.py: err)" = 1 ] &&
+	grep -q 'drawing cycles only: for cpu-clock or offcpu-time use --event NAME$' err || return 1
+	# nor has JSON a place for more
+	graph --format json -o stacks.json &&
 	grep -q 'drawing cycles only: for cpu-clock or offcpu-time use --event NAME$' err
 }
 
-# In a pipe nothing tells of the command line
-one_event_of_a_pipe() {
+# A pipe has no header with the command line.
+each_event_of_a_pipe() {
 	make_data events || return 1
 	perf inject -i perf.data -o - > piped && rm perf.data &&
 	perf script -i - -s "${PERF_EXEC_PATH}"/scripts/python/flamegraph.py -- -i - \
 		< piped 2> err
 	cat err
-	draws cpu-clock samples 3 && grep -q 'drawing cpu-clock only: ' err
+	draws 'cpu-clock samples 3 3 5' 'cycles samples 2 2 5' 'offcpu-time ns 1 7000000 5'
 }
 
 chosen_event() {
-	make_data events && graph --event cpu-clock && draws cpu-clock samples 3 &&
+	make_data events && graph --event cpu-clock && draws 'cpu-clock samples 3 3 5' &&
 	! grep -q flamegraph.py: err || return 1
 	# a wait weighs as much as it lasts
-	graph -e offcpu-time && draws offcpu-time ns 7000000 || return 1
-	graph -e cpu-clock -e offcpu-time && draws 'cpu-clock and offcpu-time' ns 10000000 &&
-	graph -e offcpu-time -e cpu-clock && draws 'offcpu-time and cpu-clock' ns 10000000
+	graph -e offcpu-time && draws 'offcpu-time ns 1 7000000 5' || return 1
+	graph -e cpu-clock -e offcpu-time &&
+	draws 'cpu-clock and offcpu-time ns 4 10000000 5' &&
+	graph -e offcpu-time -e cpu-clock && draws 'offcpu-time and cpu-clock ns 4 10000000 5'
 }
 
 refused_events() {
@@ -137,8 +150,9 @@ refused_events() {
 
 check "unmerged data" unmerged
 check "merged data" merged
-check "one of several events" one_event
-[ -z "${PERF_EXEC_PATH}" ] || check "one of several events in a pipe" one_event_of_a_pipe
+check "a graph for each event" each_event
+check "one event for other templates" other_template
+[ -z "${PERF_EXEC_PATH}" ] || check "a graph for each event in a pipe" each_event_of_a_pipe
 check "an event that was chosen" chosen_event
 check "events that do not go together" refused_events
 [ -z "${PERF_EXEC_PATH}" ] || check "a deep stack" deep
