@@ -148,6 +148,20 @@ refused_events() {
 	grep -q 'no samples of nothing, there are samples of: cpu-clock, ' err
 }
 
+# Names are text in the page, whatever they are.
+hostile_names() {
+	make_data hostile && graph && draws 'cpu-clock:HG samples 1 1 5' &&
+	[ "$(grep -c '</script' flamegraph.html)" = 1 ] &&
+	grep -q -F '"n": "\u003c/script>\u003cb>/\u002a* @flamegraph_json **/ (100)"' flamegraph.html
+}
+
+# Frames of the kernel are told by their addresses, too: the data has no kernel symbols.
+kernel_frames() {
+	make_data events && graph -e cpu-clock &&
+	grep -o '"n": "\[unknown\]", "l": "[a-z]*"' flamegraph.html | uniq -c | tee frames &&
+	awk '{ print $1, $NF }' frames | cmp - <(printf '%s\n' '3 ""' '2 "kernel"')
+}
+
 check "unmerged data" unmerged
 check "merged data" merged
 check "a graph for each event" each_event
@@ -155,6 +169,8 @@ check "one event for other templates" other_template
 [ -z "${PERF_EXEC_PATH}" ] || check "a graph for each event in a pipe" each_event_of_a_pipe
 check "an event that was chosen" chosen_event
 check "events that do not go together" refused_events
+check "hostile names" hostile_names
+check "frames of the kernel" kernel_frames
 [ -z "${PERF_EXEC_PATH}" ] || check "a deep stack" deep
 
 [ "${failures}" = 0 ]

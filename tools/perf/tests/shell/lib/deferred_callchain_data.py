@@ -554,6 +554,12 @@ def case_events(d):
     d.sample(100, 20, kernel_chain(2) + user_chain(100, 1, 3), event_id=44, period=7 * MSEC)
 
 
+def case_hostile(d):
+    """A command whose name ends a script element and reads like a placeholder."""
+    d.comm(100, 1, '</script><b>/** @flamegraph_json **/')
+    d.sample(100, 10, kernel_chain(2) + user_chain(100, 1, 3))
+
+
 def case_many(d):
     """A hundred threads that wait all at once."""
     for tid in range(1000, 1100):
