@@ -113,7 +113,8 @@ other_template() {
 		'const abouts = [/** @options_json **/];' > template.html &&
 	graph --template "${work}/template.html" && draws 'cycles samples 2 2 5' &&
 	[ "$(grep -c flamegraph.py: err)" = 1 ] &&
-	grep -q 'drawing cycles only: for cpu-clock or offcpu-time use --event NAME$' err || return 1
+	grep -q 'drawing cycles only: for cpu-clock or offcpu-time use --event NAME$' err ||
+		return 1
 	# nor has JSON a place for more
 	graph --format json -o stacks.json &&
 	grep -q 'drawing cycles only: for cpu-clock or offcpu-time use --event NAME$' err
@@ -152,7 +153,8 @@ refused_events() {
 hostile_names() {
 	make_data hostile && graph && draws 'cpu-clock:HG samples 1 1 5' &&
 	[ "$(grep -c '</script' flamegraph.html)" = 1 ] &&
-	grep -q -F '"n": "\u003c/script>\u003cb>/\u002a* @flamegraph_json **/ (100)"' flamegraph.html
+	grep -q -F '"n": "\u003c/script>\u003cb>/\u002a* @flamegraph_json **/ (100)"' \
+		flamegraph.html
 }
 
 # Frames of the kernel are told by their addresses, too: the data has no kernel symbols.
