@@ -301,7 +301,8 @@ static bool decode_one_byte(const struct insn *insn, const struct operands *o,
 		to->clobbers = word == 8 ? REG(o->reg) : rm_bit(o);
 		return true;
 	case 0x80 ... 0x83:
-		if (op == 0x80 && o->mod == 3 && o->ext != 7) {
+		/* 32-bit code has 82 as well */
+		if (!(op & 1) && o->mod == 3 && o->ext != 7) {
 			to->clobbers = REG(o->rm) | REG(o->rm & 3);
 			return true;
 		}

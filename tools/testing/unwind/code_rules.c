@@ -242,6 +242,10 @@ CODE(depth_pop, "sub $24, %rsp; pop %rcx; call *%rax;" MARK(depth_pop) GIVE_UP);
 CODE(depth_within, TRAP MARK(depth_within) "call *%rax;" GIVE_UP);
 CODE(depth_far, TRAP ".skip 64, 0x90; call *%rax;" MARK(depth_far) GIVE_UP);
 
+/* add $8, %ah, as only 32-bit code has it; add $8, %esp is 83 */
+CODE(add_byte, MARK(add_byte) ".byte 0x82, 0xc4, 8; ret");
+CODE(add_word, MARK(add_word) ".byte 0x83, 0xc4, 8; ret");
+
 struct code_case {
 	const char	*name;
 	const u8	*start;
@@ -599,6 +603,23 @@ static bool check_size(const struct size_case *c)
 	return frame == c->want;
 }
 
+static bool has_rule_in_32_bit(const struct code_case *c, s32 cfa_off)
+{
+	static u64 memory[4096];
+	struct unwind_code code = {
+		.read = read_code, .ctx = (void *)c, .word = 4, .memory = memory,
+	};
+
+	return !unwind_code_find(&code, (unsigned long)c->mark) && code.cfa_off == cfa_off;
+}
+
+static bool check_add(void)
+{
+	const struct code_case byte = TEXT(add_byte), word = TEXT(add_word);
+
+	return !has_rule_in_32_bit(&byte, 12) && has_rule_in_32_bit(&word, 12);
+}
+
 static bool check_depth(const struct depth_case *c)
 {
 	static u64 memory[4096];
@@ -634,6 +655,7 @@ int main(void)
 		result(check_live(&live_cases[i]), live_cases[i].code.name, live_cases[i].want);
 	for (i = 0; i < ARRAY_SIZE(left_cases); i++)
 		result(check_left(&left_cases[i]), left_cases[i].code.name, left_cases[i].want);
+	result(check_add(), "add of a byte in 32-bit code", 4);
 	printf("1..%u\n", nr_done);
 	return !!nr_failed;
 }
