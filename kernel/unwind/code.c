@@ -1430,7 +1430,7 @@ static bool moves_sp(const struct unwind_code_insn *insn)
 	       insn->base == unwind_code_sp;
 }
 
-/* Behind a call, is @depth taken off the stack, and then as much as a register says? */
+/* Behind a call, is @depth taken off the stack, and then more that the code does not tell? */
 static bool is_taken_down(struct unwind_code *code, unsigned long ip, s64 depth)
 {
 	u8 bytes[UNWIND_CODE_INSN_BYTES];

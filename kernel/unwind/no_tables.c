@@ -4,11 +4,14 @@
  * assembly, or by compilers that write none.
  *
  * What is found must be certain, as code may use the frame pointer for anything and a
- * caller that was skipped looks like a caller.  Three things are: a path through the
- * code itself (code.c), which is kept by its address like rules from tables; where the
- * code does not tell, as in an interpreter's loop, a frame pointer below which there is
- * nothing on the stack that could be a return address; and the way from the beginning of
- * a function to a call of its own, if what it was called by is found at the end of it.
+ * caller that was skipped looks like a caller.  Three things are:
+ *
+ * - a path through the code itself (code.c), which is kept by its address like rules
+ *   from tables;
+ * - where the code does not tell, as in an interpreter's loop, a frame pointer below which
+ *   there is nothing on the stack that could be a return address;
+ * - what a function pushes from its beginning to a call, if the return address above that
+ *   follows a call of this function.
  */
 
 #include <linux/align.h>
@@ -33,7 +36,7 @@
 #define MAX_FRAME_WORDS	512
 /* how far behind its beginning a function may be, in bytes */
 #define MAX_FUNCTION_BYTES	SZ_64K
-/* what a function that leads straight to a call has on the stack there at most, in words */
+/* what a function has pushed at its first call at most, in words; see rule_by_start() */
 #define MAX_STRAIGHT_WORDS	32
 /* how many functions just go on in the next one */
 #define MAX_GOING_ON	2
@@ -683,9 +686,10 @@ static unsigned long direct_target(struct unwind_user_state *state, unsigned lon
 }
 
 /*
- * HotSpot's code that gives up a compiled frame goes on by sizes that lie in memory.  Its own
- * frame it takes down before, which is as large as it has been made on the straight way from
- * the beginning.  A call of that lies in front of the return address.
+ * HotSpot's code that gives up a compiled frame takes sizes from memory, so the path behind
+ * its call does not tell.  But it first takes down its own frame, and how large that is the
+ * instructions from its beginning to the call tell.  The return address above it must follow
+ * a direct call of that beginning.
  */
 static bool rule_by_start(struct unwind_user_state *state, struct unwind_user_rule *rule)
 {
