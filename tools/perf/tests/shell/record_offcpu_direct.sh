@@ -603,7 +603,8 @@ before_exec() {
 	record -e dummy "${prog}" exec 0 && samples "${data}" || return 1
 	cat "${work}/err" "${work}/said" "${work}/samples"
 	[ ! -s "${work}/err" ] &&
-	awk -v differs="${differs}" "${awk_off}"'FNR == NR { if ($1 == "sum") { tid = $3; said = $4 }; next }
+	awk -v differs="${differs}" "${awk_off}"'FNR == NR && $1 == "sum" { tid = $3; said = $4 }
+	     FNR == NR { next }
 	     $1 == "execer" && $2 == tid && $0 ~ /nanosleep/ { sum += $3 }
 	     END { if (!said || !sum || off(sum, said) > 100000000) exit 1
 		   exit (off(sum, said) > said / 50) ? differs : 0 }' \
@@ -1045,7 +1046,8 @@ run_test() { # name, needs, test
 
 # With PERF_TEST_ONLY=WORD only tests whose name has the word are run.
 run_tests() {
-	local name needs test
+	# shellcheck disable=SC2034 # the table has it
+	local name needs test defer='--call-graph defer'
 
 	while IFS='|' read -r -u 9 name needs test
 	do
@@ -1063,32 +1065,32 @@ run_tests() {
 --off-cpu-thresh '1.5' is refused             |                   | refused 1.5
 --off-cpu-thresh '86400001' is refused        |                   | refused 86400001
 --off-cpu-thresh '99999999999' is refused     |                   | refused 99999999999
---off-cpu-thresh '999999999999999999999' is refused |                   | refused 999999999999999999999
+--off-cpu-thresh '999999999999999999999' is refused |  | refused 999999999999999999999
 --off-cpu-thresh 86400000, all is summed up   | fast              | again all_summed_up
 fallback to stacks in place                   | place             | again falls_back
-fallback, -a                                  | place             | again measures -a -e dummy --call-graph defer
-fallback, pipe -z                             | place             | again piped -z --call-graph defer
+fallback, -a | place | again measures -a -e dummy ${defer}
+fallback, pipe -z                             | place             | again piped -z ${defer}
 deferred stacks                               | defer             | deferred
 deferred stack of main                        | defer fast        | main_is_whole
 perf inject --merge-callchains                | defer fast        | merged
 with cpu-clock                                | defer fast        | with_other_event
 -z --threads and pipe, deferred               | defer fast        | piped_deferred
 --switch-output, deferred                     | defer fast        | again switched_deferred
---overwrite --switch-output=signal, deferred  | defer fast        | again snapshots --call-graph defer
+--overwrite --switch-output=signal, deferred  | defer fast        | again snapshots ${defer}
 --per-thread, deferred                        | defer fast        | per_thread --call-graph defer
 -i, deferred                                  | defer fast        | not_inherited
 -a, deferred                                  | defer fast        | deferred -a
--C, deferred                                  | defer fast        | deferred -C "0-$(($(nproc) - 1))"
+-C, deferred | defer fast | deferred -C "0-$(($(nproc) - 1))"
 -p, deferred                                  | defer             | deferred_attached -p
 -t, deferred                                  | defer fast        | deferred_attached -t
 -C 1, deferred, ends elsewhere                | defer cpus        | ended_elsewhere
 in place                                      |                   | measures -e dummy
 --call-graph dwarf                            |                   | in_place_instead_of dwarf
 --call-graph lbr                              | fast              | in_place_instead_of lbr
---call-graph dwarf --kernel-callchains        | fast              | without_user_half --call-graph dwarf
+--call-graph dwarf --kernel-callchains | fast | without_user_half --call-graph dwarf
 times                                         | fast              | times_match
 -a                                            | fast              | measures -a -e dummy
--C                                            | fast              | measures -C "0-$(($(nproc) - 1))" -e dummy
+-C | fast | measures -C "0-$(($(nproc) - 1))" -e dummy
 -z --threads                                  | fast              | measures -z --threads -e dummy
 --overwrite                                   | fast              | measures --overwrite -e dummy
 --aio                                         | fast              | measures --aio -e dummy
@@ -1103,7 +1105,7 @@ no switch allocates, -a                       |                   | no_switch_al
 asleep, -p                                    |                   | asleep -p
 asleep, -t                                    | fast              | asleep -t
 asleep, small buffers                         | fast              | beside idle 600 all_asleep
-asleep, small buffers, --threads              | fast              | beside idle 600 all_asleep --threads
+asleep, small buffers, --threads | fast | beside idle 600 all_asleep --threads
 -C 1 --threads                                | cpus fast         | others_threads
 asleep, -C, there                             | cpus fast         | on_cpu 1 1
 asleep, -C, elsewhere                         | cpus fast         | on_cpu 0 0
@@ -1114,14 +1116,14 @@ one sum for each place                        | fast              | sums_are_who
 one sum for each state                        | fast              | states_apart
 in a PID namespace                            | fast_here         | in_namespace
 --cgroup                                      | cgroup            | in_cgroup "${cgroups}"
---cgroup, deferred                            | cgroup defer fast | in_cgroup "${cgroups}" --off-cpu-thresh 0 --call-graph defer
+--cgroup, deferred | cgroup defer fast | in_cgroup "${cgroups}" --off-cpu-thresh 0 ${defer}
 one sum for each cgroup                       | cgroup fast       | cgroups_apart "${cgroups}"
-no switch allocates, --cgroup                 | cgroup            | no_switch_allocates_moved "${cgroups}"
+no switch allocates, --cgroup | cgroup | no_switch_allocates_moved "${cgroups}"
 --cgroup, version 1                           | v1                | in_cgroup_v1
 --overwrite --switch-output=signal            | fast              | snapshots
 malformed records                             | fast              | again malformed "${data}"
-malformed records, -z --threads               | fast              | again malformed "${data}" -z --threads
-malformed records, --overwrite                | fast              | again malformed "${data}" --overwrite
+malformed records, -z --threads | fast | again malformed "${data}" -z --threads
+malformed records, --overwrite | fast | again malformed "${data}" --overwrite
 malformed records, pipe -z                    |                   | again malformed - -z
 a full disk                                   | fast              | beside idle 300 full_disk
 without BTF                                   |                   | without_types
@@ -1135,7 +1137,7 @@ threads created later                         |                   | again new_th
 processes created later, -p                   | setpriv fast      | again new_processes 2 -p
 processes created later, -p -i                | setpriv fast      | new_processes 0 -p -i
 processes created later, -u                   | setpriv fast      | again new_processes 2 -u nobody
-processes created later, -u, deferred         | setpriv defer fast| again new_processes 2 -u nobody --call-graph defer
+processes created later, -u, deferred|setpriv defer fast|again new_processes 2 -u nobody ${defer}
 not allowed to use BPF                        | setpriv           | without_rights
 execve by a thread, -t                        |                   | follows_exec
 --per-thread                                  | fast              | per_thread

@@ -409,7 +409,8 @@ folder() { # files in it
 		stacks "${work}/${case}.folder" > "${work}/out" &&
 		diff "${work}/plain" "${work}/out" && [ -s "${work}/out" ] || return 1
 	done
-	count_is "${work}/sleeper.folder" incomplete 0 && count_is "${work}/sleeper.folder" stitched 101
+	count_is "${work}/sleeper.folder" incomplete 0 &&
+	count_is "${work}/sleeper.folder" stitched 101
 }
 
 trimmed() {
