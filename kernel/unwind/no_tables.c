@@ -284,10 +284,23 @@ static bool has_no_frame(const struct unwind_user_state *state,
 	       rule->cfa_reg == UNWIND_REG_SP && rule->cfa_off == (s32)state->word;
 }
 
-/* What code.c asks and tells of the places on a path. */
+/* how much code is read at once; an instruction has at most 15 bytes */
+#define CODE_WINDOW	64
+
+/**
+ * struct code_search - what code.c asks and tells of the places on a path
+ * @state: the walk
+ * @begun: when it began
+ * @at: address of what is in @bytes
+ * @nr: how much that is
+ * @bytes: the code that was read last
+ */
 struct code_search {
 	struct unwind_user_state	*state;
 	struct unwind_cache_state	begun;
+	unsigned long			at;
+	unsigned int			nr;
+	u8				bytes[CODE_WINDOW];
 };
 
 static unsigned long code_key(const struct unwind_user_state *state, unsigned long ip)
@@ -337,11 +350,26 @@ static void note_rule(void *ctx, unsigned long ip, const struct unwind_code *cod
 		keep_rule(search, ip, code_key(search->state, ip), code->end, &rule);
 }
 
+/* Instructions are read one by one, and mostly in turn. */
 static unsigned int search_read(void *ctx, unsigned long addr, u8 *to, unsigned int len)
 {
 	struct code_search *search = ctx;
+	struct unwind_user_state *state = search->state;
 
-	return read_code(search->state, addr, to, len);
+	if (len > CODE_WINDOW || offset_in_page(addr) > PAGE_SIZE - CODE_WINDOW)
+		return read_code(state, addr, to, len);
+	if (!unwind_may_read(state, sizeof(u32)))
+		return 0;
+	if (addr < search->at || addr - search->at > search->nr ||
+	    len > search->nr - (addr - search->at)) {
+		search->nr = 0;
+		if (unwind_read(state, addr, search->bytes, CODE_WINDOW))
+			return unwind_read(state, addr, to, len) ? 0 : len;
+		search->at = addr;
+		search->nr = CODE_WINDOW;
+	}
+	memcpy(to, search->bytes + (addr - search->at), len);
+	return len;
 }
 
 static struct unwind_user_rule no_path(void)
@@ -507,7 +535,7 @@ static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 {
 	struct code_search search = { .state = state };
 	struct unwind_code code = {
-		.read = search_read, .ctx = &search, .word = state->word,
+		.read = read_code, .ctx = state, .word = state->word,
 	};
 	struct unwind_user_rule rule = unwind_fp_set_up(state->word);
 	enum unwind_code_frame frame;
