@@ -25,9 +25,9 @@ static inline void unwind_user_mm_init(struct mm_struct *mm)
  * @start: first address
  * @end: first address after that
  *
- * Context: Any task.  Where the mapping itself goes away, too, it can no longer be
- *	    found, or not without a lock that the caller holds, and the caller
- *	    keeps the range from being mapped anew.
+ * Context: Any task.  If the mapping itself goes away too, it must already be out of
+ *	    reach of searches, or behind a lock that the caller holds, and the
+ *	    caller must keep the range from being mapped again.
  */
 static inline void unwind_user_unmap(struct vm_area_struct *vma,
 				     unsigned long start, unsigned long end)
@@ -37,9 +37,9 @@ static inline void unwind_user_unmap(struct vm_area_struct *vma,
 	if (!vma->vm_file && !(vma->vm_flags & VM_EXEC))
 		return;
 	/*
-	 * Who unmaps a mapping holds the mmap lock, and a search in it has ended
-	 * or sees the count.  A truncation may miss a cache that is only being
-	 * made; but what a file's owner writes under a program is not tracked.
+	 * A task that unmaps a mapping holds the mmap lock, so a search in the mapping
+	 * has ended, or sees the new count.  A truncation may miss a cache that is
+	 * just being made, but changes of a file under a program are not tracked.
 	 */
 	if (unlikely(rcu_access_pointer(mm->unwind_cache)))
 		__unwind_user_unmap(mm, start, end);
@@ -52,8 +52,8 @@ static inline void unwind_user_unmap(struct vm_area_struct *vma,
  * @end: first address after that
  * @newflags: its flags from now on
  *
- * What is kept of objects was found while nobody could write to their code and
- * tables.
+ * Rules and objects are cached only while code and tables cannot be written to, so
+ * this drops them.
  *
  * Context: The mmap lock is held for writing.
  */

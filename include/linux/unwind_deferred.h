@@ -19,8 +19,8 @@ struct unwind_work;
  * @trace: the stack; no entries when it is gone or could not be read
  * @cookie: the entry context, as given out by unwind_deferred_request()
  *
- * Called once for all the requests of the client since the last call, in task
- * context of the task that was asked about; may sleep, must not cancel @work.
+ * Called once for all requests of the client since the last call, in the context of
+ * the task whose stack it is.  It may sleep, and must not cancel @work.
  */
 typedef void (*unwind_callback_t)(struct unwind_work *work,
 				  struct unwind_stacktrace *trace, u64 cookie);
@@ -28,7 +28,7 @@ typedef void (*unwind_callback_t)(struct unwind_work *work,
 /**
  * struct unwind_work - a client of deferred unwinding
  * @func: called with each stack that was asked for
- * @max_entries: most frames this client has use for; 0 for as many as fit.
+ * @max_entries: the most frames that this client needs; 0 for as many as fit.
  *		 May be changed at any time.
  * @stamp: names this registration; 0 when not registered
  * @slot: the client's place in the table
@@ -66,10 +66,10 @@ static inline void unwind_deferred_fork(struct task_struct *task)
 }
 
 /**
- * unwind_deferred_note_cpu - remember on which CPU a request was made, and for whom
+ * unwind_deferred_note_cpu - note the CPU of a request, and who made it
  * @who: a number below BITS_PER_LONG that means something to the client
  *
- * For a client whose records belong where its samples are.  The task may be on
+ * For a client that writes records to the CPUs of its samples.  The task may run on
  * several CPUs in one entry context.
  *
  * Context: Any, NMI included, with preemption disabled; after a request that
@@ -84,7 +84,7 @@ static inline void unwind_deferred_note_cpu(unsigned int who)
 
 	if (!test_bit(bit, &cpus->bits))
 		set_bit(bit, &cpus->bits);
-	/* an NMI's request in between notes the same CPU */
+	/* a request in an NMI in between notes the same CPU */
 	if (only != cpu + 1 && only != -1)
 		WRITE_ONCE(cpus->only, only ? -1 : cpu + 1);
 	if (!test_bit(who, &cpus->who))
@@ -124,7 +124,7 @@ static inline unsigned int unwind_deferred_next_cpu(unsigned int cpu)
 }
 
 /**
- * unwind_deferred_noted - for whom requests were noted with a CPU
+ * unwind_deferred_noted - who made requests that were noted with a CPU
  *
  * Context: The client's function.
  * Return: a bit for each @who of unwind_deferred_note_cpu() in this entry context.
@@ -137,8 +137,8 @@ static inline unsigned long unwind_deferred_noted(void)
 /**
  * unwind_deferred_close - end the entry context, the registers will change
  *
- * To be called before the current task's user registers are rewritten.  What
- * was asked for so far goes out; later requests open a new entry context.
+ * To be called before the current task's user registers are rewritten.  It sends the
+ * records that are owed.  Later requests open a new entry context.
  *
  * Context: Task context; may sleep.
  */

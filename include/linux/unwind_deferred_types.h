@@ -24,8 +24,8 @@ struct unwind_user_start {
 /**
  * struct unwind_cpus - CPUs that requests were made on
  * @bits: bit CPU % BITS_PER_LONG of each
- * @who: a bit for each who made one, as the client numbers them
- * @only: CPU + 1 while there is but one; 0 if none or unknown, -1 if several
+ * @who: a bit for each number that the client passed with a request
+ * @only: CPU + 1 if there is only one; 0 if none or unknown, -1 if several
  */
 struct unwind_cpus {
 	unsigned long	bits;
@@ -44,14 +44,14 @@ struct unwind_cpus {
  * @cpus_served: the same for those served so far in the entry context @walked
  * @queued: @work is queued
  * @sending: records are going out, so the entry context stays
- * @refuse: 0, or the error for every request
+ * @refuse: 0, or the error with which every request fails
  * @passes: how often records went out since @passes_since
  * @nr: frames in @entries
- * @late: how often the task was on its way to user space with a record still owed for
- *	  the entry context
+ * @late: how often unwind_deferred_leave() found a record still owed for the entry
+ *	  context
  * @passes_since: in jiffies
  * @work: sends the records out before the task returns to user space
- * @entries: a page of frames, once there was a first request
+ * @entries: a page of frames, allocated by the first walk
  *
  * Only the task itself reads or writes this, in task context or in an
  * interrupt or NMI on top of it; and the scheduler's tracepoint while it

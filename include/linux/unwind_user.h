@@ -14,17 +14,17 @@ static inline bool unwind_user_exists(const struct task_struct *task)
 
 /* kernel.unwind_user_realtime: what is done for real-time and deadline tasks */
 enum unwind_realtime {
-	UNWIND_REALTIME_IN_PLACE,	/* they are not deferred */
-	UNWIND_REALTIME_NO_FAULTS,	/* they are, but bring in no memory */
+	UNWIND_REALTIME_IN_PLACE,	/* user stacks are not deferred */
+	UNWIND_REALTIME_NO_FAULTS,	/* deferred, but without page faults */
 	UNWIND_REALTIME_AS_OTHERS,
 };
 
 extern u8 unwind_user_realtime;
 
 /**
- * unwind_user_left_out - is less done for a task, as it is a real-time task?
- * @task: the task; one with the priority of such a task by inheritance counts
- * @from: what is left out up to this value of kernel.unwind_user_realtime
+ * unwind_user_left_out - is a task excluded from something as a real-time task?
+ * @task: the task; an inherited real-time priority counts
+ * @from: the highest value of kernel.unwind_user_realtime that excludes them
  *
  * Context: Any, NMI included.
  * Return: true if it is.

@@ -48,17 +48,17 @@
 #define DW_CFA_GNU_args_size			0x2e
 #define DW_CFA_GNU_negative_offset_extended	0x2f
 
-/* a register that rules do not know */
+/* a register that rules do not track */
 #define NO_REG		0xff
 /* longest augmentation string that means something */
 #define MAX_AUGMENTATION	8
 
 enum cfa_kind {
 	CFA_UNSET,
-	CFA_OFFSET,	/* register plus offset, which instructions change singly */
-	CFA_EXPR,	/* an expression that has been reduced */
-	CFA_HARD,	/* one that is to be carried out, whose offset is expr_off */
-	CFA_BAD,	/* one that comes to nothing */
+	CFA_OFFSET,	/* register plus offset; an instruction may set only one of them */
+	CFA_EXPR,	/* an expression in reduced form */
+	CFA_HARD,	/* an expression to evaluate in the frame, at expr_off */
+	CFA_BAD,	/* an invalid expression */
 };
 
 static s32 to_s32(struct unwind_cfi *cfi, s64 val)
@@ -68,7 +68,7 @@ static s32 to_s32(struct unwind_cfi *cfi, s64 val)
 	return val;
 }
 
-/* an unsigned number, where all that is done with it is signed */
+/* An unsigned number that must also fit a signed one. */
 static s64 cfi_uleb_s64(struct unwind_cfi_bytes *b)
 {
 	s64 val = cfi_uleb(b);
@@ -123,14 +123,14 @@ static void in_register(struct unwind_cfi *cfi, u64 dwarf, u64 other)
 		set_where(cfi, dwarf, UNWIND_IN_REG, reg);
 }
 
-/* what a value, or what is at that address, means for a register */
+/* Where a register is found whose value, or whose address, is @v. */
 static u8 where_is(const struct cfi_value *v, bool is_value)
 {
 	if (v->off != (s32)v->off)
 		return UNWIND_LOST;
 	if (is_value && !v->deref)
 		return v->base == CFI_BASE_CFA ? UNWIND_IS_CFA : UNWIND_LOST;
-	/* a value from memory is what lies there, an address from memory is too far */
+	/* A rule can load one word: a register's value, but not its address. */
 	if (v->deref && (!is_value || v->add))
 		return UNWIND_LOST;
 
@@ -146,8 +146,8 @@ static u8 where_is(const struct cfi_value *v, bool is_value)
 }
 
 /*
- * An expression that is to be carried out is known by its distance from the FDE.  One
- * that lies in the CIE makes the CIE's row that of this place alone.
+ * A rule refers to an expression by its distance from the FDE.  If the expression is in
+ * the CIE, the CIE's row depends on the place of the CIE and cannot be shared.
  */
 static bool expr_offset(struct unwind_cfi_bytes *b, unsigned long expr, s32 *off)
 {
@@ -262,7 +262,7 @@ static bool set_loc(struct unwind_cfi_bytes *b, unsigned long loc)
 {
 	struct unwind_cfi *cfi = b->cfi;
 
-	/* a CIE's instructions make the first row, and going back makes none */
+	/* Only an FDE starts rows after the first one, in the order of addresses. */
 	if (b != &cfi->fde || loc < cfi->row_start) {
 		cfi_fail(cfi, -EINVAL);
 		return false;
@@ -288,7 +288,7 @@ static bool advance(struct unwind_cfi_bytes *b, unsigned long delta)
 	return set_loc(b, loc);
 }
 
-/* Instructions that start a row.  False when it is past the wanted one. */
+/* Instructions that start a row.  Returns false if the row is past the wanted one. */
 static bool new_row(struct unwind_cfi_bytes *b, u8 op)
 {
 	switch (op) {
@@ -380,7 +380,7 @@ static void register_instruction(struct unwind_cfi_bytes *b, u8 op)
 	}
 }
 
-/* Instructions without an operand in their own byte.  False to stop. */
+/* Instructions that have no operand in the opcode byte.  Returns false to stop. */
 static bool extended_instruction(struct unwind_cfi_bytes *b, u8 op)
 {
 	struct unwind_cfi *cfi = b->cfi;
@@ -413,7 +413,7 @@ static bool extended_instruction(struct unwind_cfi_bytes *b, u8 op)
 	return true;
 }
 
-/* False to stop. */
+/* Returns false to stop. */
 static bool instruction(struct unwind_cfi_bytes *b)
 {
 	struct unwind_cfi *cfi = b->cfi;
@@ -433,9 +433,9 @@ static bool instruction(struct unwind_cfi_bytes *b)
 }
 
 /*
- * Nearly all instructions are one of four with a small operand, and lie in the
- * window with it.  Run them up to the first one that is not so, or that starts a
- * row past the wanted one.
+ * Fast path.  Nearly all instructions are one of four with a small operand, and lie in
+ * the window together with it.  Stop at the first other instruction, and at one that
+ * starts a row past the wanted one.
  */
 static void run_common(struct unwind_cfi_bytes *b)
 {
@@ -485,7 +485,7 @@ static int run(struct unwind_cfi_bytes *b)
 	return cfi->err;
 }
 
-/* A routine that handles exceptions is of no interest, only how long its address is. */
+/* Skip the address of the personality routine, which unwinding does not need. */
 static void skip_personality(struct unwind_cfi_bytes *b)
 {
 	u8 encoding = cfi_u8(b);
@@ -499,7 +499,7 @@ static void skip_personality(struct unwind_cfi_bytes *b)
 	cfi_pointer(b, encoding);
 }
 
-/* the data that the letters after the "z" announce */
+/* Read the augmentation data, whose fields the letters after "z" announce. */
 static void read_augmentation(struct unwind_cfi_bytes *b, const char *letter)
 {
 	struct unwind_cfi *cfi = b->cfi;
@@ -563,7 +563,7 @@ static int read_cie(struct unwind_cfi *cfi)
 	version = cfi_u8(b);
 	read_string(b, augmentation, sizeof(augmentation));
 	if (version == 4) {
-		/* sizes of addresses and of segment selectors */
+		/* size of addresses, size of segment selectors */
 		if (cfi_u8(b) != cfi->word || cfi_u8(b))
 			cfi_fail(cfi, -EOPNOTSUPP);
 	} else if (version != 1 && version != 3) {
@@ -586,8 +586,8 @@ static int read_cie(struct unwind_cfi *cfi)
 }
 
 /*
- * Nearly all CIEs have the same few bytes, and the same bytes mean the same,
- * wherever they are.  Returns how many bytes there are to know a CIE by, or 0.
+ * Nearly all CIEs consist of the same few bytes, and equal bytes have the same meaning
+ * at any address.  Returns the number of bytes to compare, or 0 if this CIE is too long.
  */
 static unsigned int cie_bytes(const struct unwind_cfi_bytes *b)
 {
@@ -605,14 +605,14 @@ static bool cie_is_known(const struct unwind_cfi *cfi)
 	       !memcmp(b->buf + b->pos, cfi->known, nr);
 }
 
-/* Is it the one that was read last? */
+/* Is the CIE at @addr the one that was read last? */
 static bool cie_is_at_hand(const struct unwind_cfi *cfi, unsigned long addr)
 {
 	return cfi->known_at && addr == cfi->known_at && addr >= cfi->start && addr < cfi->limit &&
 	       cfi->word == cfi->known_word;
 }
 
-/* Learn what all FDEs of the CIE at @addr have in common. */
+/* Read the CIE at @addr: what all of its FDEs have in common. */
 static int use_cie(struct unwind_cfi *cfi, unsigned long addr)
 {
 	struct unwind_cfi_bytes *b = &cfi->cie;
@@ -662,7 +662,7 @@ static int read_fde(struct unwind_cfi *cfi, unsigned long addr)
 	field = cfi_here(b);
 	distance = cfi_u32(b);
 	if (!distance || distance > field)
-		cfi_fail(cfi, -EINVAL);	/* a CIE itself, or no address */
+		cfi_fail(cfi, -EINVAL);	/* a CIE, or not the address of one */
 	if (cfi->err || use_cie(cfi, field - distance))
 		return cfi->err;
 
@@ -676,14 +676,14 @@ static int read_fde(struct unwind_cfi *cfi, unsigned long addr)
 	return cfi->err;
 }
 
-/* The caller's stack pointer is the CFA, in a rule. */
+/* Is the caller's stack pointer equal to the CFA? */
 static bool sp_is_cfa(const struct unwind_cfi_row *row)
 {
 	s32 off = row->off[UNWIND_SLOT_SP];
 
 	switch (row->where[UNWIND_SLOT_SP]) {
 	case UNWIND_SAME:
-		return true;	/* nothing was said */
+		return true;	/* the row does not mention sp */
 	case UNWIND_IS_CFA:
 		return off == 0;
 	case UNWIND_AT_SP:
@@ -694,7 +694,7 @@ static bool sp_is_cfa(const struct unwind_cfi_row *row)
 	return false;
 }
 
-/* Where the CFA is given by an expression. */
+/* Fill in the CFA of a row that gives it by an expression. */
 static void make_cfa(const struct unwind_cfi_row *row, struct unwind_cfi_rule *rule)
 {
 	rule->cfa_off = row->expr_off;
@@ -707,7 +707,7 @@ static void make_cfa(const struct unwind_cfi_row *row, struct unwind_cfi_rule *r
 	}
 }
 
-/* Does the row say where all is that a frame cannot do without? */
+/* Does the row have usable rules for the return address and the stack pointer? */
 static int check_row(const struct unwind_cfi_row *row)
 {
 	switch (row->where[UNWIND_SLOT_RA]) {

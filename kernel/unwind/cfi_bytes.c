@@ -17,12 +17,12 @@
 #include "cfi_bytes.h"
 
 /*
- * Most bytes of tables read for one rule; that bounds the instructions too.  The
- * longest entry in a common program is a third of that.
+ * The most bytes of tables that are read for one rule; this also limits the number of
+ * instructions.  The longest entry of common programs has a third of that.
  */
 #define CFI_MAX_BYTES	(64 * 1024)
 
-/* an address of the code, which may be 32-bit code */
+/* An address in the program, which may be a 32-bit one. */
 static unsigned long to_addr(const struct unwind_cfi *cfi, u64 val)
 {
 	return cfi->word == 4 ? (u32)val : val;
@@ -31,7 +31,7 @@ static unsigned long to_addr(const struct unwind_cfi *cfi, u64 val)
 #define CFI_PAGE	4096UL
 
 /**
- * cfi_refill - read the next bytes of an entry into the window, which is used up
+ * cfi_refill - read the next bytes of an entry, after all in the window were used
  * @b: the place
  *
  * Return: true if there is a byte now; else cfi->err says why not.
@@ -224,7 +224,7 @@ static u64 read_format(struct unwind_cfi_bytes *b, u8 encoding)
 	return 0;
 }
 
-/* the word that an indirect pointer points to; it is not part of the tables */
+/* Load the word that an indirect pointer refers to.  It is outside the tables. */
 static unsigned long follow(struct unwind_cfi *cfi, unsigned long addr)
 {
 	u8 word[8] = {};
@@ -276,7 +276,7 @@ unsigned long cfi_pointer(struct unwind_cfi_bytes *b, u8 encoding)
 			break;
 		fallthrough;
 	default:
-		/* relative to what only the program itself knows */
+		/* relative to an address that only the program knows */
 		cfi_fail(cfi, -EOPNOTSUPP);
 		return 0;
 	}
@@ -312,7 +312,7 @@ void cfi_open(struct unwind_cfi_bytes *b, struct unwind_cfi *cfi,
 		len = cfi_u64(b);
 	else if (len >= 0xfffffff0)
 		len = 0;
-	/* an entry of no length ends the tables */
+	/* an entry of length 0 ends the tables */
 	if (!len || len > cfi_left(b)) {
 		cfi_fail(cfi, -EINVAL);
 		return;

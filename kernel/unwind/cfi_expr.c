@@ -2,12 +2,16 @@
 /*
  * DWARF expressions in call frame information.
  *
- * One stack machine serves two purposes.  While a rule is made no registers and no
- * memory are at hand.  Then an expression is reduced to one form, if it can be: base +
- * offset, or the word in memory there plus a number.  The program counter is at hand,
- * so what is done with it is arithmetic; that of the linker's PLT entries comes to the
- * stack pointer plus 8 or 16.  Other expressions are carried out in the frame that they
- * are for, where all values are numbers.
+ * One stack machine serves two purposes.
+ *
+ * While a rule is made, registers and memory are not available.  The machine then tries
+ * to *reduce* an expression to one of two forms: base + offset, or the word in memory at
+ * base + offset plus a number.  The program counter is available, so arithmetic on it
+ * gives a number: the expression of the linker's PLT entries reduces to the stack pointer
+ * plus 8 or 16.
+ *
+ * An expression that cannot be reduced is *evaluated* in each frame that needs it, where
+ * all values are numbers.
  */
 
 #include <linux/compiler.h>
@@ -107,7 +111,7 @@ struct operation {
 	s64	arg;
 };
 
-/* The expression is wrong: it comes to nothing in any frame. */
+/* The expression is invalid: it has no value in any frame. */
 static bool wrong(struct expr *e)
 {
 	if (!e->err)
@@ -121,7 +125,7 @@ static s64 wrap(const struct expr *e, s64 val)
 	return e->b->cfi->word == 4 ? (s32)val : val;
 }
 
-/* the same as an unsigned number, or as an address */
+/* the same value as an unsigned number, or as an address */
 static u64 to_unsigned(const struct expr *e, s64 val)
 {
 	return e->b->cfi->word == 4 ? (u32)val : (u64)val;
@@ -205,7 +209,7 @@ static bool rotate(struct expr *e, unsigned int others)
 	return true;
 }
 
-/* The number in memory that the number on top is the address of. */
+/* Replace the number on top, which is an address, with the number in memory there. */
 static bool load(struct expr *e, struct cfi_value *v, size_t len)
 {
 	u8 bytes[8] = {};
@@ -236,7 +240,7 @@ static bool add_to_top(struct expr *e, s64 n)
 	return v && add(e, v, n);
 }
 
-/* As with all that is signed, the one quotient that is too great wraps. */
+/* Signed division; the smallest number divided by -1 wraps. */
 static bool divide(struct expr *e, s64 x, s64 y, s64 *res)
 {
 	if (!y)
@@ -319,7 +323,7 @@ static bool binary(struct expr *e, u8 op)
 	y = below_top(e, 0);
 	e->nr--;
 
-	/* a number plus something is something plus a number */
+	/* make the number the second operand */
 	if (op == DW_OP_plus && x->base == CFI_BASE_NONE) {
 		struct cfi_value value = *x;
 
@@ -353,7 +357,7 @@ static bool unary(struct expr *e, u8 op)
 	return true;
 }
 
-/* Only where numbers decide, and to an operation of the same expression. */
+/* Jump, only when evaluating, and only within the expression. */
 static bool jump(struct expr *e, s64 by)
 {
 	struct unwind_cfi_bytes *b = e->b;
@@ -388,7 +392,7 @@ static bool drop(struct expr *e)
 	return below_top(e, 0) && e->nr--;
 }
 
-/* False if it cannot be carried out; for good, if e->err says so. */
+/* Returns false if the operation cannot be done; if e->err is set, in no frame. */
 static bool carry_out(struct expr *e, const struct operation *o)
 {
 	switch (o->op) {
@@ -443,7 +447,7 @@ static bool reg_and_offset(struct operation *o, u64 reg, s64 off)
 	return true;
 }
 
-/* Operations without operands, but for those of two values. */
+/* Operations without operands, other than those that combine two values. */
 static bool is_plain(u8 op)
 {
 	switch (op) {
@@ -529,7 +533,7 @@ static bool open_expr(struct expr *e)
 	return true;
 }
 
-/* Carry out all of it, or what of it there is to know before there is a frame. */
+/* Run the whole expression: evaluate it, or reduce it if there is no frame. */
 static bool run_expr(struct expr *e)
 {
 	unsigned int steps = EXPR_STEPS;
@@ -580,7 +584,7 @@ enum cfi_expr_kind cfi_expr(struct unwind_cfi_bytes *b, bool have_cfa,
 	return good ? CFI_EXPR_VALUE : CFI_EXPR_HARD;
 }
 
-/* A place where nothing but the expression is known to be. */
+/* Start reading at an address without knowing the entry around it. */
 static void open_anywhere(struct unwind_cfi_bytes *b, struct unwind_cfi *cfi,
 			  unsigned long addr)
 {
@@ -617,7 +621,7 @@ int unwind_cfi_expr(struct unwind_cfi *cfi, const struct unwind_cfi_frame *frame
 	open_anywhere(e.b, cfi, expr);
 	if (!open_expr(&e))
 		return cfi->err;
-	/* no byte behind it is read */
+	/* read no byte after the expression */
 	e.b->end = e.end;
 	e.b->nr = min_t(unsigned long, e.b->nr, e.end - e.b->at);
 	if (cfa)

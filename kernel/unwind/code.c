@@ -2,28 +2,31 @@
 /*
  * Unwind rules from machine code, for code without tables.
  *
- * Wherever a function is, it gets from there to its return, and at the return
- * instruction the stack pointer is at the return address (System V ABI, AMD64
- * supplement, section 3.2).  So one path from an address to a return tells where the
- * return address lies now: the instructions on it are carried out with symbols for
- * the values of the stack pointer and of the frame pointer, and with nothing known of
- * all else.  Compilers keep the depth of the stack the same on all paths to an
- * address, so any path will do.
+ * From any address in a function a path leads to its return instruction, and there
+ * the stack pointer points to the return address (System V ABI, AMD64 supplement,
+ * section 3.2).  So following one path to a return tells where the return address lies
+ * now.  The instructions on the path are executed symbolically: the stack pointer and
+ * the frame pointer have symbolic values, and everything else is unknown.  Compilers
+ * keep the depth of the stack the same on all paths to an address, so any path will do.
  *
- * More on a path tells as much: a stack pointer that is computed or loaded from the
- * frame pointer, so that this is the frame's own; a push of the caller's frame pointer
- * that is then replaced by the stack pointer, which is done at the beginning of a
- * function, above the return address; a jump to an address that was popped; and a jump
- * to another function where the frame has been taken down.
+ * These on a path also locate the return address:
  *
- * What is called may not return, and then another function lies behind the call.  So
- * paths end at calls, and go on behind them only when all others have ended.
+ * - The stack pointer is computed or loaded from the frame pointer.  The frame pointer
+ *   is then the frame's own.
+ * - The caller's frame pointer is pushed and the frame pointer then set from the stack
+ *   pointer.  This is the beginning of a function, so the return address is above.
+ * - A jump goes to an address that was popped.
+ * - A jump goes to another function after the frame was taken down.
  *
- * Two conventions of runtimes are known besides that of C.  In SBCL a caller makes room
- * for the frame of what it calls, saves its frame pointer there and points it there; what
- * it calls puts the return address above and takes down all of it.  Erlang's code runs on
- * the stack of an Erlang process and calls C on that of a thread; behind such a call it
- * loads both pointers from a structure that a kept register leads to.
+ * A called function may not return, and then another function follows the call.  So
+ * paths end at calls, and continue after them only when all other paths have ended.
+ *
+ * Two conventions of runtimes are known besides that of C.  In SBCL the caller makes
+ * room for the callee's frame, saves its own frame pointer there and points the frame
+ * pointer at it; the callee stores the return address above that, and removes both.
+ * Erlang's code runs on the stack of an Erlang process and calls C on that of a thread;
+ * after such a call it loads both pointers from a structure that a callee-saved
+ * register leads to.
  */
 
 #include <linux/align.h>
@@ -37,39 +40,39 @@
 
 #include "code.h"
 
-/* how many instructions are looked at for one address */
+/* the most instructions that are decoded for one address */
 #define MAX_INSNS	4096
-/* a second path is to tell the same, if one is found with so many more */
+/* a second path must give the same rule, if one ends within this many more */
 #define MAX_MORE	384
-/* a long path is noted at places so far apart, in bytes, and so many of them */
+/* on a long path, other addresses get the rule as well: their distance in bytes, their number */
 #define NOTE_DISTANCE	256
 #define MAX_NOTES	24
-/* how far in front of an address its function may begin, in bytes */
+/* the most bytes from the beginning of a function to an address in it */
 #define MAX_BODY	SZ_16K
 #define MAX_PROLOGUE	24
-/* ... and how far behind a function's beginning its prologue, or a call, may be, in bytes */
+/* ... and from the beginning to its prologue, or to a call */
 #define MAX_ENTRY	64
-/* instructions of a function that just goes on in another one */
+/* the most instructions of a function that only jumps to another one */
 #define MAX_JUST	6
-/* branches and jumps that are remembered, as paths end where another one has been */
+/* branches and jumps that are remembered, to end a path where another one has been */
 #define MAX_BRANCHES	256
-/* ... and those of which the other direction is still to be tried */
+/* branches whose other direction is still to be followed */
 #define MAX_FORKS	64
-/* what the path itself wrote to the stack; with more it ends */
+/* words that a path may write to the stack; it ends when it writes more */
 #define MAX_WRITTEN	128
-/* ... and what of that is still known behind a call */
+/* ... and how many of these are still known after a call */
 #define MAX_KEPT	3
-/* registers that are known there, besides the stack pointer and the frame pointer */
+/* registers still known there, besides the stack pointer and the frame pointer */
 #define MAX_OTHERS	2
-/* calls behind which paths are still to go on */
+/* calls after which paths are still to continue */
 #define MAX_CALLS	24
 /* words of memory that the stack and frame pointers are loaded from */
 #define MAX_BASES	4
 #define MAX_OFFSET	SZ_16M
 #define MAX_ANY		255
-/* further away is another function, in bytes */
+/* a jump further than this goes to another function, in bytes */
 #define MAX_FUNCTION	SZ_16K
-/* where compilers begin functions, in bytes */
+/* compilers align functions to this, in bytes */
 #define FUNCTION_ALIGN	16
 
 enum value_kind {
@@ -90,7 +93,7 @@ struct code_value {
 	u8	nr;	/* of the register, in path->bases, or of what is not known */
 };
 
-/* a word of memory that a register leads to; it was there at the start of the path */
+/* A word of memory at @reg + @off, as it was at the start of the path. */
 struct code_base {
 	s32	off;
 	u8	reg;
@@ -98,10 +101,10 @@ struct code_base {
 
 /**
  * struct code_written - a word that a path wrote to the stack
- * @place: where
- * @val: what
+ * @place: where it was written
+ * @val: the value
  * @pushed: it was pushed
- * @dropped: it is none: what was written below @place is no more
+ * @dropped: not a word: what was written below @place is no longer there
  */
 struct code_written {
 	struct code_value	place;
@@ -318,13 +321,13 @@ static void mark(u64 *marks, struct code_value place, unsigned int word)
 		marks[place.kind == FP] |= BIT_ULL((u32)place.off / word % 64);
 }
 
-/* Nothing has been there since the start of the path but what was written on it. */
+/* Is this below the stack of the start of the path?  Only the path has written there. */
 static bool is_below(struct code_value place)
 {
 	return place.kind == SP && place.off < 0;
 }
 
-/* Does a word on the stack lead there? */
+/* Is this place found by a word on the stack? */
 static bool path_base_is_on_stack(const struct code_path *path, struct code_value place)
 {
 	return place.kind == BASE && path->bases[place.nr].reg == unwind_code_sp;
@@ -341,7 +344,7 @@ static bool path_wrote_to_stack(const struct code_path *path)
 	return false;
 }
 
-/* May a call or a fork have forgotten that this was written to, or is that not known? */
+/* May the path have written here, without remembering it since a call or a fork? */
 static bool path_may_have_written(const struct code_path *path, struct code_value place)
 {
 	u64 marks[2] = {};
@@ -356,7 +359,7 @@ static bool path_may_have_written(const struct code_path *path, struct code_valu
 	return path->marks[place.kind == FP] & marks[place.kind == FP];
 }
 
-/* What the function needs again at its end. */
+/* Is this a word that the function needs at its end? */
 static bool is_to_keep(const struct code_written *w)
 {
 	return !w->dropped && (is_place(w->val) || (w->val.kind == FP && !w->val.off));
@@ -369,7 +372,7 @@ static void path_store_word(struct code_path *path, struct code_value place,
 
 	if ((!w && !val.kind && is_below(place)) || path->nr_written > MAX_WRITTEN)
 		return;
-	/* what forks have in common with this path stays as it is */
+	/* leave what this path shares with its forks */
 	if (!w || (path->nr_forks &&
 		   w - path->written < path->forks[path->nr_forks - 1].nr_written))
 		w = &path->written[path->nr_written++];
@@ -383,7 +386,7 @@ static bool is_aligned(const struct code_path *path, struct code_value place)
 	return IS_ALIGNED(place.off, path->code->word);
 }
 
-/* Of words that are written in part nothing is known; @val is that of a whole one. */
+/* A word that is written in part becomes unknown; @val is for a whole word. */
 static void path_store(struct code_path *path, struct code_value place, unsigned int bytes,
 		       struct code_value val, bool pushed)
 {
@@ -415,7 +418,7 @@ static struct code_value path_base(struct code_path *path, u8 reg, s32 off)
 	return (struct code_value) { .kind = BASE, .nr = i };
 }
 
-/* What a kept register leads to, while memory is as it was. */
+/* Load a word that a callee-saved register leads to; unknown once memory was written. */
 static struct code_value path_load_base(struct code_path *path, struct code_value place)
 {
 	if (path->wrote)
@@ -424,8 +427,8 @@ static struct code_value path_load_base(struct code_path *path, struct code_valu
 }
 
 /*
- * The stack pointer is set from the frame pointer.  That may have been saved on the stack
- * and loaded again, as HotSpot's stubs do around a call.
+ * The value of the frame pointer where the stack pointer is set from it.  The frame pointer
+ * may have been saved on the stack and loaded again, as HotSpot's stubs do around a call.
  */
 static struct code_value path_frame(struct code_path *path)
 {
@@ -437,7 +440,7 @@ static struct code_value path_frame(struct code_path *path)
 	return fp;
 }
 
-/* Where a store by a register goes to. */
+/* The place that a store through @reg writes to. */
 static struct code_value path_to(struct code_path *path, u8 reg)
 {
 	return reg == unwind_code_fp ? path_frame(path) : path_reg(path, reg);
@@ -478,8 +481,8 @@ static struct code_value path_pop(struct code_path *path)
 }
 
 /*
- * What functions may destroy by the ABI.  Those that destroy more have callers that
- * know.
+ * Forget the registers that a function may destroy by the ABI.  Callers of functions
+ * that destroy more do not rely on those either.
  */
 static void path_forget(struct code_path *path)
 {
@@ -493,8 +496,8 @@ static void path_forget(struct code_path *path)
 }
 
 /*
- * The return address lies at @place, or was taken from the place that the word
- * written there came from.
+ * The return address lies at @place.  If the path wrote that word, the return address
+ * was in the place that the word was loaded from.
  */
 static bool path_return_at(struct code_path *path, struct code_value place)
 {
@@ -505,11 +508,11 @@ static bool path_return_at(struct code_path *path, struct code_value place)
 	moved = path_find_written(path, place) ||
 		(is_place(fp) && path_find_written(path, place_of(fp)));
 	place = path_load(path, place);
-	/* nobody's return address lies below the frame pointer */
+	/* a return address never lies below the frame pointer */
 	if (!is_place(place) || (place.kind == AT_FP && place.off < 0))
 		return false;
 
-	/* what was moved on the path lay elsewhere at places in between */
+	/* if the path moved it, the rule does not hold for addresses on the way */
 	if (moved && !path->noted)
 		path->nr_notes = 0;
 	code->by_fp = place.kind == AT_FP;
@@ -529,7 +532,7 @@ static bool path_return_at(struct code_path *path, struct code_value place)
 	return true;
 }
 
-/* The frame pointer leads to the caller's, and that to the return address. */
+/* The frame pointer leads to the caller's frame pointer, with the return address above. */
 static bool path_return_by_fp(struct code_path *path, bool extends)
 {
 	struct code_value place = { .kind = FP, .off = path->code->word };
@@ -541,7 +544,7 @@ static bool path_return_by_fp(struct code_path *path, bool extends)
 	return true;
 }
 
-/* Has the stack pointer been found from what the frame pointer was? */
+/* Note if the stack pointer comes from the frame pointer of the start of the path. */
 static void path_note_frame(struct code_path *path)
 {
 	u8 kind = path->regs[unwind_code_sp].kind;
@@ -556,7 +559,7 @@ enum step {
 	NO_WAY,
 };
 
-/* Was the frame pointer of the start of the path written there? */
+/* The write of the first frame pointer of the path to @place, if there was one. */
 static struct code_written *path_find_fp_at(struct code_path *path, struct code_value place)
 {
 	const struct code_value caller = { .kind = FP };
@@ -565,7 +568,7 @@ static struct code_written *path_find_fp_at(struct code_path *path, struct code_
 	return w && value_same(w->val, caller) ? w : NULL;
 }
 
-/* Is this the frame of a function that is to be called, with room for a return address? */
+/* Is @fp the frame that a caller has prepared for the callee, as in SBCL? */
 static bool path_is_callee_frame(struct code_path *path, struct code_value fp)
 {
 	struct code_value above = value_plus(fp, path->code->word);
@@ -576,9 +579,9 @@ static bool path_is_callee_frame(struct code_path *path, struct code_value fp)
 }
 
 /*
- * Does this set up a frame?  Functions that keep a frame pointer push their caller's first,
- * and so the return address lies above it; unless that had been taken off the stack, to
- * make a frame for the caller.
+ * Does this set up a frame?  A function that keeps a frame pointer pushes its caller's
+ * first, so the return address lies above it.  That is not so if the return address was
+ * taken off the stack before, to make a frame for the caller.
  */
 static enum step path_move(struct code_path *path, const struct unwind_code_insn *insn)
 {
@@ -611,13 +614,13 @@ static bool path_was_at(struct code_path *path, unsigned long key)
 	return false;
 }
 
-/* Has a path been at this branch before?  Then it need not go there again. */
+/* Was a path at this branch before?  Then this path can end. */
 static bool path_was_here(struct code_path *path)
 {
 	return path_was_at(path, path->ip);
 }
 
-/* The same for a call, but paths that come to it with another stack tell otherwise. */
+/* The same for a call, but paths with different stack pointers count as different. */
 static bool path_called_here(struct code_path *path)
 {
 	struct code_value sp = path->regs[unwind_code_sp];
@@ -651,7 +654,7 @@ static struct code_fork path_fork_at(const struct code_path *path, unsigned long
 	return fork;
 }
 
-/* Go on behind a branch, and keep where it leads to. */
+/* Continue after a branch, and remember its target. */
 static bool path_branch(struct code_path *path, unsigned long target)
 {
 	if (path_was_here(path))
@@ -684,7 +687,7 @@ static void path_take(struct code_path *path, const struct code_fork *fork)
 		path->nr_notes = 0;
 }
 
-/* Come back behind a call when all else has been tried. */
+/* Continue after this call later, when all other paths have ended. */
 static void path_put_off(struct code_path *path)
 {
 	struct code_behind *behind = &path->calls[path->nr_calls % MAX_CALLS];
@@ -708,7 +711,7 @@ static void path_put_off(struct code_path *path)
 	behind->fork.nr_written = nr;
 }
 
-/* Go on where the last branch leads to, or behind a call.  False if there is none. */
+/* Start the next path: at a branch target or after a call.  False if none is left. */
 static bool path_next(struct code_path *path)
 {
 	const struct code_behind *behind;
@@ -731,7 +734,7 @@ static bool is_memory(u8 op)
 	       op == UNWIND_CODE_PUSH_MEM || op == UNWIND_CODE_POP_MEM;
 }
 
-/* No function begins with a use of flags or of what lies below the frame pointer. */
+/* Does @ip use flags or memory below the frame pointer?  No function begins like that. */
 static bool path_is_within(const struct code_path *path, unsigned long ip)
 {
 	u8 bytes[UNWIND_CODE_INSN_BYTES];
@@ -745,8 +748,8 @@ static bool path_is_within(const struct code_path *path, unsigned long ip)
 }
 
 /*
- * May the next instruction be the first of another function?  Then what was called
- * may be one that does not return.
+ * May the next instruction be the first of another function?  Then the call before it
+ * may be of a function that does not return.
  */
 static bool path_at_function(const struct code_path *path)
 {
@@ -778,7 +781,7 @@ static void path_note_base(struct code_path *path, struct code_value place)
 	path->base_first |= !path->called;
 }
 
-/* What becomes of the registers' first values? */
+/* Note which registers' first values the instruction uses, and which it overwrites. */
 static void path_note_use(struct code_path *path, const struct unwind_code_insn *insn)
 {
 	u16 from = 0, to = insn->clobbers;
@@ -802,7 +805,7 @@ static void path_note_use(struct code_path *path, const struct unwind_code_insn 
 	path->dead |= to & ~path->used;
 }
 
-/* SBCL: what was called has taken down its frame, which lay at @fp. */
+/* SBCL: the callee has removed its frame, which was at @fp. */
 static void path_return_to_caller(struct code_path *path, struct code_value fp)
 {
 	struct code_value sp = value_plus(fp, 2 * (s64)path->code->word);
@@ -814,7 +817,7 @@ static void path_return_to_caller(struct code_path *path, struct code_value fp)
 	};
 }
 
-/* Has the frame pointer been stored where the stack pointer was, as SBCL and Go may do? */
+/* Was the frame pointer stored at the first stack pointer, as SBCL and Go may do? */
 static bool path_is_either(struct code_path *path, struct code_value fp)
 {
 	const struct code_value sp = { .kind = SP };
@@ -836,7 +839,7 @@ static enum step path_call(struct code_path *path, const struct unwind_code_insn
 		return NO_WAY;
 	path_forget(path);
 	path->dead |= unwind_code_scratch(path->code->word) & ~path->used;
-	/* what was overwritten before holds no return address */
+	/* a register that was overwritten before its use holds no return address */
 	if (!path->called)
 		path->code->live &= ~path->dead;
 	path->wrote = true;
@@ -852,7 +855,7 @@ static enum step path_call(struct code_path *path, const struct unwind_code_insn
 	return NO_WAY;
 }
 
-/* Has the frame that lies at the frame pointer been taken down? */
+/* Was the frame at the frame pointer removed from the stack? */
 static bool path_has_left_frame(const struct code_path *path, struct code_value above)
 {
 	struct code_value sp = path->regs[unwind_code_sp];
@@ -865,8 +868,9 @@ static bool path_has_left_frame(const struct code_path *path, struct code_value 
 }
 
 /*
- * A function that goes on in another one has its caller's frame pointer just popped, or
- * loaded and the stack pointer moved there, or has pushed its return address once more.
+ * Is this a jump to another function?  Before such a jump a function has just popped its
+ * caller's frame pointer, or has loaded it and moved the stack pointer there, or has pushed
+ * its return address once more.
  */
 static bool path_ends(struct code_path *path)
 {
@@ -883,7 +887,7 @@ static bool path_ends(struct code_path *path)
 	v = path_load(path, sp);
 	if (!value_same(fp, own) || (!is_below(sp) && sp.kind != ANY))
 		return false;
-	/* HotSpot's adapters realign the stack for the function that they go on in */
+	/* HotSpot's adapters realign the stack before they jump to the function */
 	if (v.kind == AT_SP && sp.kind == ANY)
 		return path_return_at(path, sp);
 	return v.kind == AT_FP && v.off == (s32)path->code->word && path_return_by_fp(path, false);
@@ -898,7 +902,7 @@ static enum step path_jump(struct code_path *path, struct code_value to)
 		return path_return_at(path, place_of(to)) ? FOUND : NO_WAY;
 	if (path_ends(path))
 		return FOUND;
-	/* elsewhere nothing is known of what lies on top of the stack */
+	/* otherwise the top of the stack is unknown */
 	if (sp.kind != SP || sp.off < 0 || path->called || path->gone_on ||
 	    (path->left && path->left_at != sp.off))
 		sp.off = -1;
@@ -911,7 +915,7 @@ static enum step path_jump(struct code_path *path, struct code_value to)
 	return NO_WAY;
 }
 
-/* What is not known can still be the same in two places. */
+/* Give an unknown stack pointer a name, so that two uses of it can be equal. */
 static void path_name_sp(struct code_path *path)
 {
 	if (!path->regs[unwind_code_sp].kind && path->nr_any < MAX_ANY)
@@ -1003,7 +1007,7 @@ static enum step path_step(struct code_path *path, const struct unwind_code_insn
 	return GO_ON;
 }
 
-/* At some places of a path the frame pointer is what it was and the stack pointer known. */
+/* Is the frame pointer unchanged, and the stack pointer known relative to its first value? */
 static bool path_is_simple(const struct code_path *path)
 {
 	const struct code_value fp = { .kind = FP };
@@ -1012,7 +1016,7 @@ static bool path_is_simple(const struct code_path *path)
 	       value_same(path->regs[unwind_code_fp], fp);
 }
 
-/* The rule of another place on the path is known. */
+/* Use the rule of this place on the path, if the caller knows it. */
 static bool path_use_known(struct code_path *path)
 {
 	struct code_value cfa, fp = path->regs[unwind_code_fp];
@@ -1106,12 +1110,13 @@ static void path_begin(struct code_path *path, struct unwind_code *code, unsigne
 }
 
 /*
- * Follow all paths until one tells.
+ * Follow all paths until one gives a rule.
  *
- * A register may hold the return address if a path takes it from there.  If none does, it
- * cannot where all paths overwrite it, and where one jumps to an address that is not known:
- * compilers do that with the return address on the stack.  Code that has a frame, as what
- * it uses below the frame pointer shows, does not do that on some paths only.
+ * Which registers may hold the return address?  Those that a path copies.  If no path copies
+ * a register, it cannot hold the return address in two cases: if all paths overwrite it, and
+ * if a path jumps to an unknown address, because compilers do that with the return address on
+ * the stack.  Code that uses memory below the frame pointer has a frame on all of its paths.
+ * There, only registers count that are copied on every path with such a jump.
  */
 static bool path_search(struct code_path *path)
 {
@@ -1132,8 +1137,9 @@ static bool path_search(struct code_path *path)
 }
 
 /*
- * A path behind a call may be in another function, and a jump may not leave it.  But code
- * that uses what lies below the frame pointer has its frame there.
+ * After a call the path may be in another function, and what looked like a jump to another
+ * function may be one within it.  But code that uses memory below the frame pointer has its
+ * frame there.
  */
 static bool path_is_doubtful(const struct code_path *path)
 {
@@ -1145,7 +1151,7 @@ static bool path_is_doubtful(const struct code_path *path)
 	return path->called || path->jumped;
 }
 
-/* The rule that follows from what is no end of a path. */
+/* Without a rule from a path: use the frame pointer if a path used it as its frame's own. */
 static bool path_guess(struct code_path *path)
 {
 	path->nr_notes = 0;
@@ -1159,7 +1165,7 @@ static bool path_guess(struct code_path *path)
  * @code: the code; the rule is filled in
  * @ip: address of the next instruction to run in the frame
  *
- * Return: 0, or -ENOENT if no path that was followed tells, or two tell otherwise.
+ * Return: 0, or -ENOENT if no path gives a rule, or two paths disagree.
  */
 int unwind_code_find(struct unwind_code *code, unsigned long ip)
 {
@@ -1183,7 +1189,7 @@ int unwind_code_find(struct unwind_code *code, unsigned long ip)
 	for (found = false; !found && path_next(path);)
 		found = path_follow(path);
 	if (found && !same_rule(code, &first)) {
-		/* nor does the second path tell where the return address is not */
+		/* the two paths disagree, so do not use what the second says of registers */
 		code->live = first.live;
 		return -ENOENT;
 	}
@@ -1212,14 +1218,14 @@ void unwind_code_tell(const struct unwind_code *code)
 		rule = *code;
 		if (!rule.by_fp)
 			rule.cfa_off -= path->notes[i].sp;
-		/* there it is in a register */
+		/* at that place the return address is in a register */
 		if (!rule.by_fp && rule.cfa_off < (s32)code->word)
 			continue;
 		code->note(code->ctx, path->notes[i].ip, &rule);
 	}
 }
 
-/* How far above the stack pointer a prologue at @ip sets the frame pointer. */
+/* The distance from the stack pointer at which a prologue at @ip sets the frame pointer. */
 static bool prologue_size(struct unwind_code *code, unsigned long ip, s64 *size)
 {
 	struct unwind_code_insn insn;
@@ -1286,7 +1292,7 @@ bool unwind_code_goes_on(struct unwind_code *code, unsigned long ip, unsigned lo
 	return false;
 }
 
-/* Is this always the last one in front of another place? */
+/* Does execution never continue with the next instruction? */
 static bool is_last(const struct unwind_code_insn *insn)
 {
 	return insn->op == UNWIND_CODE_JUMP || insn->op == UNWIND_CODE_JUMP_REG ||
@@ -1294,8 +1300,8 @@ static bool is_last(const struct unwind_code_insn *insn)
 }
 
 /*
- * Is this a breakpoint that the compiler wrote?  One that a debugger did stands for another
- * instruction, whose other bytes follow: no branch leads there.
+ * Did the compiler write this breakpoint?  A debugger's breakpoint replaces the first byte of
+ * an instruction, so its other bytes follow, and no branch leads there.
  */
 static bool is_own_trap(const u8 *bytes, unsigned int nr, unsigned long end,
 			unsigned long target, bool after_trap)
@@ -1303,7 +1309,7 @@ static bool is_own_trap(const u8 *bytes, unsigned int nr, unsigned long end,
 	return after_trap || target == end || (nr > 1 && bytes[1] == bytes[0]);
 }
 
-/* What instructions have pushed since the last branch or call but that of @pushed. */
+/* Bytes pushed since the last branch or call, after this instruction. */
 static s64 push_on(s64 pushed, const struct unwind_code *code,
 		   const struct unwind_code_insn *insn)
 {
@@ -1324,7 +1330,7 @@ static s64 push_on(s64 pushed, const struct unwind_code *code,
 	return pushed;
 }
 
-/* unwind_code_is_one(), and what has been pushed for a call that ends at @ip. */
+/* As unwind_code_is_one(); @pushed is set to the bytes pushed for a call that ends at @ip. */
 static bool is_one(struct unwind_code *code, unsigned long at, unsigned long ip, s64 *pushed)
 {
 	bool trap, after_trap = false, taken_down = false;
@@ -1344,7 +1350,7 @@ static bool is_one(struct unwind_code *code, unsigned long at, unsigned long ip,
 			return false;
 		after_trap = trap;
 		target = 0;
-		/* behind the end of a frame a jump leads to another function */
+		/* after the frame was taken down, a jump leads to another function */
 		if (insn.op == UNWIND_CODE_BRANCH ||
 		    (insn.op == UNWIND_CODE_JUMP && !taken_down)) {
 			target = at + insn.off;
@@ -1403,7 +1409,7 @@ unsigned long unwind_code_prologue(struct unwind_code *code, unsigned long start
 	return 0;
 }
 
-/* The registers that an instruction writes to, but for the stack pointer. */
+/* The registers that an instruction writes to, other than the stack pointer. */
 static u16 written_by(const struct unwind_code_insn *insn)
 {
 	switch (insn->op) {
@@ -1417,7 +1423,7 @@ static u16 written_by(const struct unwind_code_insn *insn)
 	return insn->clobbers;
 }
 
-/* Does an instruction leave both pointers alone, and go on to the next one? */
+/* Does an instruction change neither pointer, and continue with the next one? */
 static bool keeps_pointers(const struct unwind_code_insn *insn)
 {
 	return insn->op <= UNWIND_CODE_STORE &&
@@ -1430,7 +1436,7 @@ static bool moves_sp(const struct unwind_code_insn *insn)
 	       insn->base == unwind_code_sp;
 }
 
-/* Behind a call, is @depth taken off the stack, and then more that the code does not tell? */
+/* After a call, does code remove @depth bytes from the stack, and then an unknown number? */
 static bool is_taken_down(struct unwind_code *code, unsigned long ip, s64 depth)
 {
 	u8 bytes[UNWIND_CODE_INSN_BYTES];
@@ -1495,9 +1501,9 @@ s64 unwind_code_depth(struct unwind_code *code, unsigned long start, unsigned lo
 }
 
 /*
- * The last prologue in front of @ip sets up a frame of @has bytes.  With what is pushed for
- * a call the frame is larger until the call has returned, and behind it as well where the
- * caller takes that down.
+ * The last prologue in front of @ip sets up a frame of @has bytes.  Arguments that are pushed
+ * for a call make the frame larger until the call returns, and also after that if the caller
+ * removes them.
  */
 static enum unwind_code_frame frame_is_of(struct unwind_code *code, s64 has, unsigned long ip,
 					  s64 size)

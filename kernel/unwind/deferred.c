@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Entry contexts: asking for a user stack where it cannot be had, and getting
- * it just before the task returns to user space.
+ * Entry contexts: requests for a user stack in contexts that cannot unwind it, and the
+ * walk just before the task returns to user space.
  *
- * An entry context is opened by the first request in it, which gives it a
- * cookie and notes the user registers.  It is closed when the task leaves for
- * user space, or before something replaces what it stands for: the user
- * registers (signals, sigreturn, uprobes), the mm (execve) or the task (exit).
+ * The first request opens an entry context: it takes a cookie and saves the user
+ * registers.  The entry context is closed when the task leaves for user space, and
+ * before anything replaces what it stands for: the user registers (signals, sigreturn,
+ * uprobes), the mm (execve) or the task (exit).
  *
- * All the state is the current task's own, and the scheduler's while it switches
- * to the task.  A request may come in an interrupt or NMI on top of any other
- * code here, another request included, but runs to its end before that code goes
- * on; no two CPUs ever look at a time.  So there are no
- * locks and no memory barriers, only an order of stores, and a cmpxchg without
- * lock prefix where a decision must still hold when it is written down.
+ * The state belongs to the current task, and to the scheduler while it switches to the
+ * task.  It is never accessed by two CPUs at the same time.  A request may come in an
+ * interrupt or NMI on top of any other code here, another request included, but it runs
+ * to its end before that code continues.  So there are no locks and no memory barriers,
+ * only compiler barriers, and a cmpxchg without lock prefix where a decision must still
+ * hold when it is stored.
  *
- * The registers noted at the start decide whether a stack is right.  Whatever
- * changes them without closing the context first (ptrace, restartable
- * sequences, emulated instructions) thereby also makes them differ, and then
- * the stack is not given out.
+ * The saved registers decide whether a stack belongs to the entry context.  If something
+ * changes the registers without closing the entry context first (ptrace, restartable
+ * sequences, emulated instructions), they differ from the saved ones, and the clients get
+ * an empty stack.
  */
 
 #include <linux/context_tracking.h>
@@ -52,27 +52,26 @@
 #define UNWIND_MAX_ENTRIES	(PAGE_SIZE / sizeof(unsigned long))
 
 /*
- * Sending records may itself be sampled, and ask for the next round.  So many
- * rounds are allowed in a while, then the task must be let go.
+ * Sending records may itself be sampled, which requests the next round.  This is the
+ * most rounds in a period; further requests are refused, so that the task can leave.
  */
 #define UNWIND_MAX_PASSES	8
 #define UNWIND_PASSES_WHILE	(HZ / 10 + 1)
 
 /*
- * Slots are written under the mutex and read under SRCU.  A task notes the
- * stamp, not the client: of a client that has gone nothing is left but stamps
- * that match no more.
+ * Slots are written under the mutex and read under SRCU.  A task saves the stamp of a
+ * client, not a pointer to it.  The stamp of a client that was removed matches no more.
  */
 static DEFINE_MUTEX(clients_mutex);
 DEFINE_STATIC_SRCU(clients_srcu);
 static struct unwind_work __rcu *clients[UNWIND_MAX_CLIENTS];
-/* slots from here on were never used */
+/* slots at this index and above were never used */
 static unsigned int nr_slots __read_mostly;
 static u32 last_stamp;
 
 /*
- * Each CPU counts in its own residue class, so no two give the same cookie; 63
- * bits last longer than the machine.
+ * Each CPU counts in its own residue class modulo nr_cpu_ids, so no two CPUs use the same
+ * cookie.  63 bits do not wrap in the lifetime of a machine.
  */
 static DEFINE_PER_CPU(u64, last_cookie);
 
@@ -97,8 +96,9 @@ static struct task_struct *task_of(struct unwind_task_info *info)
 }
 
 /*
- * A context that a system call opens late may be served by the interrupt behind it, in
- * which more registers are known: bit 0 of the checksum says which it is of.
+ * An entry context that opens late in a system call may be served in the interrupt that
+ * follows, where more registers are known.  Bit 0 of the checksum says which registers it
+ * covers.
  */
 static void note_start(struct pt_regs *regs, bool all, struct unwind_user_start *start)
 {
@@ -119,9 +119,8 @@ static bool start_holds(struct unwind_task_info *info)
 }
 
 /*
- * Two requests, one on top of the other, may both get here.  They note the same
- * registers, so the order of their stores does not matter; the first cookie
- * stays.
+ * Two requests, one on top of the other, may both get here.  They save the same
+ * registers, so the order of their stores does not matter.  The first cookie stays.
  */
 static u64 open_context(struct unwind_task_info *info)
 {
@@ -137,8 +136,8 @@ static u64 open_context(struct unwind_task_info *info)
 }
 
 /*
- * End the context, unless a record is owed or on its way.  True if none is open
- * any more.
+ * End the entry context, unless a record is owed or being sent.  Returns true if no
+ * entry context is open after this.
  */
 static __always_inline bool end_context(struct unwind_task_info *info)
 {
@@ -153,8 +152,8 @@ static __always_inline bool end_context(struct unwind_task_info *info)
 }
 
 /*
- * The open context, or a new one: also where the registers are no longer those
- * of the open one and nobody waits for it.  0 if somebody does.
+ * The open entry context, or a new one.  If the registers have changed since the open
+ * one began, it is replaced, unless a record is owed for it: then this returns 0.
  */
 static u64 current_context(struct unwind_task_info *info)
 {
@@ -187,14 +186,14 @@ static unsigned int max_entries(void)
 		     UNWIND_MAX_ENTRIES);
 }
 
-/* Unwind, once for each entry context. */
+/* Walk the stack, once for each entry context. */
 static void walk(struct unwind_task_info *info, u64 cookie)
 {
 	struct unwind_stacktrace trace;
 
 	if (info->walked == cookie)
 		return;
-	/* an interrupt sees no frames of this walk before it has all */
+	/* an interrupt must see no frames of this walk before all are there */
 	WRITE_ONCE(info->nr, 0);
 	barrier();
 	info->walked = cookie;
@@ -234,8 +233,8 @@ static bool too_many_passes(struct unwind_task_info *info, u64 cookie)
 }
 
 /*
- * An NMI's request between the two may leave its CPU's bit for the next round, to
- * which it is then unknown whether there are more.
+ * A request in an NMI between the two xchg() may leave the bit of its CPU for the next
+ * round, without @only.
  */
 static void serve_cpus(struct unwind_task_info *info)
 {
@@ -265,7 +264,7 @@ static void call_client(struct unwind_task_info *info, unsigned int slot,
 	if (!READ_ONCE(info->owed[slot]))
 		return;
 	stamp = xchg(&info->owed[slot], 0);
-	/* after the debt, lest a request be served without its CPU */
+	/* after the debt was taken, so that no request is served without its CPU */
 	serve_cpus(info);
 	work = srcu_dereference(clients[slot], &clients_srcu);
 	if (work && work->stamp == stamp)
@@ -273,11 +272,11 @@ static void call_client(struct unwind_task_info *info, unsigned int slot,
 }
 
 /*
- * Send out what is owed.  A request during the walk is served by this round.
- * One that comes after CONTEXT_OWED is taken back sets it again and queues the
- * work again, whether or not this round still gets to its slot: a round with
- * nothing owed is harmless, a debt without a round would not be.  It is of the
- * same context, which cannot end before the round does.
+ * Send the records that are owed.  A request during the walk is served by this round.  A
+ * request after CONTEXT_OWED was cleared sets it again and queues the work again, even if
+ * this round still serves its slot: a round with nothing owed is harmless, but a record
+ * that is owed needs a round.  The request belongs to the same entry context, which
+ * cannot end before the round does.
  */
 static void send_records(struct unwind_task_info *info)
 {
@@ -309,7 +308,7 @@ static void unwind_deferred_work(struct callback_head *head)
 {
 	struct unwind_task_info *info = &current->unwind_info;
 
-	/* first, so that a request from here on queues the work again */
+	/* clear this first, so that later requests queue the work again */
 	WRITE_ONCE(info->queued, 0);
 	barrier();
 	send_records(info);
@@ -325,8 +324,8 @@ static void unwind_deferred_work(struct callback_head *head)
  *   after the last look at the work flags.
  * - Context tracking has a tracepoint after unwind_deferred_leave().
  *
- * Neither holds in the sched_switch tracepoint: the scheduler has chosen another
- * task, and this one looks at its work flags again after it was switched to.
+ * Neither applies to the sched_switch tracepoint: the scheduler has chosen another
+ * task, and this one checks its work flags after it runs again.
  */
 static bool is_too_late(enum task_work_notify_mode notify)
 {
@@ -451,12 +450,12 @@ bool unwind_deferred_known(struct unwind_stacktrace *trace)
  * @task: the task
  * @cookie: set to the cookie of its entry context
  *
- * As unwind_deferred_request(), for the sched_switch tracepoint.  There @task is
- * chosen and not yet current: what it did elsewhere is done, and interrupts find
- * the task before it, so its entry context is this caller's alone.  Nor is an
- * interrupt needed to bring it back: it has called the scheduler, or an interrupt
- * has for it, before the last look at the work flags, as that is followed by user
- * mode with interrupts off.  Queueing for it kicks nobody, as it is on this CPU.
+ * As unwind_deferred_request(), for the sched_switch tracepoint.  There the scheduler has
+ * chosen @task, which is not yet current.  No other code uses its entry context: it no
+ * longer runs on another CPU, and on this CPU current is still the previous task.  No
+ * interrupt is needed to send its record: @task is inside the scheduler, which it entered
+ * before its last check of the work flags, as interrupts stay off from that check to user
+ * mode.  Queueing the work kicks no CPU, because @task is on this one.
  *
  * Context: The run queue of this CPU locked, interrupts off.
  * Return: as unwind_deferred_request(), and -EINVAL for any other task.
@@ -538,7 +537,7 @@ noinstr void __unwind_deferred_leave(void)
 	instrumentation_end();
 }
 
-/* With requests refused, one round settles everything. */
+/* Refuse further requests, so that one round sends all that is owed. */
 static void close_for_good(struct unwind_task_info *info, int error)
 {
 	WRITE_ONCE(info->refuse, error);
@@ -576,8 +575,8 @@ void unwind_deferred_exec_end(void)
 /**
  * unwind_deferred_exit - the task's last entry context ends
  *
- * To be called while the mm and the perf events are still there.  After a failed
- * execve there still is no user stack, otherwise what comes now is not deferred.
+ * To be called while the mm and the perf events are still there.  Later requests fail
+ * with -ESRCH, or after a failed execve with -EINVAL, as there is no user stack.
  *
  * Context: Task context; may sleep.
  */
@@ -633,8 +632,8 @@ int unwind_deferred_init(struct unwind_work *work, unwind_callback_t func)
 			WRITE_ONCE(nr_slots, slot + 1);
 		rcu_assign_pointer(clients[slot], work);
 		/*
-		 * Who finds the stamp, finds the client and nr_slots in the task work.
-		 * Pairs with the full barriers in task_work_add().
+		 * A request that sees the stamp must make the task work see the client
+		 * and nr_slots.  Pairs with the full barriers in task_work_add().
 		 */
 		smp_store_release(&work->stamp, last_stamp);
 	}
@@ -646,8 +645,8 @@ int unwind_deferred_init(struct unwind_work *work, unwind_callback_t func)
  * unwind_deferred_cancel - remove a client
  * @work: the client; nothing happens if it is not registered
  *
- * When this returns, the client's function is not running and will not be
- * called again; what was owed to it is forgotten.
+ * When this returns, the client's function is not running and will not be called
+ * again.  Records that were owed to it are dropped.
  *
  * Context: Task context; may sleep.  Not from the client's function.
  */

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Unwind tables without .eh_frame_hdr, as static programs of glibc have them: where
- * is .eh_frame, and where in it is the FDE of an address?
+ * Unwind tables of objects without .eh_frame_hdr, such as static programs of glibc: find
+ * .eh_frame, and in it the FDE of an address.
  *
- * No program header tells where .eh_frame lies, only a section header does, and the
- * section headers are not mapped: they are read from the file.  The entries are in no
- * order that serves a search, so the section is read once, from the process's
- * memory, and a sorted index of it is kept in kernel memory with the mm's cache.
+ * Without .eh_frame_hdr only a section header has the address of .eh_frame.  Section
+ * headers are not mapped, so they are read from the file.  The entries of .eh_frame are not
+ * sorted.  So the section is read once, from the process's memory, and a sorted index of it
+ * is kept in kernel memory with the mm's cache.
  *
  * The file and the section are not trusted.  Section headers only say where in the
- * object's own segments the entries may be.  The index only says which entry may
- * cover an address: cfi.c checks in the process's memory that it does, as it does
- * with the rows of .eh_frame_hdr.
+ * object's own segments the entries may be.  The index only says which entry may cover an
+ * address: cfi.c checks that in the process's memory, as it does with the rows of
+ * .eh_frame_hdr.
  *
  * Formats: System V ABI, chapter 4 (sections); Linux Standard Base Core 5.0,
  * section 10.6.1 (.eh_frame).
@@ -45,7 +45,7 @@
  */
 #define MAX_EH_FRAME	SZ_16M
 #define MAX_ROWS	(256 * 1024U)
-/* how long threads wait for one that makes the index, in jiffies */
+/* how long threads wait for the thread that makes the index, in jiffies */
 #define MAX_WAIT	(HZ / 10 + 1)
 /* the smallest FDE: length, CIE, start and size of two bytes each */
 #define MIN_FDE		12
@@ -120,7 +120,7 @@ static int read_elf(struct unwind_user_state *state, unsigned long ip,
 		sections->entsize = sizeof(struct elf32_shdr);
 		entsize = elf.e32.e_shentsize;
 	}
-	/* stripped of its section headers, or no linked program */
+	/* the section headers were stripped, or this is not a linked program */
 	if (!sections->offset || sections->names >= sections->nr ||
 	    sections->nr > MAX_SECTIONS || entsize != sections->entsize)
 		return -EINVAL;
@@ -166,7 +166,7 @@ static int read_section(struct unwind_user_state *state, unsigned long ip,
 	return 0;
 }
 
-/* Note the section if it has the name and the looks of one that is looked for. */
+/* Save the section's place if it is .eh_frame or .plt, by name and flags. */
 static int note_section(struct unwind_user_state *state, unsigned long ip,
 			const struct section *names, const struct section *section,
 			struct unwind_eh_sections *found)
@@ -269,8 +269,8 @@ static int scan_read(void *ctx, unsigned long addr, void *to, size_t len)
 }
 
 /*
- * Only the code that the FDE covers is of interest.  Asked for the rule of an address
- * that no function has, cfi.c tells just that.
+ * Add a row for the code that an FDE covers.  cfi.c gives that range when it is asked for
+ * the rule of an address that no function has.
  */
 static int scan_fde(struct scan *scan, unsigned long fde)
 {
@@ -283,7 +283,7 @@ static int scan_fde(struct scan *scan, unsigned long fde)
 	ret = unwind_cfi_rule(cfi, fde, ULONG_MAX, &rule);
 	if (ret == -EFAULT)
 		return ret;
-	/* an entry that cannot be read covers nothing, nor does that of removed code */
+	/* skip entries that cannot be read, and those of code that the linker removed */
 	if (ret != -ENOENT || cfi->row_start >= cfi->row_end ||
 	    cfi->row_start < object->start || cfi->row_end > object->end)
 		return 0;
@@ -306,7 +306,7 @@ static int scan_section(struct scan *scan)
 	unsigned long at = object->table, end = at + object->eh_frame_size;
 	struct {
 		u32	len;
-		u32	cie;	/* 0: this is a CIE itself */
+		u32	cie;	/* 0: this is a CIE */
 	} entry;
 	int ret;
 
@@ -319,7 +319,7 @@ static int scan_section(struct scan *scan)
 			return -EFAULT;
 		if (!entry.len)
 			break;
-		/* entries of 4 GiB and their longer lengths are written by nobody */
+		/* no linker writes entries of 4 GiB, with their longer length field */
 		if (entry.len < sizeof(entry.cie) ||
 		    entry.len > end - at - sizeof(entry.len))
 			return -EINVAL;
@@ -338,7 +338,7 @@ static int compare_rows(const void *a, const void *b)
 	return one->ip < other->ip ? -1 : one->ip > other->ip;
 }
 
-/* Of functions that overlap nobody knows which entry is right: none is used. */
+/* If functions overlap, the right entry is unknown, so use none of them. */
 static void refuse_overlaps(struct scan_row *rows, u32 nr)
 {
 	u32 i, last = 0;	/* the one that ends last */
@@ -396,7 +396,7 @@ static int index_section(struct unwind_user_state *state,
 	if (!scan.rows)
 		return -ENOMEM;
 
-	/* entries elsewhere may change untold */
+	/* the cache is not notified of changes to entries elsewhere */
 	cfi->read = scan_read;
 	cfi->ctx = &scan;
 	cfi->start = object->table;
@@ -409,8 +409,8 @@ static int index_section(struct unwind_user_state *state,
 }
 
 /*
- * Another thread makes the index, which takes some milliseconds.  It may have to wait
- * for pages, so nobody waits for it for long.
+ * Another thread makes the index, which takes some milliseconds.  That thread may have to
+ * wait for pages, so limit the time to wait for it.
  */
 static void wait_for_index(unsigned long ip)
 {

@@ -2,11 +2,11 @@
 /*
  * The frame pointer method.
  *
- * A function that keeps a frame pointer pushes its caller's and sets the
- * register to where it lies, so that register leads from frame to frame (System
- * V ABI, AMD64 supplement, section 3.2.2; i386 supplement, section 2.2.2).  Only
- * the innermost frame, or one that a signal came to, can be caught before that is
- * done or after it is undone; the instruction about to run tells.
+ * A function that keeps a frame pointer pushes its caller's and points the register at
+ * the place, so the register leads from frame to frame (System V ABI, AMD64
+ * supplement, section 3.2.2; i386 supplement, section 2.2.2).  Only the innermost frame,
+ * and a frame that a signal interrupted, can be in a state before that is done or after
+ * it is undone.  The instruction about to run shows which.
  */
 
 #include <linux/errno.h>
@@ -19,9 +19,9 @@
 #include "unwind.h"
 
 /*
- * The instruction at @ip as the compiler wrote it.  While a uprobe's handlers
- * run, memory holds the breakpoint and the uprobe the instruction that the task
- * has come to.  Sets *@probed then.
+ * The instruction at @ip as the compiler wrote it.  While the handlers of a uprobe run,
+ * memory holds the breakpoint, and the uprobe holds the instruction.  *@probed is set in
+ * that case.
  */
 static int read_insn(struct unwind_user_state *state, u8 *insn, bool *probed)
 {
@@ -39,7 +39,7 @@ static int read_insn(struct unwind_user_state *state, u8 *insn, bool *probed)
 }
 
 /**
- * unwind_is_after_call - does code end in front of an address with a call?
+ * unwind_is_after_call - is there a call instruction in front of an address?
  * @state: the walk, whose fault budget is charged
  * @addr: linear user address, any value
  *
@@ -57,7 +57,7 @@ bool unwind_is_after_call(struct unwind_user_state *state, unsigned long addr)
 }
 
 /**
- * unwind_is_return_address - is there on the stack what a call instruction pushed?
+ * unwind_is_return_address - does a word on the stack look like a return address?
  * @state: the walk, whose fault budget is charged
  * @addr: linear user address of the word on the stack, any value
  *
@@ -76,7 +76,7 @@ bool unwind_is_return_address(struct unwind_user_state *state, unsigned long add
 	return unwind_is_after_call(state, ra + state->cs_base);
 }
 
-/* Code that has made a system call may have unmapped itself by that. */
+/* In a system call, which may have unmapped the code that made it. */
 static bool has_made_call(struct unwind_user_state *state)
 {
 	return state->back ||
@@ -84,8 +84,8 @@ static bool has_made_call(struct unwind_user_state *state)
 }
 
 /*
- * Has the program called what is no code?  Where a signal came to, code may meanwhile
- * be what cannot be executed, so there nothing must be mapped.
+ * Has the program called an address without code?  In a frame that a signal interrupted,
+ * code may have become non-executable since, so there the address must be unmapped.
  */
 static bool is_nowhere(struct unwind_user_state *state)
 {
@@ -99,7 +99,7 @@ static bool is_nowhere(struct unwind_user_state *state)
 	       !unwind_is_mapped(state->ip);
 }
 
-/* Does memory hold a breakpoint where the task is? */
+/* Is the task at a breakpoint of a uprobe? */
 static bool is_probed(const struct unwind_user_state *state)
 {
 #ifdef CONFIG_UPROBES
@@ -109,7 +109,7 @@ static bool is_probed(const struct unwind_user_state *state)
 #endif
 }
 
-/* A call of what is not there has left its return address, and no frame. */
+/* A call to an address without code has pushed a return address, and no frame. */
 static enum unwind_arch_frame innermost_frame(struct unwind_user_state *state,
 					      bool nowhere)
 {
@@ -129,9 +129,9 @@ static enum unwind_arch_frame innermost_frame(struct unwind_user_state *state,
 		return frame;
 
 	/*
-	 * In code without frame pointers the same instructions mean something
-	 * else; a return address in the right place tells.  Who sets a uprobe
-	 * on such an instruction, sets it on a function.
+	 * In code without frame pointers the same instructions have other meanings,
+	 * so require a return address in the right place.  A uprobe on such an
+	 * instruction is taken to be on the beginning of a function.
 	 */
 	ra_addr = state->sp + (frame == UNWIND_FRAME_PUSHED ? state->word : 0);
 	if (!probed && !unwind_is_return_address(state, ra_addr))
@@ -145,8 +145,8 @@ static enum unwind_arch_frame innermost_frame(struct unwind_user_state *state,
  * @rule: filled in
  * @full: filled in if @rule says so
  *
- * Of signal frames it knows only where other methods come first: by itself it
- * leads past them, and looks at no code but the innermost.
+ * Signal frames are found only if other methods are tried first.  Alone, this method
+ * skips them, because it reads code in the innermost frame only.
  *
  * Context: Task context of a user task; may sleep.
  * Return: 0, right or wrong; -ENOENT if it would be wrong, -EFAULT if that could

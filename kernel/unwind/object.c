@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which loaded object has the code at an address, and where is its
- * .eh_frame_hdr?
+ * Find the loaded object that has the code at an address, and its .eh_frame_hdr.
  *
- * An object's first mapped page holds its ELF header and program headers, in the
- * mapping of the address or in one not far below.  This goes by what lies in
- * memory, not by names or files: so the vDSO, deleted files, memfds and text that
- * was copied to huge pages are objects like any other.  Where both mappings have
- * a file it must be the same one.
+ * The first mapped page of an object holds its ELF header and program headers.  It is in
+ * the mapping of the address or in one not far below.  The search looks at the contents of
+ * memory, not at names or files, so the vDSO, deleted files, memfds and text that was
+ * copied to huge pages are objects too.  If both mappings have a file, it must be the
+ * same one.
  *
  * Formats: System V ABI, chapters 4 and 5 (object files, program loading);
  * Linux Standard Base Core 5.0, section 10.6.2 (.eh_frame_hdr).
@@ -25,7 +24,7 @@
 #include "eh_index.h"
 #include "object.h"
 
-/* how many mappings below that of the code may lie between it and the header */
+/* the most mappings between the header of an object and its code */
 #define MAX_MAPPINGS_BELOW	8
 #define MAX_PHDRS		64
 
@@ -85,7 +84,7 @@ struct places {
 	unsigned long	file_start;
 };
 
-/* List these places; and what the code lies in. */
+/* List the mappings in which the object may begin, and describe the mapping of the code. */
 static int list_places(unsigned long ip, struct places *places,
 		       struct unwind_object *code)
 {
@@ -258,11 +257,12 @@ static int read_layout(struct unwind_user_state *state, unsigned long begin,
 }
 
 /*
- * A page of the file may be mapped more than once, where a linker saves room: then
- * code has the file's header before it that is some pages too high, and tables that
- * agree with that.  So the segment that the code would be in has to lie where the
- * code lies.  Of code that was copied to other memory it is not known where that is:
- * there the header in front of code is not taken if it may be such a one.
+ * A linker may save room by mapping a page of the file more than once.  Then the code
+ * follows a copy of the file's header that is some pages too high, and tables that agree
+ * with that copy.  So require that the segment which should contain the code is mapped from
+ * the place in the file that the code is mapped from.  For code that was copied to other
+ * memory that place is unknown: there a header in front of the code is refused if it may
+ * be such a copy.
  */
 static bool segment_fits(const struct segment *segment,
 			 const struct layout *layout,
@@ -278,8 +278,8 @@ static bool segment_fits(const struct segment *segment,
 }
 
 /*
- * 0 if by these headers the address is code, and that is where they would have it;
- * -ENODATA if not.
+ * Returns 0 if the address is code by these headers, and mapped where they say; -ENODATA
+ * if not.
  */
 static int check_code(struct unwind_user_state *state,
 		      const struct header *header, const struct layout *layout,
@@ -303,9 +303,10 @@ static int check_code(struct unwind_user_state *state,
 }
 
 /*
- * Changes of a mapping are told of (<linux/unwind_cache.h>), but not what is
- * written through one, nor what becomes of memory that is neither a file's nor code.
- * Of the entries only the beginning is known here, so note how far this goes.
+ * May the tables be cached?  The cache is notified when a mapping changes
+ * (<linux/unwind_cache.h>), but not of writes through a mapping, and not of changes to
+ * memory that is neither a file's nor code.  Only the start of the entries is known here,
+ * so this saves the range of the mapping for later checks.
  */
 static bool tables_stay(unsigned long start, unsigned long end,
 			struct unwind_object *object)
@@ -327,8 +328,8 @@ static bool tables_stay(unsigned long start, unsigned long end,
 }
 
 /*
- * The table's form is fixed: what no linker writes is not read.  Code that has a
- * table is not built for frame pointers, whatever its form.
+ * Only the encodings that linkers write are read.  An object with another encoding is
+ * refused: code that has tables need not keep frame pointers.
  */
 static int read_eh_hdr(struct unwind_user_state *state, unsigned long addr,
 		       u64 size, struct unwind_object *object)
@@ -364,8 +365,8 @@ static int read_eh_hdr(struct unwind_user_state *state, unsigned long addr,
 }
 
 /*
- * Where there is no .eh_frame_hdr, section headers tell of .eh_frame.  An index of it is
- * worth its while only if it can be kept.
+ * Without .eh_frame_hdr, find .eh_frame by the section headers.  Making an index of it
+ * only pays if the index can be cached.
  */
 static int find_eh_frame(struct unwind_user_state *state, unsigned long ip,
 			 unsigned long bias, struct unwind_object *object)
@@ -396,7 +397,7 @@ static int find_eh_frame(struct unwind_user_state *state, unsigned long ip,
 	return 0;
 }
 
-/* Is it an object that begins here, and does it have the address? */
+/* Does an object begin here, and does it contain the address? */
 static int object_from(struct unwind_user_state *state,
 		       const struct places *places, int at, unsigned long ip,
 		       struct unwind_object *object)
@@ -470,14 +471,14 @@ int unwind_object_at(struct unwind_user_state *state, unsigned long ip,
 		unread |= ret == -EFAULT;
 		refused |= ret == -EOPNOTSUPP || ret == -EINVAL;
 	}
-	/* what could not be read perhaps has tables; the vDSO's are no file's either */
+	/* What could not be read may have tables, even without a file, as the vDSO does. */
 	if (unread)
 		return -EFAULT;
 	if (refused)
 		return -EOPNOTSUPP;
 	/*
-	 * Whoever writes to code without tables makes no tables by that.  But other
-	 * addresses in this mapping may well be code of an object.
+	 * Writing to code without tables does not give it tables, so this can be cached.  It
+	 * cannot if there is an object, as it may have code elsewhere in this mapping.
 	 */
 	code.transient = no_code;
 	*object = code;

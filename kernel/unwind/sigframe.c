@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Signal frames where no tables tell of them: that of a C library without tables,
- * or of a program that brings its own restorer.
+ * Signal frames without tables: those of a C library that has no tables, and of a
+ * program with its own restorer.
  *
- * A signal handler returns to the restorer, code that makes a system call by which
- * the kernel restores the registers from the frame on the stack.  It is known by
- * its bytes, and the frame by the kernel's own layout.
+ * A signal handler returns to the restorer.  The restorer makes a system call, in which
+ * the kernel restores the registers from the frame on the stack.  The restorer is
+ * recognized by its bytes, and the layout of the frame is the kernel's own.
  */
 
 #include <linux/errno.h>
@@ -29,7 +29,7 @@ static int match_bytes(struct unwind_user_state *state, unsigned long addr,
 	return memcmp(code, want, nr) ? -ENOENT : 0;
 }
 
-/* The page that other code ends in need not have another one behind it. */
+/* Read no further than this page if the beginning does not match. */
 static int match_code(struct unwind_user_state *state, unsigned long addr,
 		      const struct arch_unwind_restorer *restorer)
 {
@@ -42,7 +42,7 @@ static int match_code(struct unwind_user_state *state, unsigned long addr,
 	return match_bytes(state, addr + nr, restorer->code + nr, restorer->nr - nr);
 }
 
-/* What its instructions up to here have popped, or an error if this is not the restorer. */
+/* Bytes popped by the restorer up to @state->ip, or an error if this is not the restorer. */
 static int popped_in(struct unwind_user_state *state,
 		     const struct arch_unwind_restorer *restorer)
 {
@@ -52,7 +52,7 @@ static int popped_in(struct unwind_user_state *state,
 	if (restorer->word != state->word)
 		return -ENOENT;
 	ret = match_code(state, state->ip, restorer);
-	/* a handler returns to its beginning */
+	/* a handler returns to the beginning of the restorer */
 	if (!ret || !state->exact)
 		return ret;
 
@@ -64,7 +64,7 @@ static int popped_in(struct unwind_user_state *state,
 }
 
 /**
- * unwind_sigframe - the rule of a signal frame of which no tables tell
+ * unwind_sigframe - the rule of a signal frame that no table describes
  * @state: the frame
  * @full: filled in if it is a restorer's
  *
@@ -103,7 +103,7 @@ int unwind_sigframe(struct unwind_user_state *state, struct unwind_cfi_rule *ful
 	return 0;
 }
 
-/* Does code end in front of @addr with what looks like a call? */
+/* Do the bytes in front of @addr look like a call? */
 static int is_call_before(struct unwind_user_state *state, unsigned long addr)
 {
 	u8 before[UNWIND_ARCH_CALL_BYTES];

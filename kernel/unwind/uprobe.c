@@ -2,11 +2,11 @@
 /*
  * What uprobes put in the way of a program's own code, and the way around it.
  *
- * A pending uretprobe has put its trampoline in the place of a return address.  A
- * probed instruction is stepped in a copy, in a slot of a page of the kernel's.  The
- * breakpoint itself leaves the instruction pointer behind it.  No tables describe
- * any of these, so a frame that is there is taken for what it would be without
- * uprobes: the caller's, or that of the instruction itself.
+ * A pending uretprobe has replaced a return address with its trampoline.  A probed
+ * instruction is stepped in a copy, in a slot of a page that the kernel maps.  The
+ * breakpoint itself leaves the instruction pointer after it.  No tables describe these,
+ * so the walk uses the frame that would be there without uprobes: the caller's, or that
+ * of the probed instruction.
  */
 
 #include <linux/bits.h>
@@ -31,23 +31,23 @@ static unsigned long probed_address(const struct uprobe_task *utask,
 }
 
 /**
- * unwind_uprobe_return - the return address that a word on the stack stands for
+ * unwind_uprobe_return - the original return address of a word on the stack
  * @next: innermost uretprobe whose trampoline is still ahead; moved past the one
  *	  that is found
  * @slot: where on the stack the word lies
  * @ra: the word
  *
- * Instances of functions that were left by longjmp() lie below and are passed over.
+ * Instances of functions that were left by longjmp() lie below and are skipped.
  *
  * Context: Task context of a user task.
- * Return: the return address without uprobes; @ra if it is one.
+ * Return: the original return address; @ra if no uprobe has replaced it.
  */
 unsigned long unwind_uprobe_return(struct return_instance **next,
 				   unsigned long slot, unsigned long ra)
 {
 	struct return_instance *ri;
 
-	/* a call that was stepped in a slot has left this behind */
+	/* a call that was stepped in a slot pushed an address in the slot */
 	if (in_slot(current->utask, ra))
 		return probed_address(current->utask, ra);
 	if (ra != uprobe_get_trampoline_vaddr())
@@ -63,8 +63,8 @@ unsigned long unwind_uprobe_return(struct return_instance **next,
 }
 
 /*
- * The function has returned to the trampoline at @entry.  Where that goes to is
- * known to the pending instance, or, once it has been asked, lies on the stack.
+ * The function has returned to the trampoline at @entry.  The pending instance has the
+ * original return address; after the trampoline's system call it is on the stack.
  */
 static void leave_trampoline(struct unwind_user_state *state, unsigned long entry)
 {
@@ -94,7 +94,7 @@ static void leave_trampoline(struct unwind_user_state *state, unsigned long entr
 }
 
 /**
- * unwind_uprobe_undo - look at a frame as it were without uprobes
+ * unwind_uprobe_undo - make a frame what it would be without uprobes
  * @state: a frame whose next instruction is @state->ip
  *
  * Context: Task context of a user task; may sleep.
@@ -103,7 +103,7 @@ void unwind_uprobe_undo(struct unwind_user_state *state)
 {
 	unsigned long entry = uprobe_get_trampoline_vaddr();
 
-	/* uprobes know nothing of segments */
+	/* uprobes do not support segment bases */
 	if (!state->cs_base && !state->ss_base &&
 	    entry != UPROBE_NO_TRAMPOLINE_VADDR &&
 	    state->ip - entry < UPROBE_XOL_SLOT_BYTES)
@@ -111,7 +111,7 @@ void unwind_uprobe_undo(struct unwind_user_state *state)
 }
 
 /**
- * unwind_uprobe_begin - look at the innermost frame as it were without uprobes
+ * unwind_uprobe_begin - make the innermost frame what it would be without uprobes
  * @state: the frame
  *
  * Context: Task context of a user task; may sleep.
@@ -126,7 +126,7 @@ void unwind_uprobe_begin(struct unwind_user_state *state)
 			state->insn = state->ip;
 			state->ip = probed_address(utask, state->ip);
 		}
-		/* the copy may use a register in the place of the original's */
+		/* the copy may use another register than the original */
 		state->lost |= arch_unwind_xol_scratch(state->word);
 		state->regs = NULL;
 	} else if (test_thread_flag(TIF_UPROBE)) {
