@@ -3,8 +3,8 @@
  * perf as a client of deferred unwinding: the request in the place of a sample's
  * user callchain, and the record that answers it.
  *
- * One client serves all events.  What it is told is sent to every defer_output
- * event that covers the task at that moment, whichever event had asked.
+ * One client serves all events.  Its records go to every defer_output event that covers
+ * the task at that moment, whichever event made the request.
  */
 
 #include <linux/bitops.h>
@@ -56,12 +56,12 @@ static u32 id_in_ns(struct perf_event *event, struct task_struct *task,
 {
 	u32 nr;
 
-	/* only the first of inherited events has the namespace of its reader */
+	/* inherited events do not have the namespace of their reader, the parent does */
 	if (event->parent)
 		event = event->parent;
 	nr = __task_pid_nr_ns(task, type, event->ns);
 
-	/* as perf has it for a task of another namespace, or one that is gone */
+	/* the same values as perf_event_pid(): 0 outside the namespace, -1 for a dead task */
 	return nr || pid_alive(task) ? nr : -1;
 }
 
@@ -76,7 +76,10 @@ static void init_id(struct perf_event *event, struct deferred_output *out,
 	__perf_event_header__init_id(sample, event, event->attr.sample_type);
 }
 
-/* Away from the task perf knows another one, also if it had to write a LOST first. */
+/*
+ * On another CPU than the task's, perf fills in the ids of the task that runs there, also
+ * when perf_output_begin() writes a LOST record.  So set them after it.
+ */
 static void set_task_id(struct perf_event *event, struct deferred_output *out,
 			struct perf_sample_data *sample)
 {
@@ -102,8 +105,8 @@ static bool is_of_cgroup(struct perf_event *event, struct task_struct *task)
 #endif
 
 /*
- * Away from the task, only an event bound to this CPU may be written to: the
- * others' buffers are written where the task runs.  Perf has asked whether the
+ * On another CPU than the task's, write only to events bound to this CPU: the record
+ * goes to the buffers of other events where the task runs.  perf has only checked that the
  * event covers the task that runs here.
  */
 static bool wants_away(struct perf_event *event, struct deferred_output *out)
@@ -116,7 +119,7 @@ static bool wants_away(struct perf_event *event, struct deferred_output *out)
 	       event->ctx->task == out->task;
 }
 
-/* With a buffer, even if it is full: what is lost is counted there. */
+/* A full buffer counts too: it counts the record as lost. */
 static bool has_buffer(struct perf_event *event)
 {
 	struct perf_buffer *rb;
@@ -133,7 +136,7 @@ static void output_record(struct perf_event *event, void *data)
 	struct deferred_output *out = data;
 	struct deferred_record *record = &out->record;
 	unsigned int bytes = out->trace->nr * sizeof(u64);
-	/* what is written of them is set first */
+	/* perf_output_begin() and init_id() set all that is used of them */
 	struct perf_output_handle handle __uninitialized;
 	struct perf_sample_data sample __uninitialized;
 
@@ -150,7 +153,7 @@ static void output_record(struct perf_event *event, void *data)
 	};
 	init_id(event, out, &sample);
 
-	/* counts it as lost if there is no room */
+	/* counts the record as lost if there is no room */
 	if (perf_output_begin(&handle, &sample, event, record->header.size))
 		return;
 
@@ -181,10 +184,10 @@ static void send_away(void *data)
 }
 
 /*
- * The samples of an event bound to a CPU lie in that CPU's buffer, and who looks
- * at some CPUs only reads no others.  If the task has left that CPU since, the
- * record must be written there, as a buffer has one writer.  Readers of the buffers
- * of all CPUs have found it here.
+ * The samples of an event bound to a CPU are in that CPU's buffer, and a reader of some
+ * CPUs reads no other buffers.  If the task has left that CPU, the record must be written
+ * on that CPU, because only it writes to its buffer.  Readers of the buffers of all CPUs
+ * find the record in this CPU's buffer.
  */
 static void send_to_cpus(struct deferred_output *out, unsigned int here)
 {
@@ -207,8 +210,8 @@ static void send_to_cpus(struct deferred_output *out, unsigned int here)
 }
 
 /*
- * The stack of the current task's entry context.  One without frames goes out
- * too: it was promised, and tells the reader not to wait any longer.
+ * Send the stack of the current task's entry context.  An empty stack is sent too, so
+ * that the reader does not wait for it any longer.
  */
 static void send_record(struct unwind_work *work,
 			struct unwind_stacktrace *trace, u64 cookie)
@@ -232,12 +235,12 @@ static void send_record(struct unwind_work *work,
 
 static int attach_deferring(struct perf_event *event)
 {
-	/* nobody has compared that of an event without a callchain with the limit */
+	/* perf checks sample_max_stack against the sysctl only for events with callchains */
 	unsigned int max_stack = min_t(unsigned int, event->attr.sample_max_stack,
 				       READ_ONCE(sysctl_perf_event_max_stack));
 	int ret;
 
-	/* then there is nothing to defer; to those who unwind, 0 is no limit */
+	/* nothing to defer; and for unwind_work::max_entries 0 would mean no limit */
 	if (!max_stack)
 		return 0;
 	if (!nr_deferring) {
@@ -253,7 +256,7 @@ static int attach_deferring(struct perf_event *event)
 	return 0;
 }
 
-/* For a BPF output event, which has no callchain itself, its program asks. */
+/* A BPF output event has no callchain itself; its program makes the requests. */
 static bool defers(struct perf_event *event)
 {
 	const struct perf_event_attr *attr = &event->attr;
@@ -268,8 +271,8 @@ static bool defers(struct perf_event *event)
  * perf_deferred_attach - an event has been made
  * @event: the event
  *
- * The first one makes perf a client.  The client asks for as many frames as the
- * most demanding of the events open together has.
+ * The first deferring event registers perf as a client.  The client requests as many
+ * frames as the deferring event with the largest limit.
  *
  * Context: Task context; may sleep.
  * Return: 0, or -EBUSY if there are too many clients.
@@ -278,7 +281,7 @@ int perf_deferred_attach(struct perf_event *event)
 {
 	int ret;
 
-	/* an inherited event lives no longer than the event it stems from */
+	/* an inherited event does not outlive its parent, which is attached */
 	if (event->parent)
 		return 0;
 	if (defers(event)) {
@@ -314,8 +317,8 @@ void perf_deferred_detach(struct perf_event *event)
 }
 
 /*
- * BPF programs on the event read the callchain and know nothing of markers.  A
- * guest's sample has nothing to do with the stack of the task that runs it.
+ * BPF programs on the event read the callchain and do not know the marker.  The sample
+ * of a guest is unrelated to the stack of the task that runs the guest.
  */
 static bool may_defer(struct perf_event *event)
 {
@@ -346,8 +349,8 @@ static struct perf_callchain_entry *kernel_half(struct perf_event *event,
 }
 
 /*
- * A sample that cannot be deferred has its user half at once where it is known.
- * Frames of both halves count, context markers do not.
+ * The callchain of a sample that cannot be deferred, if its user half was unwound
+ * before.  The frames of both halves count for the limit; context markers do not.
  */
 static struct perf_callchain_entry *
 known_callchain(struct perf_event *event, struct pt_regs *regs)
@@ -411,9 +414,9 @@ struct perf_callchain_entry *perf_callchain_deferred(struct perf_event *event,
  * perf_deferred_request_next - defer the user stack of the task that comes next
  * @task: the task that this CPU is switching to
  *
- * For what is sampled of a task before it runs again.  No CPU is noted: a wait
- * may end on any, so who is told of it has to read the buffers of all.  If the
- * last deferring event goes away meanwhile, nobody is left to be told.
+ * For samples of a task that are taken before it runs again.  No CPU is noted: a wait
+ * may end on any CPU, so a reader has to read the buffers of all of them.  If the last
+ * deferring event goes away meanwhile, there is no reader for the record.
  *
  * Context: The run queue of this CPU locked, interrupts off.
  * Return: the cookie of the record that will come, or 0 if none will.

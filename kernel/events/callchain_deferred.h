@@ -7,12 +7,12 @@
 
 /* in perf_event::attach_state: perf_deferred_attach() has counted the event */
 #define PERF_ATTACH_DEFERRING	0x10000
-/* ... and the number of its reader, from here on */
+/* ... and the number of its reader, in the bits from here up */
 #define PERF_DEFERRED_READER_SHIFT	20
-/* how many numbers there are; 0 is that of readers without one */
+/* how many numbers there are; 0 means that a reader has none */
 #define PERF_DEFERRED_READERS	BITS_PER_LONG
 
-/* core.c's, for the record */
+/* functions of core.c that write a record */
 void __perf_event_header__init_id(struct perf_sample_data *data,
 				  struct perf_event *event, u64 sample_type);
 typedef void (perf_iterate_f)(struct perf_event *event, void *data);
@@ -56,7 +56,7 @@ u64 bpf_perf_defer_callchain(struct task_struct *task);
 
 #else /* !CONFIG_UNWIND_USER */
 
-/* As for any flag that the kernel does not know. */
+/* Refuse both flags, as perf does with flags that it does not know. */
 static inline bool perf_deferred_supported(const struct perf_event_attr *attr)
 {
 	return !attr->defer_callchain && !attr->defer_output;

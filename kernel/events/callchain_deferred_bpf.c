@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What BPF programs may ask of deferred callchains.  perf's program that measures
- * waits runs where a wait ends, in the sched_switch tracepoint.
+ * The function for BPF programs that defers a user stack.  perf's BPF program that measures
+ * waits calls it where a wait ends, in the sched_switch tracepoint.
  */
 
 #include <linux/bpf.h>
@@ -36,7 +36,7 @@ BTF_KFUNCS_START(perf_deferred_kfuncs)
 BTF_ID_FLAGS(func, bpf_perf_defer_callchain, KF_TRUSTED_ARGS)
 BTF_KFUNCS_END(perf_deferred_kfuncs)
 
-/* Anywhere else @task could be running, or have looked at its work for the last time. */
+/* Elsewhere @task could be running, or past its last check of the work flags. */
 static int in_sched_switch_only(const struct bpf_prog *prog, u32 kfunc_id)
 {
 	const char *name = prog->aux->attach_func_name;

@@ -54,7 +54,7 @@ struct deferred_reader {
 };
 
 static DEFINE_MUTEX(readers_mutex);
-/* by number; the first place stays empty */
+/* by number; entry 0 stays empty */
 static struct deferred_reader __rcu *readers[PERF_DEFERRED_READERS];
 
 static struct deferred_reader *reader_at(unsigned int nr)
@@ -76,7 +76,7 @@ static bool is_of_task(struct perf_event *event)
 	return event->attach_state & PERF_ATTACH_TASK;
 }
 
-/* The number of the current thread's reader, or a free one, or 0. */
+/* The number of the current thread's reader, or a free number, or 0 if there is none. */
 static unsigned int find_number(bool of_tasks)
 {
 	struct deferred_reader *reader;
@@ -212,7 +212,7 @@ void perf_deferred_leave(struct perf_event *event)
 	mutex_unlock(&readers_mutex);
 }
 
-/* Two events for all tasks on one CPU may be of two sets, one of them not enabled. */
+/* Two events for all tasks on one CPU may belong to two sets, one of them disabled. */
 static bool reads_all(const struct deferred_reader *reader)
 {
 	return reader && !READ_ONCE(reader->mixed) &&
@@ -231,9 +231,9 @@ static bool has_outputs(const struct deferred_reader *reader)
  *	   number
  * @reached: readers into whose buffers of this CPU the record was written
  *
- * CPUs come and go, so what a reader has is compared with what there is each time.
- * If somebody has asked who has no defer_output event, another reader's may write into
- * his buffer, and nobody is left out.
+ * CPUs go online and offline, so the CPUs of a reader are compared with the online CPUs
+ * each time.  A request may come from a reader without a defer_output event, and another
+ * reader's event may write to its buffer.  Then no reader counts as served.
  *
  * Context: Task context.
  * Return: those of @reached that have the buffers of all CPUs.
