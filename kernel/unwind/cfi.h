@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Call frame information, the contents of .eh_frame: from its bytes to the
- * unwind rule of an address.  Knows no tasks, no mappings and no allocation, and
+ * unwind rule of an address.  Does not depend on tasks, mappings or allocation, and
  * compiles in user space.
  *
  * Formats: Linux Standard Base Core 5.0, chapter 10.6; DWARF 5, section 6.4.
@@ -14,18 +14,18 @@
 #include <asm/unwind_regs.h>
 
 /**
- * enum unwind_where - where a value of the caller's is found from this frame
- * @UNWIND_SAME: in the same register still
+ * enum unwind_where - where this frame has a value of the caller's
+ * @UNWIND_SAME: still in the same register
  * @UNWIND_AT_CFA: in memory, at the CFA plus the offset
  * @UNWIND_AT_SP: in memory, at this frame's stack pointer plus the offset
  * @UNWIND_AT_FP: in memory, at this frame's frame pointer plus the offset
  * @UNWIND_IS_CFA: it is the CFA plus the offset itself
  * @UNWIND_IN_REG: in another register, whose UNWIND_REG_* is the offset
- * @UNWIND_AT_EXPR: in memory, at the address that an expression comes to; the offset
+ * @UNWIND_AT_EXPR: in memory, at the address that an expression evaluates to; the offset
  *		    is that of the expression from the rule's expr_base
- * @UNWIND_IS_EXPR: it is what such an expression comes to
- * @UNWIND_UNDEFINED: nowhere: the table says that it is gone
- * @UNWIND_LOST: where a rule cannot say
+ * @UNWIND_IS_EXPR: it is the value of such an expression
+ * @UNWIND_UNDEFINED: nowhere: the table says that the value is not preserved
+ * @UNWIND_LOST: in a place that a rule cannot express
  */
 enum unwind_where {
 	UNWIND_SAME,
@@ -42,27 +42,27 @@ enum unwind_where {
 
 /**
  * struct unwind_cfi_rule - how to get from a frame to its caller's
- * @expr_base: what the offsets of expressions are relative to; 0 if there can be none
+ * @expr_base: base of the offsets of expressions; 0 if there are no expressions
  * @cfa_off: offset from the base register, in bytes; or of an expression
- * @cfa_add: what is added after @cfa_deref
+ * @cfa_add: the number to add after @cfa_deref
  * @ra_off: offset of the return address by @ra_where
  * @sp_off: offset of the caller's stack pointer by @sp_where
  * @kept_off: offsets of the registers kept for the caller by @kept_where
  * @cfa_reg: the base register, UNWIND_REG_*
  * @cfa_deref: the CFA is not base + @cfa_off, but the word in memory there, plus
  *	       @cfa_add
- * @cfa_expr: the CFA is what an expression comes to
- * @ra_where: neither SAME nor IS_CFA nor LOST; or UNDEFINED: this frame has no caller,
- *	      the stack ends here, and nothing else in the rule is valid
+ * @cfa_expr: the CFA is the value of an expression
+ * @ra_where: never SAME, IS_CFA or LOST; UNDEFINED if this frame has no caller: the stack
+ *	      ends here, and nothing else in the rule is valid
  * @sp_where: SAME if the caller's stack pointer is the CFA, as nearly always; neither
  *	      UNDEFINED nor LOST
  * @kept_where: enum unwind_where of each slot
  * @signal: the kernel made this frame for a signal handler; the caller's address
  *	    is that of the next instruction to run
  *
- * A register that calls destroy (neither sp nor one with a slot) can be known
- * only in a frame whose registers are all known: the innermost one, and one that
- * a signal interrupted.
+ * A register that calls destroy (neither sp nor one with a slot) has a known value only
+ * in a frame whose registers are all known: the innermost one, and one that a signal
+ * interrupted.
  */
 struct unwind_cfi_rule {
 	unsigned long	expr_base;
@@ -82,9 +82,9 @@ struct unwind_cfi_rule {
 
 /* bytes read at once; most entries are shorter */
 #define UNWIND_CFI_WINDOW	64
-/* bytes of a CIE that is known again; most have 28 */
+/* the most bytes of a CIE that are kept to recognize it; most have 28 */
 #define UNWIND_CFI_KNOWN	36
-/* how deep rows may be remembered; compilers remember one */
+/* how many rows DW_CFA_remember_state can stack; compilers use one */
 #define UNWIND_CFI_REMEMBER	4
 
 struct unwind_cfi;
@@ -107,7 +107,7 @@ struct unwind_cfi_bytes {
 	u8			buf[UNWIND_CFI_WINDOW];
 };
 
-/* a row of the table that an entry stands for; slots as in <asm/unwind_regs.h> */
+/* a row of the table that an entry describes; slots as in <asm/unwind_regs.h> */
 struct unwind_cfi_row {
 	s32	cfa_off;
 	s32	expr_off;
@@ -125,18 +125,18 @@ struct unwind_cfi_row {
  * @read: reads @len <= UNWIND_CFI_WINDOW bytes at a user address; 0 or an error
  * @ctx: for @read
  * @start: no byte of an entry lies before this address
- * @limit: nor at this one or after it
+ * @limit: no byte of an entry lies at this address or after it
  * @data: what DW_EH_PE_datarel is relative to, or 0
  * @word: bytes of an address of the code, 4 or 8
  *
  * @row_start: first address for which the rule holds
  * @row_end: first address after that for which it may not
  *
- * The caller fills in all but the last two and zeroes the rest before the first
- * use.  Those two are also set where the FDE turns out not to cover the address, to
- * the range that it covers.  What is kept from one use to the next is what the bytes
- * of the last CIE mean, which may be used for other tables, and where it was: a caller
- * says by unwind_cfi_moved() if something else may be there now.
+ * Before the first use the caller fills in all but the last two and zeroes the rest.
+ * If the FDE does not cover the address, the last two are set to the range that it does
+ * cover.  The meaning of the last CIE is kept from one use to the next, with its bytes and
+ * its address, also for other tables.  If there may be something else at that address now,
+ * the caller must call unwind_cfi_moved().
  */
 struct unwind_cfi {
 	int			(*read)(void *ctx, unsigned long addr,
@@ -188,14 +188,14 @@ struct unwind_cfi_frame {
 	void			*ctx;
 };
 
-/* Before the first use, instead of zeroing all of it. */
+/* Prepare for the first use, instead of zeroing the whole struct. */
 static inline void unwind_cfi_init(struct unwind_cfi *cfi)
 {
 	cfi->nr_known = 0;
 	cfi->known_at = 0;
 }
 
-/* The bytes of the last CIE may have changed, or may do so untold. */
+/* Forget the address of the last CIE: its bytes may have changed, or may change. */
 static inline void unwind_cfi_moved(struct unwind_cfi *cfi)
 {
 	cfi->known_at = 0;
@@ -210,7 +210,7 @@ int unwind_cfi_rule(struct unwind_cfi *cfi, unsigned long fde, unsigned long ip,
 		    struct unwind_cfi_rule *rule);
 
 /*
- * Carry out an expression of a rule in the frame that the rule is for.  Of @cfi only
+ * Evaluate an expression of a rule in the frame that the rule is for.  Of @cfi only
  * read, ctx and word are used.
  */
 int unwind_cfi_expr(struct unwind_cfi *cfi, const struct unwind_cfi_frame *frame,

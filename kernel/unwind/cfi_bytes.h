@@ -2,8 +2,8 @@
 /*
  * Reading the bytes of an entry of .eh_frame, for the files that interpret it.
  *
- * An error stays in cfi->err and all that is read after it is 0, so the readers
- * return plain values, and who acts on several checks once.
+ * An error stays in cfi->err, and everything read after it is 0.  So the readers return
+ * plain values, and code that reads several values checks for errors once.
  */
 #ifndef _KERNEL_UNWIND_CFI_BYTES_H
 #define _KERNEL_UNWIND_CFI_BYTES_H

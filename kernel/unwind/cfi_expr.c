@@ -76,15 +76,15 @@
 
 /* the PLT's expression needs 3 */
 #define EXPR_STACK	8
-/* most operations that are carried out: an expression may loop */
+/* the most operations of one evaluation: an expression may loop */
 #define EXPR_STEPS	128
 
 /**
- * struct expr - an expression that is reduced or carried out
+ * struct expr - an expression that is reduced or evaluated
  * @b: its next byte
- * @frame: registers and memory, to carry it out; or NULL, to reduce it
+ * @frame: registers and memory, to evaluate it; or NULL, to reduce it
  * @start: address of its first byte
- * @end: address behind its last byte
+ * @end: address after its last byte
  * @err: -EOPNOTSUPP if it is wrong or has an unknown operation, or what @frame returned
  * @nr: values on the stack
  * @stack: the last one is on top
@@ -554,13 +554,13 @@ static bool run_expr(struct expr *e)
 }
 
 /**
- * cfi_expr - reduce an expression, and go behind it
+ * cfi_expr - reduce an expression, and skip it
  * @b: where it starts, with its length
  * @have_cfa: it starts with the CFA on its stack
- * @value: filled in if it has the form
+ * @value: filled in if it can be reduced
  *
- * Return: CFI_EXPR_VALUE if it has the form; CFI_EXPR_HARD if not, but it may come to
- *	   a value in a frame; CFI_EXPR_BAD if it cannot, or after an error.
+ * Return: CFI_EXPR_VALUE if it can be reduced; CFI_EXPR_HARD if not, but it may have a
+ *	   value in a frame; CFI_EXPR_BAD if it cannot, or after an error.
  */
 enum cfi_expr_kind cfi_expr(struct unwind_cfi_bytes *b, bool have_cfa,
 			    struct cfi_value *value)
@@ -596,7 +596,7 @@ static void open_anywhere(struct unwind_cfi_bytes *b, struct unwind_cfi *cfi,
 }
 
 /**
- * unwind_cfi_expr - carry out an expression
+ * unwind_cfi_expr - evaluate an expression
  * @cfi: the tables
  * @frame: registers and memory of the frame that it is for
  * @expr: address of the expression, which begins with its length

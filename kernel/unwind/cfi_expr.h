@@ -10,9 +10,9 @@
 #define CFI_BASE_NONE	(UNWIND_REG_NR + 1)
 
 /**
- * struct cfi_value - what an expression comes to
+ * struct cfi_value - the value of an expression
  * @off: offset from the base
- * @add: what is added after @deref
+ * @add: the number to add after @deref
  * @base: UNWIND_REG_*, CFI_BASE_CFA, or CFI_BASE_NONE for a number
  * @deref: the value is not base + @off, but the word in memory there, plus @add
  */
@@ -24,9 +24,9 @@ struct cfi_value {
 };
 
 enum cfi_expr_kind {
-	CFI_EXPR_VALUE,	/* it has been reduced */
-	CFI_EXPR_HARD,	/* it must be carried out in the frame */
-	CFI_EXPR_BAD,	/* it comes to nothing */
+	CFI_EXPR_VALUE,	/* reduced to a struct cfi_value */
+	CFI_EXPR_HARD,	/* must be evaluated in the frame */
+	CFI_EXPR_BAD,	/* invalid */
 };
 
 enum cfi_expr_kind cfi_expr(struct unwind_cfi_bytes *b, bool have_cfa,

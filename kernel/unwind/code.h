@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Unwind rules from machine code: what one instruction does to the registers that
- * lead to the return address, and the rule that follows from a path through them.
- * Knows no tasks and no allocation, and compiles in user space.
+ * lead to the return address, and the rule that follows from a path of instructions.
+ * Does not depend on tasks or allocation, and compiles in user space.
  */
 #ifndef _KERNEL_UNWIND_CODE_H
 #define _KERNEL_UNWIND_CODE_H
@@ -12,16 +12,16 @@
 /* the longest instruction, in bytes */
 #define UNWIND_CODE_INSN_BYTES	15
 #define UNWIND_CODE_NR_REGS	16
-/* no register, or one whose value is not followed */
+/* no register, or one whose value is not tracked */
 #define UNWIND_CODE_NO_REG	0xff
 
 /**
  * enum unwind_code_op - what an instruction does
  * @UNWIND_CODE_NOP: nothing
- * @UNWIND_CODE_OTHER: nothing but write to the registers in @clobbers
+ * @UNWIND_CODE_OTHER: only write to the registers in @clobbers
  * @UNWIND_CODE_MOVE: @reg = @base + @off
  * @UNWIND_CODE_LOAD: @reg = the word at @base + @off
- * @UNWIND_CODE_STORE: write @width bytes at @base + @off; all of a word is @reg
+ * @UNWIND_CODE_STORE: write @width bytes at @base + @off; a whole word is @reg
  * @UNWIND_CODE_PUSH: push @reg
  * @UNWIND_CODE_PUSH_MEM: push the word at @base + @off
  * @UNWIND_CODE_POP: pop @reg
@@ -63,10 +63,10 @@ enum unwind_code_op {
  * @op: enum unwind_code_op
  * @len: its length in bytes
  * @reg: a register by the number that instructions have for it
- * @base: another one
+ * @base: another register
  * @width: bytes that UNWIND_CODE_STORE writes
  * @writes: it may write to memory in other ways
- * @uses_flags: it goes by the flags that an instruction before it has set
+ * @uses_flags: it depends on the flags that an earlier instruction has set
  */
 struct unwind_code_insn {
 	s32	off;
@@ -82,45 +82,44 @@ struct unwind_code_insn {
 
 /**
  * struct unwind_code - code, and the rule that was found in it
- * @read: reads @len bytes of code at an address; returns how many of them there are
+ * @read: reads up to @len bytes of code at an address; returns how many it has read
  * @ctx: for @read
- * @known: optional: fills in the rule of an address that is known; for long paths
- * @note: for unwind_code_tell(): told of an address on a path whose rule has been
- *	  found by that
+ * @known: optional: fills in the rule of an address if it is known, to shorten long paths
+ * @note: for unwind_code_tell(): called with other addresses on the path, and with the
+ *	  rules that the path gives for them
  * @word: bytes of a stack word of the code, 4 or 8
- * @fp_above_sp: distance of the frame pointer from the stack pointer, in bytes, to
- *		 check what follows from both; 0 if it is not known
- * @returned: it has called a function, which may have taken arguments off the stack
- * @memory: unwind_code_memory bytes to search in, from the first call to the last
+ * @fp_above_sp: distance of the frame pointer from the stack pointer, in bytes, to check
+ *		 rules that use both; 0 if it is not known
+ * @returned: @ip is after a call of a function that may have removed its arguments
+ * @memory: scratch memory of unwind_code_memory bytes, from the first call to the last
  *
  * @cfa_off: offset of the CFA from the base register, in bytes; or from the word in
  *	     memory that it leads to, if @by_mem
  * @fp_off: offset of the caller's frame pointer from the CFA, if @fp_saved; or from
  *	    the frame pointer, if @fp_at_fp as well
  * @by_fp: the base register is the frame pointer, not the stack pointer
- * @by_mem: the base register is @mem_reg, and the CFA is the word at it plus @mem_off,
- *	    plus @cfa_off: the frame lies on another stack
+ * @by_mem: the frame is on another stack: the CFA is @cfa_off plus the word in memory at
+ *	    @mem_reg + @mem_off
  * @mem_off: offset of a word from @mem_reg, in bytes
- * @mem_reg: the stack pointer or another register that functions keep, by the number that
- *	     instructions have for it
+ * @mem_reg: the stack pointer or another callee-saved register, by its number in
+ *	     instructions
  * @fp_saved: the caller's frame pointer lies on the stack
- * @fp_at_fp: it is found by the frame pointer, though the CFA is not
- * @fp_lost: it is not known where it is
+ * @fp_at_fp: that place is relative to the frame pointer, though the CFA is not
+ * @fp_lost: the caller's frame pointer cannot be found
  * @extends: the caller's stack pointer may lie higher than the CFA
  * @end: address of the end of the last instruction of the path
  * @live: bit mask of the registers that may hold a return address; valid even if
  *	  there is no rule
- * @left_at: offset from the stack pointer, in bytes, of where it was when the path left
- *	     for an address that is not known; -1 if none did; valid even if there is
- *	     no rule
- * @is_doubtful: it was found behind a call, which may not return, or by a jump that may
- *		 be one within the function
- * @fp_is_base: what lies below the frame pointer is used, so that it is the frame's
- *		own; valid even if there is no rule
+ * @left_at: where a path jumps to an unknown address: the stack pointer there, in bytes
+ *	     from the one at @ip; -1 if none does; valid even if there is no rule
+ * @is_doubtful: the rule was found after a call, which may not return, or by a jump that
+ *		 may be one within the function
+ * @fp_is_base: the code uses memory below the frame pointer, so the frame pointer is its
+ *		frame's own; valid even if there is no rule
  * @prologue: where the frame pointer is set, see unwind_code_has_frame()
  *
- * The caller fills in what is above.  The return address is the word below the
- * CFA.  If not @fp_saved nor @fp_lost, the register has the caller's value.
+ * The caller fills in the members above the blank line.  The return address is the word
+ * below the CFA.  Without @fp_saved and @fp_lost the register has the caller's value.
  */
 struct unwind_code {
 	unsigned int	(*read)(void *ctx, unsigned long addr, u8 *to,
@@ -153,11 +152,11 @@ struct unwind_code {
 };
 
 /**
- * enum unwind_code_frame - whose frame is where the frame pointer leads to?
- * @UNWIND_CODE_FRAME_OTHER: not known
- * @UNWIND_CODE_FRAME_OWN: that of the code, unless it has not set it up yet
- * @UNWIND_CODE_FRAME_IN_FRONT: of the function in front of the code, whose frame is as
- *				large; whether the code belongs to it does not show
+ * enum unwind_code_frame - the function whose frame the frame pointer points to
+ * @UNWIND_CODE_FRAME_OTHER: unknown
+ * @UNWIND_CODE_FRAME_OWN: that of the code, unless the code has not set it up yet
+ * @UNWIND_CODE_FRAME_IN_FRONT: the function in front of the code, which has a frame of
+ *				this size; the code may belong to it or not
  */
 enum unwind_code_frame {
 	UNWIND_CODE_FRAME_OTHER,
@@ -167,7 +166,7 @@ enum unwind_code_frame {
 
 extern const unsigned int unwind_code_memory;
 
-/* 0, or -ENOENT if no path that was followed tells */
+/* 0, or -ENOENT if no path gives a rule */
 int unwind_code_find(struct unwind_code *code, unsigned long ip);
 void unwind_code_tell(const struct unwind_code *code);
 bool unwind_code_goes_on(struct unwind_code *code, unsigned long ip, unsigned long *to);
@@ -178,7 +177,7 @@ enum unwind_code_frame unwind_code_has_frame(struct unwind_code *code, unsigned 
 					     unsigned long size);
 u16 unwind_code_keeps(struct unwind_code *code, unsigned long start, unsigned long ip);
 
-/* by architecture: false if this is no instruction that is known */
+/* by architecture: false if the instruction is not known */
 bool unwind_code_decode(const u8 *bytes, unsigned int nr, unsigned int word,
 			struct unwind_code_insn *insn);
 /* bytes that tell whether an instruction sets the frame pointer from the stack pointer */

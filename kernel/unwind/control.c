@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which methods walks may use, what is left out for real-time tasks, and what became of
- * walks: /proc/sys/kernel/unwind_user_methods and unwind_user_realtime, and
- * <debugfs>/unwind_user.
+ * The sysctls that control walks, /proc/sys/kernel/unwind_user_methods and
+ * unwind_user_realtime, and statistics of walks, <debugfs>/unwind_user.
  */
 
 #include <linux/bits.h>
@@ -59,7 +58,7 @@ u8 unwind_methods_enabled(void)
 }
 
 /**
- * unwind_count_walk - note how a walk went
+ * unwind_count_walk - add a walk to the statistics
  * @state: the walk
  * @end: why it ended
  *
