@@ -609,7 +609,7 @@ static int start_iterator(struct bpf_link *link)
 	int fd = bpf_iter_create(bpf_link__fd(link));
 
 	if (fd < 0)
-		pr_warning("WARNING: cannot look at tasks that sleep: %s\n", strerror(-fd));
+		pr_warning("WARNING: Cannot iterate over sleeping tasks: %s\n", strerror(-fd));
 	return fd;
 }
 
@@ -704,7 +704,7 @@ static u64 time_left_over(int sums_fd)
 }
 
 /**
- * off_cpu_run__report - say what was not recorded
+ * off_cpu_run__report - print warnings about what was not recorded
  * @skel: ended, and everything read that it has sent
  */
 void off_cpu_run__report(struct off_cpu_bpf *skel)
@@ -712,24 +712,24 @@ void off_cpu_run__report(struct off_cpu_bpf *skel)
 	u64 left = time_left_over(bpf_map__fd(skel->maps.sums));
 
 	if (skel->bss->lost_waits)
-		pr_warning("WARNING: LOST %llu waits of %llu ms in all, too many differ.\n",
+		pr_warning("WARNING: Lost %llu waits (%llu ms): the off-CPU map is full.\n",
 			   (unsigned long long)skel->bss->lost_waits,
 			   (unsigned long long)skel->bss->lost_time / NSEC_PER_MSEC);
 	if (skel->bss->missed_waits)
-		pr_warning("WARNING: LOST %llu waits that could not be measured.\n",
+		pr_warning("WARNING: Lost %llu waits: the kernel could not record their start or end.\n",
 			   (unsigned long long)skel->bss->missed_waits);
 	if (skel->bss->no_room)
-		pr_warning("WARNING: %llu waits are summed up, as no buffer had room for samples of their own (a larger -m may help).\n",
+		pr_warning("WARNING: Accumulated %llu waits instead of sampling them: ring buffer full, try a larger -m.\n",
 			   (unsigned long long)skel->bss->no_room);
 	pr_debug("off-cpu: %llu tasks were not prepared for\n",
 		 (unsigned long long)skel->bss->made_late);
 	if (skel->bss->lost_stacks)
-		pr_warning("WARNING: LOST the user stacks of %llu waits.\n",
+		pr_warning("WARNING: Lost the user stacks of %llu waits: the kernel could not read them.\n",
 			   (unsigned long long)skel->bss->lost_stacks);
 	if (skel->bss->not_followed)
-		pr_warning("WARNING: %llu new tasks were not followed, there was no room for them.\n",
+		pr_warning("WARNING: Task filter full: %llu new tasks not recorded.\n",
 			   (unsigned long long)skel->bss->not_followed);
 	if (left)
-		pr_warning("WARNING: LOST summed waits of %llu ms, there was no room for them.\n",
+		pr_warning("WARNING: Lost %llu ms of accumulated waits: ring buffer full, try a larger -m.\n",
 			   (unsigned long long)left / NSEC_PER_MSEC);
 }

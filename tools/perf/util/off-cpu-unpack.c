@@ -205,7 +205,7 @@ int off_cpu_unpack__start(struct evsel *evsel, int sums_fd)
 	off_cpu.nr_ids = evsel->core.ids;
 	off_cpu.ids = malloc(off_cpu.nr_ids * sizeof(u64));
 	if (!off_cpu.ids) {
-		pr_err("There is no memory to unpack the samples of %s.\n", OFFCPU_EVENT);
+		pr_err("Out of memory while unpacking samples of %s.\n", OFFCPU_EVENT);
 		return -ENOMEM;
 	}
 	memcpy(off_cpu.ids, evsel->core.id, off_cpu.nr_ids * sizeof(u64));
@@ -241,10 +241,10 @@ void off_cpu_unpack__stop(void)
 	off_cpu.evsel = NULL;
 	zfree(&off_cpu.ids);
 	if (off_cpu.malformed)
-		pr_warning("WARNING: %lu off-CPU records made no sense and were skipped.\n",
+		pr_warning("WARNING: Skipped %lu malformed off-CPU records.\n",
 			   (unsigned long)off_cpu.malformed);
 	if (off_cpu.forgotten)
-		pr_warning("WARNING: the summed waits of %lu threads could not be read.\n",
+		pr_warning("WARNING: Cannot read the accumulated waits of %lu threads.\n",
 			   (unsigned long)off_cpu.forgotten);
 }
 

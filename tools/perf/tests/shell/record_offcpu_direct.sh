@@ -250,7 +250,7 @@ no_switch_allocates() { # arguments of perf record
 	perf record -v --off-cpu --off-cpu-thresh 0 -e dummy -o "${data}" "$@" -- sh -c "
 		for i in 1 2 3 4 5 6 7 8; do sleep 0.1 & done; wait
 		${junk} 0 && echo the sums are there" > "${work}/err" 2>&1
-	grep 'not prepared for\|LOST\|sums' "${work}/err"
+	grep 'not prepared for\|Lost\|sums' "${work}/err"
 	grep -q 'the sums are there' "${work}/err" &&
 	grep -q '^off-cpu: 0 tasks were not prepared for' "${work}/err"
 }
@@ -268,7 +268,7 @@ no_switch_allocates_moved() { # mount point
 		sh "${pid}" "${cgroup}" >"${work}/err" 2>&1 || status=1
 	end "${pid}"
 	rmdir "${cgroup}"
-	grep 'not prepared for\|LOST' "${work}/err"
+	grep 'not prepared for\|Lost' "${work}/err"
 	grep -q '^off-cpu: 0 tasks were not prepared for' "${work}/err" || status=1
 	perf script -F pid,event,period -G -i "${data}" >"${work}/pids" || status=1
 	[ "$(grep -c "^ *${pid} .*offcpu-time" "${work}/pids")" -ge 5 ] || status=1
@@ -351,7 +351,7 @@ all_asleep() { # options..., pid
 	record -e dummy -p "${!#}" -m 16 --no-buildid "${@:1:$#-1}" -- sleep 1 &&
 	samples "${data}" || return 1
 	cat "${work}/err"
-	! grep LOST "${work}/err" && [ "$(grep -c '^waits .*nanosleep' "${work}/samples")" = 601 ]
+	! grep Lost "${work}/err" && [ "$(grep -c '^waits .*nanosleep' "${work}/samples")" = 601 ]
 }
 
 # Threads have other numbers there, which is what the program says and perf records.
@@ -381,7 +381,7 @@ leave_at_end() { # pid
 	perf script -F tid,event,ip,sym -i "${data}" | awk '
 		/offcpu-time/ { tid = $1; getline; print tid, $2 }' >"${work}/places"
 	cat "${work}/err"
-	! grep LOST "${work}/err" &&
+	! grep Lost "${work}/err" &&
 	awk 'FNR == NR { if ($1 == "leaver") is[$2] = 1; next }
 	     $1 in is && $2 ~ /nanosleep/ { n[$1]++ }
 	     END { for (tid in is) {
@@ -526,9 +526,9 @@ malformed() { # what perf record is to write to, options...
 		2>"${work}/err"
 	cat "${work}/err"
 	[ "$1" != - ] || set -- "${work}/pipe"
-	! grep -q LOST "${work}/err" || return "${differs}"
+	! grep -q Lost "${work}/err" || return "${differs}"
 	[ "$(grep -c 'WARNING' "${work}/err")" = 1 ] &&
-	grep -q 'WARNING: 50 off-CPU records made no sense and were skipped' "${work}/err" &&
+	grep -q 'WARNING: Skipped 50 malformed off-CPU records' "${work}/err" &&
 	samples "$1" && waits_match && sums_match
 }
 
@@ -683,7 +683,7 @@ not_again() {
 many_processes() {
 	record -e dummy "${prog}" many 4200 && samples "${data}" || return 1
 	cat "${work}/err" "${work}/samples"
-	! grep 'not followed' "${work}/err" &&
+	! grep 'Task filter full' "${work}/err" &&
 	[ "$(grep -c 'hrtimer_nanosleep' "${work}/samples")" = 2 ]
 }
 
@@ -875,7 +875,7 @@ says_lost() {
 	record -e dummy -m 1 --off-cpu-thresh 0 perf bench sched messaging -g 2 -l 20 || return 1
 	perf report --stats -i "${data}" 2>/dev/null >"${work}/stats"
 	cat "${work}/err" "${work}/stats"
-	[ "$(grep -c 'WARNING: .* summed up, as no buffer had room' "${work}/err")" = 1 ] &&
+	[ "$(grep -c 'WARNING: Accumulated [1-9][0-9]* waits instead' "${work}/err")" = 1 ] &&
 	grep -q 'LOST' "${work}/stats"
 }
 
