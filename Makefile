@@ -1,5 +1,6 @@
 # The verbs of the project; each is a small program in scripts/.
-# BASE chooses the base; DEBUG=1, UNWIND=n and SAN=1 choose kinds of builds.
+# BASE chooses the base; DEBUG=1, UNWIND=n and SAN=1 choose kinds of builds, and SECTION
+# a section of the series.
 
 BASE ?= 6.12
 export BASE
@@ -15,8 +16,9 @@ help:
 	@echo '                   UNWIND=n: with the options of the series off'
 	@echo 'make perf          build/perf/perf; SAN=1: with ASan, UBSan and libFuzzer, in'
 	@echo '                   build/perf-san'
-	@echo 'make series        build/$(BASE)/series/: patches to send, checked with checkpatch'
-	@echo 'make series-check  apply and build kernel and perf after each of them (long)'
+	@echo 'make series        build/$(BASE)/series/SECTION/: patches to send, checked with checkpatch'
+	@echo 'make series-check  apply and build kernel and perf after each of them (long);'
+	@echo '                   SECTION=unwind: those of that section only'
 	@echo 'make sparse        check the kernel files of the overlay with sparse'
 	@echo 'make bench         measure; prints tables'
 	@echo 'make demo          scripts/demo: from nothing to a call graph'
@@ -34,14 +36,14 @@ hooks:
 kernel: tree
 	@scripts/kernel $(if $(filter 1 y,$(DEBUG)),--debug) $(if $(filter n 0,$(UNWIND)),--no-unwind)
 
-perf: tree
+perf:
 	@scripts/perf-build $(if $(filter 1 y,$(SAN)),--san)
 
 series: tree
 	@scripts/series
 
 series-check: tree
-	@scripts/series-check
+	@scripts/series-check $(SECTION)
 
 sparse: tree
 	@scripts/kernel --sparse

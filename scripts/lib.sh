@@ -13,6 +13,11 @@ check=$build/check
 bdir=$build/$BASE
 tree=$bdir/linux
 patches=$top/patches/$BASE
+# in the order in which they apply; a base has those that are for it
+sections='fixes unwind perf-kernel perf-tool off-cpu tests'
+# perf is one program for all kernels: its sections are those of this base
+PERF_BASE=6.12
+perf_tree=$build/$PERF_BASE/linux
 cache=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/perf-deferred
 jobs=${JOBS:-$(nproc)}
 ident='perf-deferred <perf-deferred@localhost>'
@@ -57,25 +62,34 @@ overlay_files() {
 	done
 }
 
+# base_overlay_files: those that belong to this base; perf's are with its own base
+base_overlay_files() {
+	if [ -d "$patches/perf-tool" ]; then
+		overlay_files
+	else
+		overlay_files | sed '/^tools\/perf\//d'
+	fi
+}
+
 # missing_stacks DATA: how many samples have no user half as its record is not in the data
 missing_stacks() {
 	"$build/perf/perf" report --stats -i "$1" 2>/dev/null |
 		awk '/^ *incomplete: / { n = $2 } END { print n + 0 }'
 }
 
-# series_hooks: the hooks of the base, in order
+# series_hooks [SECTION]: the hooks of the base, in order, as SECTION/NNNN-NAME.patch
 series_hooks() {
-	sed -e 's/[[:space:]]*$//' -e '/^#/d' -e '/^$/d' -e '/^+/d' "$patches/series"
+	local section
+
+	for section in ${1:-$sections}; do
+		(cd "$patches" && printf '%s\n' "$section"/[0-9]*.patch) | grep -v '\*' || :
+	done
 }
 
-# series_overlay [HOOK]: the overlay files that enter with HOOK, or with any; a name
-# that ends in a slash stands for all files in that folder
-series_overlay() {
-	awk -v want="${1-}" '
-		{ sub(/[ \t]+$/, "") }
-		/^#/ || /^$/ { next }
-		/^\+/ { sub(/^\+[ \t]*/, ""); if (want == "" || hook == want) print; next }
-		{ hook = $0 }' "$patches/series" |
+# hook_overlay HOOK: the files of the overlay that enter with it, named in the patch below
+# its message; a name that ends in a slash stands for all files in that folder
+hook_overlay() {
+	sed -n -e '/^diff --git /q' -e 's/^+ //p' "$patches/$1" |
 	while IFS= read -r f; do
 		case $f in
 		*/) overlay_files | awk -v dir="$f" 'index($0, dir) == 1' ;;

@@ -29,11 +29,11 @@ headers_like_base() {
 	local f bad=0
 
 	while IFS= read -r f; do
-		if ! tgit diff --quiet base -- "$f"; then
+		if ! tree=$perf_tree tgit diff --quiet base -- "$f"; then
 			echo "$f"
 			bad=1
 		fi
-	done < <(cd "$tree/tools/perf" && ./check-headers.sh 2>&1 | grep '^ *diff -u' | tr ' ' '\n' |
+	done < <(cd "$perf_tree/tools/perf" && ./check-headers.sh 2>&1 | grep '^ *diff -u' | tr ' ' '\n' |
 		grep /)
 	return "$bad"
 }
@@ -43,7 +43,7 @@ perf_test_numbers() {
 	local perf=$1
 
 	shift
-	(cd "$tree/tools/perf" && "$perf" test list 2>&1) |
+	(cd "$perf_tree/tools/perf" && "$perf" test list 2>&1) |
 	grep -i -F "$(printf '%s\n' "$@")" | sed -n 's/^ *\([0-9]*\)[:.].*/\1/p' | sort -nu
 }
 
@@ -92,7 +92,7 @@ perf_tests_here() {
 		return
 	fi
 	perf_dir "perf-tests-here-${label%: }"
-	(cd "$tree/tools/perf" && PATH=${perf%/*}:$PATH ASAN_OPTIONS=$asan UBSAN_OPTIONS=$ubsan \
+	(cd "$perf_tree/tools/perf" && PATH=${perf%/*}:$PATH ASAN_OPTIONS=$asan UBSAN_OPTIONS=$ubsan \
 		PERF_TEST_ALL=${perf_tests_all-} timeout 900 perf test -v "$@") >"$dir/log" 2>&1 || status=$?
 	mapfile -t perf_skipped < <(sed -nE \
 		's/^ *([0-9]+)(\.[0-9]+)?: .*: Skip.*/\1/p' "$dir/log" | sort -nu)
@@ -127,7 +127,7 @@ perf_tests_run() {
 		export PATH=${perf%/*}:$PATH ASAN_OPTIONS=$3 UBSAN_OPTIONS=$4 PERF_TEST_ALL=$5
 		shift 5
 		cd "$tree/tools/perf" && perf test -v "$@" >"$work/log" 2>&1
-		exit 0' perf-tests "$perf" "$tree" "$asan" "$ubsan" "${perf_tests_all:-}" "$@") \
+		exit 0' perf-tests "$perf" "$perf_tree" "$asan" "$ubsan" "${perf_tests_all:-}" "$@") \
 		>"$dir/vm.log" 2>&1 || status=$?
 	echo "$status" >"$dir/status"
 }

@@ -12,14 +12,14 @@ hooks_stamp() {
 	{
 		tgit rev-parse base
 		series_hooks | while IFS= read -r hook; do
-			[ -r "$patches/$hook" ] || die "series names $hook, which is not in patches/$BASE"
 			echo "$hook"
 			cat "$patches/$hook"
 		done
 	} | sha256sum
 }
 
-# hook_commit HOOK PARENT: commit one mail onto PARENT; the index is PARENT's
+# hook_commit HOOK PARENT: commit one mail onto PARENT; the index is PARENT's. The last lines
+# of the message say where the hook lies and which files of the overlay enter with it.
 hook_commit() {
 	local hook=$1 parent=$2 msg=$work/msg diff=$work/diff info=$work/info when
 
@@ -35,6 +35,9 @@ hook_commit() {
 		sed -n 's/^Subject: //p' "$info"
 		echo
 		cat "$msg"
+		echo
+		echo "Section: ${hook%%/*}"
+		sed -n -e '/^diff --git /q' -e 's/^+ /Overlay: /p' "$diff"
 	} | tgit stripspace >"$work/text"
 	tgit commit-tree -p "$parent" -F "$work/text" "$(tgit write-tree)"
 }
@@ -64,7 +67,7 @@ hooks_made() {
 hooks_prepare() {
 	local stamp new head
 
-	[ -r "$patches/series" ] || die "no hooks for base $BASE: $patches/series is missing"
+	[ -n "$(series_hooks)" ] || die "no hooks for base $BASE in $patches"
 	stamp=$(hooks_stamp)
 	[ "$stamp" != "$(cat "$tree/.git/hooks.stamp" 2>/dev/null)" ] || return 0
 	new=$(hooks_commit)

@@ -29,7 +29,7 @@ overlay_drop() {
 overlay_link() {
 	local now=$tree/.git/overlay.new was=$tree/.git/overlay f
 
-	overlay_files >"$now"
+	base_overlay_files >"$now"
 	touch "$was"
 	LC_ALL=C comm -13 "$now" "$was" | while IFS= read -r f; do
 		overlay_drop "$f"

@@ -3,7 +3,7 @@
  * Does an event have room for what it says it holds?  Those who process events
  * do not ask: they take the fields of an event's type, read text up to its zero
  * byte and as many items as the event counts.  Not in the table are types whose
- * readers check.  And is a sample of the event that it seems to be of?
+ * readers check.
  */
 #include <byteswap.h>
 #include <stddef.h>
@@ -15,7 +15,6 @@
 
 #include "event.h"
 #include "event-layout.h"
-#include "evlist.h"
 
 /**
  * struct layout - the parts of one type of event
@@ -231,23 +230,4 @@ bool perf_event__fits(const union perf_event *event, bool swapped)
 	if (layout->item && !items_fit(event, layout, swapped))
 		return false;
 	return !layout->rest || layout->rest(event, swapped);
-}
-
-/**
- * perf_event__is_of - is a sample of one and the same event in every way?
- * @event: an event that could be parsed, in this machine's byte order
- * @evlist: the events of the session
- * @id: what parsing has found
- *
- * Parsing looks for an id in a place that all events are to have it in, and then takes
- * the fields that the event of that id has; there may be another id among these.  The
- * sample would be delivered for that one's event, with fields that it does not have.
- *
- * Return: false if @event must not be delivered.
- */
-bool perf_event__is_of(const union perf_event *event, const struct evlist *evlist, u64 id)
-{
-	if (event->header.type != PERF_RECORD_SAMPLE || evlist->core.nr_entries < 2)
-		return true;
-	return event->sample.array[evlist->id_pos] == id;
 }

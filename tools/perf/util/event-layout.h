@@ -5,10 +5,8 @@
 #include <stdbool.h>
 #include <linux/types.h>
 
-struct evlist;
 union perf_event;
 
 bool perf_event__fits(const union perf_event *event, bool swapped);
-bool perf_event__is_of(const union perf_event *event, const struct evlist *evlist, u64 id);
 
 #endif /* __PERF_EVENT_LAYOUT_H */
