@@ -33,8 +33,7 @@
  * @UNWIND_CODE_JUMP_REG: go to the address in @reg
  * @UNWIND_CODE_CALL: call a function at the end of this instruction plus @off
  * @UNWIND_CODE_CALL_OTHER: call a function at an address that is not in the code
- * @UNWIND_CODE_END: the path cannot be followed further; with @off it is a return that takes
- *		     so many bytes of arguments off the stack
+ * @UNWIND_CODE_END: the path cannot be followed further
  */
 enum unwind_code_op {
 	UNWIND_CODE_NOP,

@@ -254,8 +254,8 @@ static bool decode_one_byte_short(const struct insn *insn, unsigned int word,
 	case 0xb8 ... 0xbf:
 		to->clobbers = REG(reg);
 		return true;
-	case 0xc2:		/* another return of the function may take off others */
-		set(to, UNWIND_CODE_END, 0, 0, (u16)insn->immediate.value);
+	case 0xc2:		/* ret that takes off arguments: where the stack is then differs */
+		to->op = UNWIND_CODE_END;
 		return !is_short(insn);
 	case 0xc3:
 		to->op = UNWIND_CODE_RETURN;

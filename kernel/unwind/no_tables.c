@@ -702,36 +702,6 @@ static bool rule_by_fp(struct unwind_user_state *state, struct unwind_user_rule 
 	return true;
 }
 
-/*
- * The next instruction to run is a return that takes arguments off the stack: the caller's
- * stack pointer lies above them.  Unwind tables count arguments until behind the call, so
- * this is for callers without.
- */
-static bool rule_by_return(struct unwind_user_state *state, struct unwind_user_rule *rule,
-			   struct unwind_cfi_rule *full)
-{
-	u8 bytes[UNWIND_CODE_INSN_BYTES];
-	struct unwind_code_insn insn;
-	unsigned long ra;
-	unsigned int nr;
-
-	if (!state->exact || state->back || state->probed || unwind_sp_is_low(state))
-		return false;
-	nr = read_code(state, state->ip, bytes, sizeof(bytes));
-	if (!unwind_code_decode(bytes, nr, state->word, &insn) ||
-	    insn.op != UNWIND_CODE_END || !insn.off || !IS_ALIGNED(insn.off, state->word) ||
-	    unwind_read_word(state, state->sp, &ra))
-		return false;
-	ra += state->cs_base;
-	if (!unwind_may_return_to(state, ra) || !has_no_tables(state, ra))
-		return false;
-	*rule = rule_at_sp(state->word);
-	make_full(rule, state->word, full);
-	full->sp_where = UNWIND_IS_CFA;
-	full->sp_off = insn.off;
-	return true;
-}
-
 /* What the call in front of an address calls, if the address is in the code; or 0. */
 static unsigned long direct_target(struct unwind_user_state *state, unsigned long ra)
 {
@@ -794,8 +764,6 @@ int unwind_no_tables_rule(struct unwind_user_state *state, struct unwind_user_ru
 		*rule = rule_at_sp(rule->fp_off + state->word);
 		return 0;
 	}
-	if (rule_by_return(state, rule, full))
-		return 0;
 	return rule_by_fp(state, rule) || rule_by_start(state, rule) ? 0 : -ENOENT;
 }
 

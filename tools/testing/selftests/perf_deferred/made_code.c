@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Code made at run time, without unwind tables: what it says itself leads to its caller. */
 #include <errno.h>
-#include <signal.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,7 +17,7 @@
 
 typedef long (*pd_made)(const void *data, long (*call)(void *arg));
 
-/* Each calls its second argument, or its handler does. */
+/* Each calls its second argument. */
 struct made_code {
 	unsigned char bytes[80];
 };
@@ -96,28 +95,12 @@ static const struct made_code that_gives_up = { {
 	0xf8,
 } };
 
-/*
- * A function that takes its arguments off the stack, interrupted where it returns:
- *	push %rdi; push %rdi; call T; ret
- * T:	int3; ret $16
- */
-static const struct made_code that_takes_arguments = { {
-	0x57, 0x57, 0xe8, 0x01, 0x00, 0x00, 0x00, 0xc3, 0xcc, 0xc2, 0x10, 0x00,
-} };
-
 static unsigned char *code;
 /* what a frame would be if it was one */
 static struct pd_frame fake[2];
 
-static void on_trap(int sig)
-{
-	(void)sig;
-	pd_leaf_getppid(NULL);
-}
-
 static int make(const struct made_code *made)
 {
-	signal(SIGTRAP, on_trap);
 	if (!code)
 		code = mmap(NULL, getpagesize(), PROT_READ | PROT_WRITE | PROT_EXEC,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -206,18 +189,12 @@ static int size_in_memory(void)
 	return check_code(&that_gives_up);
 }
 
-static int taken_arguments(void)
-{
-	return check_code(&that_takes_arguments);
-}
-
 /* Other code at the same address, from one call to the next. */
 static int code_that_changes(void)
 {
 	const struct made_code *all[] = {
 		&without_frame_pointer, &frame_pointer_is_data, &with_frame_pointer,
 		&with_branches, &to_be_deoptimized, &that_takes_room, &that_gives_up,
-		&that_takes_arguments,
 	};
 	unsigned int i;
 
@@ -236,7 +213,6 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(deoptimized),
 	PD_TEST(taken_room),
 	PD_TEST(size_in_memory),
-	PD_TEST(taken_arguments),
 	PD_TEST(code_that_changes),
 };
 
