@@ -483,8 +483,10 @@ static void registers_by_expression(struct kunit *test)
 {
 	unsigned long base = make_object(test, 1, kept_by_expression);
 	unsigned long stack = map(test, SZ_4K, 0);
-	struct unwind_user_state state = at(test, base + CODE + 8, stack, 8);
+	struct unwind_user_state state = at(test, base + CODE + 8, stack, 8), searched;
 	struct pt_regs regs = { .cs = __USER_CS, .r9 = 0x40 };
+	struct unwind_user_rule rule;
+	struct unwind_cfi_rule full;
 
 	put_word(test, stack + 8, base + CODE + 0x20);
 	put_word(test, stack + 16 + 0x40, 1234);
@@ -506,6 +508,14 @@ static void registers_by_expression(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, state.sp, stack + 32);
 	KUNIT_EXPECT_EQ(test, state.lost, BIT(UNWIND_SLOT_BX));
 	KUNIT_EXPECT_EQ(test, state.kept[UNWIND_SLOT_FP], 1236);
+
+	/* reading the expressions is paid for, beside the search */
+	searched = at(test, base + CODE + 8, stack, 8);
+	state = searched;
+	state.regs = &regs;
+	KUNIT_ASSERT_EQ(test, unwind_eh_frame_rule(&searched, &rule, &full), 0);
+	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
+	KUNIT_EXPECT_LT(test, state.table_bytes, searched.table_bytes);
 }
 
 /* As longjmp(): CFA = rdi, return address in rdx, stack pointer in r8 */

@@ -9,6 +9,7 @@
 #include <linux/bits.h>
 #include <linux/errno.h>
 #include <linux/hash.h>
+#include <linux/stddef.h>
 #include <linux/string.h>
 #include <linux/types.h>
 #include <linux/uaccess.h>
@@ -39,70 +40,76 @@ struct unwind_cache_state {
 };
 
 /**
- * struct unwind_user_state - one user frame, and what the walk may still spend
+ * struct unwind_user_state - a walk at one user frame
+ * @frame: what is known of the frame: all up to @quick, to be copied and put back
  * @ip: code address in this frame, as a linear address
  * @sp: stack pointer of this frame, as a linear address; see unwind_sp_is_low()
  * @kept: the registers that a function keeps for its caller, by slot: their
  *	  values, or where on the stack they are
  * @in_memory: for each slot, whether @kept has a place and not a value
  * @lost: for each slot, whether the register is not known
- * @regs: registers of the innermost frame, while that is this frame
- * @cs_base: base of the code segment; 0 except for odd 32-bit tasks
- * @ss_base: base of the stack segment; 0 except for odd 32-bit tasks
- * @word: bytes of a stack word of the code at @ip, 4 or 8
  * @exact: @ip is the next instruction to run, not a return address
  * @back: how many bytes before @ip the instruction is looked up that the frame
  *	  is at: it has not ended when it is a call or a system call
- * @probed: uprobes may have changed return addresses
+ * @regs: registers of the innermost frame, while that is this frame
+ * @cs_base: base of the code segment; 0 except for odd 32-bit tasks
+ * @ss_base: base of the stack segment; 0 except for odd 32-bit tasks
  * @insn: where the instruction that is the next to run can be read, while @exact
+ * @ri: innermost uretprobe whose hijacked return address is still ahead
+ * @word: bytes of a stack word of the code at @ip, 4 or 8
+ * @switches: how often the stack may still go on in a mapping further down
+ * @left_alone: bit mask, by the numbers of instructions, of the registers that still
+ *		have the values in @start, though calls destroy them
+ * @probed: uprobes may have changed return addresses
  * @nowhere: nothing that can be executed was found at @ip, while @regs are there
  * @quick: page faults are off: what is not there is not brought in
  * @no_faults: the task is one that brings in no memory
  * @methods: bit mask of the methods that may be used
  * @frames: how many steps each method has made
- * @switches: how often the stack may still go on in a mapping further down
+ * @start: registers that the walk began with, or NULL
  * @faults: pages that may still be faulted in
  * @deadline: no page is faulted in after this time, in jiffies
  * @table_bytes: bytes of unwind tables and of objects' headers that may still be
  *		 read
- * @ri: innermost uretprobe whose hijacked return address is still ahead
  * @cfi: memory to interpret tables in; what one step found out there may serve
  *	 the next one
- * @start: registers that the walk began with, or NULL
- * @left_alone: bit mask, by the numbers of instructions, of the registers that still
- *		have the values in @start, though calls destroy them
  * @tables: the state of the mm when the rule at hand was found, if it has expressions
  *
  * A kept register is read only when a frame needs it, which is seldom, so a step
  * just notes where it is.
+ *
+ * The members behind @frame are the walk's.  A frame may be put back, what the walk has
+ * spent may not; and @tables tells what is in @cfi, of which there is one.
  */
 struct unwind_user_state {
-	unsigned long		ip;
-	unsigned long		sp;
-	unsigned long		kept[UNWIND_NR_KEPT];
-	u8			in_memory;
-	u8			lost;
-	struct pt_regs		*regs;
-	unsigned long		cs_base;
-	unsigned long		ss_base;
-	unsigned int		word;
-	bool			exact;
-	u8			back;
-	bool			probed;
-	unsigned long		insn;
-	bool			nowhere;
+	struct_group_tagged(unwind_frame, frame,	/* may be put back */
+		unsigned long		ip;
+		unsigned long		sp;
+		unsigned long		kept[UNWIND_NR_KEPT];
+		u8			in_memory;
+		u8			lost;
+		bool			exact;
+		u8			back;
+		u16			left_alone;
+		bool			probed;
+		bool			nowhere;
+		struct pt_regs		*regs;
+		unsigned long		cs_base;
+		unsigned long		ss_base;
+		unsigned long		insn;
+		struct return_instance	*ri;
+		unsigned int		word;
+		unsigned int		switches;
+	);
 	bool			quick;
 	bool			no_faults;
 	u8			methods;
 	u16			frames[UNWIND_NR_METHODS];
-	unsigned int		switches;
-	unsigned int		faults;
-	unsigned long		deadline;
-	unsigned int		table_bytes;
-	struct return_instance	*ri;
-	struct unwind_cfi	*cfi;
 	struct pt_regs		*start;
-	u16			left_alone;
+	unsigned int		faults;
+	unsigned int		table_bytes;
+	unsigned long		deadline;
+	struct unwind_cfi	*cfi;
 	struct unwind_cache_state tables;
 };
 

@@ -493,7 +493,7 @@ static int full_return_address(struct unwind_user_state *state,
 /* What becomes of one kept register: a place, a value, or nothing. */
 static void full_kept(struct unwind_user_state *state,
 		      const struct unwind_cfi_rule *full, unsigned int slot,
-		      unsigned long cfa, struct unwind_user_state *next)
+		      unsigned long cfa, struct unwind_frame *next)
 {
 	u8 where = full->kept_where[slot], bit = BIT(slot);
 	unsigned long val = 0;
@@ -516,8 +516,8 @@ static noinline int apply_full_rule(struct unwind_user_state *state,
 				    const struct unwind_cfi_rule *full)
 {
 	unsigned long cfa, sp, ra;
-	struct unwind_user_state next;
 	struct return_instance *ri;
+	struct unwind_frame next;
 	unsigned int slot;
 	int ret;
 
@@ -527,19 +527,19 @@ static noinline int apply_full_rule(struct unwind_user_state *state,
 	if (ret)
 		return ret;
 
-	next = *state;
+	next = state->frame;
 	for (slot = 0; slot < UNWIND_NR_KEPT; slot++)
 		full_kept(state, full, slot, cfa, &next);
-	next.ip = ra + state->cs_base;
-	next.sp = sp;
-	next.ri = ri;
-	next.exact = full->signal;
-	next.back = full->signal ? after_system_call(&next) : 1;
-	next.insn = next.ip;
-	next.regs = NULL;
+	state->frame = next;
+	state->ip = ra + state->cs_base;
+	state->sp = sp;
+	state->ri = ri;
+	state->exact = full->signal;
+	state->back = full->signal ? after_system_call(state) : 1;
+	state->insn = state->ip;
+	state->regs = NULL;
 	if (full->signal)
-		unwind_uprobe_undo(&next);
-	*state = next;
+		unwind_uprobe_undo(state);
 	return 0;
 }
 
@@ -571,6 +571,33 @@ static bool fp_fits(struct unwind_user_state *state, unsigned long cfa)
 	return !read_reg(state, UNWIND_REG_FP, &fp) && fp == (cfa & ~1UL) - 2 * state->word;
 }
 
+/* The frame that the rule gives with this stack pointer; @state stays where it is. */
+static int apply_from(struct unwind_user_state *state, unsigned long sp,
+		      const struct unwind_user_rule *rule, const struct unwind_cfi_rule *full,
+		      struct unwind_frame *next)
+{
+	const struct unwind_frame here = state->frame;
+	int ret;
+
+	state->sp = sp;
+	ret = apply_found_rule(state, rule, full);
+	*next = state->frame;
+	state->frame = here;
+	return ret;
+}
+
+static bool leads_to_return_address(struct unwind_user_state *state,
+				    const struct unwind_frame *next)
+{
+	const struct unwind_frame here = state->frame;
+	bool leads;
+
+	state->frame = *next;
+	leads = unwind_may_return_to(state, next->ip);
+	state->frame = here;
+	return leads;
+}
+
 /*
  * The stack pointer is what the frame pointer of the frame below says, or what that
  * frame has kept.  The right one leads to a return address, and only one of them may,
@@ -580,20 +607,21 @@ static noinline int apply_either(struct unwind_user_state *state,
 				 const struct unwind_user_rule *rule,
 				 const struct unwind_cfi_rule *full)
 {
-	struct unwind_user_state low = *state, high = *state;
+	const unsigned long low_sp = state->sp & ~1UL;
+	struct unwind_frame low, high;
 	bool low_good, high_good;
+	unsigned long high_sp;
 	int ret, ret_high;
 
-	low.sp &= ~1UL;
-	if (unwind_read_word(state, low.sp - 3 * state->word, &high.sp))
+	if (unwind_read_word(state, low_sp - 3 * state->word, &high_sp))
 		return -EFAULT;
-	ret = apply_found_rule(&low, rule, full);
-	ret_high = apply_found_rule(&high, rule, full);
+	ret = apply_from(state, low_sp, rule, full, &low);
+	ret_high = apply_from(state, high_sp, rule, full, &high);
 	if (ret && ret_high)
 		return ret;
 	if (ret || ret_high || low.ip != high.ip || low.sp != high.sp) {
-		low_good = !ret && unwind_may_return_to(&low, low.ip);
-		high_good = !ret_high && unwind_may_return_to(&high, high.ip);
+		low_good = !ret && leads_to_return_address(state, &low);
+		high_good = !ret_high && leads_to_return_address(state, &high);
 		if (low_good && high_good) {
 			low_good = fp_fits(state, low.sp);
 			high_good = fp_fits(state, high.sp);
@@ -603,7 +631,7 @@ static noinline int apply_either(struct unwind_user_state *state,
 		if (high_good)
 			low = high;
 	}
-	*state = low;
+	state->frame = low;
 	return 0;
 }
 
@@ -632,21 +660,21 @@ static noinline int apply_left_alone(struct unwind_user_state *state,
 				     const struct unwind_user_rule *rule,
 				     const struct unwind_cfi_rule *full)
 {
-	struct unwind_user_state next = *state;
 	unsigned long ip = instruction_pointer(state->start) + state->cs_base;
+	const struct unwind_frame here = state->frame;
 	int ret;
 
-	next.left_alone = unwind_callee_keeps(&next, ip);
-	ret = next.left_alone ? apply_found_rule(&next, rule, full) : -EOPNOTSUPP;
-	next.left_alone = 0;
-	if (!ret)
-		*state = next;
+	state->left_alone = unwind_callee_keeps(state, ip);
+	ret = state->left_alone ? apply_found_rule(state, rule, full) : -EOPNOTSUPP;
+	state->left_alone = 0;
+	if (ret)
+		state->frame = here;
 	return ret;
 }
 
 /**
  * unwind_user_next - step from a frame to its caller's
- * @state: the frame; left as it is on failure
+ * @state: the frame; on failure only its budgets have changed
  *
  * Context: Task context of a user task; may sleep.
  * Return: 0; -ENODATA at the end of the stack; -ENOENT, -EOPNOTSUPP, -EFAULT or
