@@ -218,6 +218,9 @@ int unwind_eh_frame_rule(struct unwind_user_state *state,
 int unwind_eh_frame_expr(struct unwind_user_state *state, unsigned long expr,
 			 const unsigned long *cfa, unsigned long *val);
 u16 unwind_callee_keeps(struct unwind_user_state *state, unsigned long ip);
+int unwind_no_tables_rule(struct unwind_user_state *state,
+			  struct unwind_user_rule *rule, struct unwind_cfi_rule *full);
+bool unwind_may_return_to(struct unwind_user_state *state, unsigned long addr);
 #else
 static inline int unwind_eh_frame_expr(struct unwind_user_state *state,
 				       unsigned long expr,
@@ -231,11 +234,20 @@ static inline u16 unwind_callee_keeps(struct unwind_user_state *state, unsigned 
 {
 	return 0;
 }
+
+static inline int unwind_no_tables_rule(struct unwind_user_state *state,
+					struct unwind_user_rule *rule,
+					struct unwind_cfi_rule *full)
+{
+	return -ENOENT;
+}
+
+static inline bool unwind_may_return_to(struct unwind_user_state *state, unsigned long addr)
+{
+	return false;
+}
 #endif
 
-int unwind_no_tables_rule(struct unwind_user_state *state,
-			  struct unwind_user_rule *rule, struct unwind_cfi_rule *full);
-bool unwind_may_return_to(struct unwind_user_state *state, unsigned long addr);
 bool unwind_is_after_call(struct unwind_user_state *state, unsigned long addr);
 bool unwind_is_return_address(struct unwind_user_state *state, unsigned long addr);
 int unwind_sigframe(struct unwind_user_state *state,
