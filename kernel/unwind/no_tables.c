@@ -138,36 +138,45 @@ static int read_fp(struct unwind_user_state *state, unsigned long *fp)
 	return 0;
 }
 
-/* Is the code at an address known to have no tables, or does that show now? */
-static bool has_no_tables(struct unwind_user_state *state, unsigned long addr)
+/* Does the code at an address have tables?  An error if that cannot be told now. */
+static int has_tables(struct unwind_user_state *state, unsigned long addr)
 {
 	struct unwind_object object __uninitialized;
 	struct unwind_cache_state begun;
+	int ret;
 
 	if (unwind_cache_find_object(addr, &object)) {
-		if (!unwind_cache_begin(&begun) || unwind_object_at(state, addr, &object) ||
-		    object.transient)
-			return false;
+		if (!unwind_cache_begin(&begun))
+			return -ENOMEM;
+		ret = unwind_object_at(state, addr, &object);
+		if (ret)
+			return ret;
+		if (object.transient)
+			return true;
 		unwind_cache_add_object(&begun, &object);
 	}
-	return !object.nr && !object.eh_frame_size;
+	return object.nr || object.eh_frame_size;
 }
 
 /**
  * unwind_may_return_to - can an address be the return address of a frame?
  * @state: the walk, whose fault budget is charged
  * @addr: linear user address, any value
+ * @unsure: what to say if no call precedes it, and whether its code has tables cannot be told
  *
  * Interpreters choose where what they call returns to.  Code that has tables does not.
  *
  * Context: Task context of a user task; may sleep.
  * Return: false if not.
  */
-bool unwind_may_return_to(struct unwind_user_state *state, unsigned long addr)
+bool unwind_may_return_to(struct unwind_user_state *state, unsigned long addr, bool unsure)
 {
+	int ret;
+
 	if (addr < PAGE_SIZE || addr >= TASK_SIZE_MAX || !unwind_is_executable(addr))
 		return false;
-	return has_no_tables(state, addr) || unwind_is_after_call(state, addr);
+	ret = has_tables(state, addr);
+	return !ret || (ret < 0 && unsure) || unwind_is_after_call(state, addr);
 }
 
 /* Handlers return to code that no call precedes. */
@@ -199,7 +208,7 @@ static bool may_be_return_address(struct unwind_user_state *state, unsigned long
 		return false;
 	if (unwind_read(state, addr - sizeof(before), before, sizeof(before)))
 		return true;
-	return unwind_may_return_to(state, addr) || is_restorer(state, addr) ||
+	return unwind_may_return_to(state, addr, true) || is_restorer(state, addr) ||
 	       memchr(before, UNWIND_ARCH_BREAKPOINT, sizeof(before));
 }
 
@@ -273,7 +282,7 @@ static bool leads_to_caller(struct unwind_user_state *state,
 	/* what makes code at run time does not put one function right behind another */
 	if (is_doubtful && (unwind_is_of_file(state->ip) || is_on_top_of_stack(rule, state->word)))
 		return is_called(state, ra);
-	return unwind_may_return_to(state, ra);
+	return unwind_may_return_to(state, ra, false);
 }
 
 /* A function that has called another one has something on the stack, by the ABI. */
@@ -631,7 +640,7 @@ static bool fp_is_certain(struct unwind_user_state *state, unsigned long fp,
 	}
 	if (unwind_read_word(state, addr, &word))
 		return false;
-	return unwind_may_return_to(state, word + state->cs_base) &&
+	return unwind_may_return_to(state, word + state->cs_base, false) &&
 	       !is_in_register(state, rule->cfa_off);
 }
 
@@ -707,7 +716,7 @@ static unsigned long direct_target(struct unwind_user_state *state, unsigned lon
 {
 	u8 insn[UNWIND_ARCH_DIRECT_BYTES];
 
-	if (!unwind_may_return_to(state, ra) || !unwind_is_after_call(state, ra) ||
+	if (!unwind_may_return_to(state, ra, false) || !unwind_is_after_call(state, ra) ||
 	    unwind_read(state, ra - sizeof(insn), insn, sizeof(insn)))
 		return 0;
 	return arch_unwind_call_target(insn, ra);

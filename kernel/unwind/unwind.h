@@ -220,7 +220,7 @@ int unwind_eh_frame_expr(struct unwind_user_state *state, unsigned long expr,
 u16 unwind_callee_keeps(struct unwind_user_state *state, unsigned long ip);
 int unwind_no_tables_rule(struct unwind_user_state *state,
 			  struct unwind_user_rule *rule, struct unwind_cfi_rule *full);
-bool unwind_may_return_to(struct unwind_user_state *state, unsigned long addr);
+bool unwind_may_return_to(struct unwind_user_state *state, unsigned long addr, bool unsure);
 #else
 static inline int unwind_eh_frame_expr(struct unwind_user_state *state,
 				       unsigned long expr,
@@ -242,7 +242,8 @@ static inline int unwind_no_tables_rule(struct unwind_user_state *state,
 	return -ENOENT;
 }
 
-static inline bool unwind_may_return_to(struct unwind_user_state *state, unsigned long addr)
+static inline bool unwind_may_return_to(struct unwind_user_state *state, unsigned long addr,
+					bool unsure)
 {
 	return false;
 }

@@ -593,7 +593,7 @@ static bool leads_to_return_address(struct unwind_user_state *state,
 	bool leads;
 
 	state->frame = *next;
-	leads = unwind_may_return_to(state, next->ip);
+	leads = unwind_may_return_to(state, next->ip, /*unsure=*/true);
 	state->frame = here;
 	return leads;
 }
