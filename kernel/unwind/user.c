@@ -674,7 +674,7 @@ static noinline int apply_left_alone(struct unwind_user_state *state,
 
 /**
  * unwind_user_next - step from a frame to its caller's
- * @state: the frame; on failure only its budgets have changed
+ * @state: the frame; on failure it is the same, but what the walk may spend is less
  *
  * Context: Task context of a user task; may sleep.
  * Return: 0; -ENODATA at the end of the stack; -ENOENT, -EOPNOTSUPP, -EFAULT or
