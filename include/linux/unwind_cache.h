@@ -39,7 +39,7 @@ static inline void unwind_user_unmap(struct vm_area_struct *vma,
 	/*
 	 * A task that unmaps a mapping holds the mmap lock, so a search in the mapping
 	 * has ended, or sees the new count.  A truncation may miss a cache that is
-	 * just being made, but changes of a file under a program are not tracked.
+	 * just being made, but the file has been opened for writing then: see file.c.
 	 */
 	if (unlikely(rcu_access_pointer(mm->unwind_cache)))
 		__unwind_user_unmap(mm, start, end);

@@ -3,9 +3,12 @@
  * Unwind rules and objects that were found once, kept with the mm they are of.
  *
  * A cache belongs to one mm and is made by the first walk in it that has
- * something to find out.  All that it holds was found out in its present
- * generation: unmapping a part of an object that is or was known in it, or making
- * it writable, starts the next one, and what was found before is void.
+ * something to find out.  It is small at first and grows by use: rules lie in pages that
+ * a hash leads to, objects in a list sorted by the addresses of their code.
+ *
+ * Unmapping a part of a known object, or making it writable, drops the object and the
+ * rules of its code.  If it has tables, that also starts a new generation, which tells
+ * searches that are under way that what they found may be void.
  *
  * A search may be under way in an object that is not known yet, so each such change
  * of code or of a file is counted as well.  A search notes the generation and the
@@ -25,10 +28,19 @@
  * the acquire in note_state(): a search that sees the count sees the flush pending, or
  * begins after it.
  *
- * Readers copy out under RCU.  Each entry has a sequence count for that; writers
- * hold the lock.  The shrinker takes whole caches from their mm, and the next
- * walk makes a new one; who still peeks into one that was taken sees it as it was
- * then.  An index of .eh_frame belongs to its object in the cache, and is freed after
+ * Rules of files (file.c) are copied from there.  An object whose file has died is dropped
+ * when the next walk begins: the cache remembers up to which death it has looked at its
+ * objects (unwind_cache_begin_walk()).  No object of a dead file is added: the look and the
+ * addition hold the lock, and a file is dead before its death is counted.
+ *
+ * A task that is dying or short of memory makes no cache.  What it finds without one is
+ * valid if no writer has held the mmap lock meanwhile.
+ *
+ * Readers are under RCU.  Entries have a sequence count each, and so has the list of
+ * objects; objects do not change but for what unwind_cache_end_index() adds.  Writers
+ * hold the lock, and allocate before they take it.  The shrinker takes whole caches from
+ * their mm, and the next walk makes a new one; readers of one that was taken see its last contents.
+ * An index of .eh_frame belongs to its object in the cache, and is freed after
  * a grace period: it is searched under RCU, and found again for each search.
  * Generations are of all caches together, so that one
  * noted from a cache that has gone is never that of its successor.
@@ -42,6 +54,7 @@
 #include <linux/mm.h>
 #include <linux/mm_inline.h>
 #include <linux/mm_types.h>
+#include <linux/mmap_lock.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/seqlock.h>
@@ -53,87 +66,152 @@
 #include "cache.h"
 #include "cfi.h"
 #include "eh_index.h"
+#include "file.h"
+#include "rules.h"
+#include "task.h"
 
-#define RULE_SET_BITS	9
-#define RULE_SETS	BIT(RULE_SET_BITS)
-#define RULE_WAYS	2
-#define FULL_RULE_BITS	5
+/* at most 16 pages: 2048 rules */
+#define MAX_RULES_BITS	11
+#define FULL_RULE_BITS	4
 #define FULL_RULES	BIT(FULL_RULE_BITS)
-#define MAX_OBJECTS	128
+#define FIRST_OBJECTS	12
+/* pointers in a page, less what is in front of them */
+#define MAX_OBJECTS	500
 /* how often the index of an .eh_frame that cannot be read is begun */
 #define MAX_INDEX_TRIES	8
 /* rows of 8 bytes that all indexes of an mm may have */
 #define MAX_INDEX_ROWS	(512 * 1024U)
 
-struct rule_entry {
-	seqcount_spinlock_t	seq;
-	unsigned long		ip;	/* 0: free */
-	u64			gen;
-	struct unwind_user_rule	rule;
-};
+/* no reason to kill a process of the memcg */
+#define CACHE_GFP	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
 /* of signal frames and procedure linkage tables: seldom many */
 struct full_entry {
-	seqcount_spinlock_t	seq;
-	unsigned long		ip;
-	u64			gen;
+	u64			key;
+	u32			seq;
 	struct unwind_cfi_rule	rule;
+};
+
+struct full_table {
+	struct rcu_head		rcu;
+	struct full_entry	entries[FULL_RULES];
+};
+
+/* known objects, sorted by where their code begins; no two have the same code */
+struct object_list {
+	struct rcu_head		rcu;
+	unsigned int		nr;
+	unsigned int		max;
+	struct unwind_object	*objects[];
 };
 
 /**
  * struct unwind_cache - what is known of the code of one mm
+ * @rules: by address
+ * @list: known objects
+ * @lock: held by writers
+ * @list_seq: for @list
+ * @gen: the generation
+ * @unmaps: counts what unwind_user_unmap() told of
+ * @files_seen: unwind_files_changes() when the objects were looked at last
+ * @full: rules that need a struct unwind_cfi_rule; NULL if there are none
+ * @last_replaced: the object that had to make room last
  * @node: in all_caches
  * @mm: whose it is; only to be looked at under all_caches_lock
  * @rcu: frees it
- * @lock: held by writers
- * @gen: the generation
- * @unmaps: counts what unwind_user_unmap() told of
- * @objects_seq: for @objects and @nr_objects
- * @nr_objects: how many of @objects are known
- * @last_replaced: the one of @objects that had to make room last
- * @watch_start: first address of those that had to
- * @watch_end: first address after them; 0 if none had to
- * @objects: known objects
- * @rules: by address
- * @full_rules: rules that need a struct unwind_cfi_rule, by address
  */
 struct unwind_cache {
-	struct list_head	node;
-	struct mm_struct	*mm;
-	struct rcu_head		rcu;
-	spinlock_t		lock;	/* for writers */
-	u64			gen;
-	unsigned long		unmaps;
-	seqcount_spinlock_t	objects_seq;
-	unsigned int		nr_objects;
-	unsigned int		last_replaced;
-	unsigned long		watch_start;
-	unsigned long		watch_end;
-	struct unwind_object	objects[MAX_OBJECTS];
-	struct rule_entry	rules[RULE_SETS][RULE_WAYS];
-	struct full_entry	full_rules[FULL_RULES];
+	struct unwind_rule_table __rcu	*rules;
+	struct object_list __rcu	*list;
+	spinlock_t			lock;	/* for writers */
+	seqcount_spinlock_t		list_seq;
+	u64				gen;
+	unsigned long			unmaps;
+	u64				files_seen;
+	struct full_table __rcu		*full;
+	unsigned int			last_replaced;
+	struct list_head		node;
+	struct mm_struct		*mm;
+	struct rcu_head			rcu;
 };
 
 static LIST_HEAD(all_caches);
 static DEFINE_SPINLOCK(all_caches_lock);
 static unsigned long nr_caches;
+static atomic_long_t caches_bytes;
 static atomic64_t last_gen = ATOMIC64_INIT(0);
 
-static struct rule_entry *rule_set(struct unwind_cache *cache, unsigned long ip)
+static unsigned long addr_of(u64 key)
 {
-	return cache->rules[hash_long(ip, RULE_SET_BITS)];
+	return key & (BIT_ULL(UNWIND_KEY_WORD) - 1);
 }
 
-static bool read_entry(struct rule_entry *entry, unsigned long ip, u64 gen,
-		       struct unwind_user_rule *rule)
+static __always_inline bool read_entry(const struct unwind_rule_entry *entry, u64 key,
+				       struct unwind_user_rule *rule)
 {
-	unsigned int seq = raw_read_seqcount(&entry->seq);
+	/* pairs with the release in write_entry() */
+	u32 seq = smp_load_acquire(&entry->seq);
 
-	if (READ_ONCE(entry->ip) != ip || READ_ONCE(entry->gen) != gen)
+	return READ_ONCE(entry->key) == key && unwind_rules_read(entry, seq, rule);
+}
+
+static struct unwind_object *list_find(const struct object_list *list, unsigned long addr)
+{
+	/* pairs with insert_object(): all of them have been written */
+	unsigned int low = 0, high = smp_load_acquire(&list->nr);
+	struct unwind_object *object;
+
+	/* those below low begin at or before it, those from high on after it */
+	while (low < high) {
+		unsigned int mid = low + (high - low) / 2;
+
+		object = READ_ONCE(list->objects[mid]);
+		if (object->code_start <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (!low)
+		return NULL;
+	object = READ_ONCE(list->objects[low - 1]);
+	return addr < object->code_end ? object : NULL;
+}
+
+/* Under RCU: the object at an address, which changes no more but for its index. */
+static struct unwind_object *find_object(struct unwind_cache *cache, unsigned long addr)
+{
+	struct unwind_object *object;
+	unsigned int seq;
+
+	do {
+		seq = read_seqcount_begin(&cache->list_seq);
+		object = list_find(rcu_dereference(cache->list), addr);
+	} while (read_seqcount_retry(&cache->list_seq, seq));
+	return object;
+}
+
+/* Under RCU: the rule that the file of an address has there, which is copied. */
+static noinline bool peek_file(struct unwind_cache *cache, u64 key,
+			       struct unwind_user_rule *rule)
+{
+	u64 gen = READ_ONCE(cache->gen);
+	struct unwind_object *object;
+	unsigned long addr = addr_of(key);
+
+	/* the generation is that of the object, or an older one */
+	smp_rmb();
+	object = find_object(cache, addr);
+	if (!object || !object->file || (key >> UNWIND_KEY_WORD) != (object->word & 4) >> 2 ||
+	    !unwind_file_peek(object->file, addr - object->bias, rule))
 		return false;
-	/* thrown away if the count tells that it was written meanwhile */
-	data_race((*rule = entry->rule, 0));
-	return !read_seqcount_retry(&entry->seq, seq) && !(seq & 1);
+
+	spin_lock(&cache->lock);
+	if (cache->gen == gen)
+		unwind_rules_add(rcu_dereference_protected(cache->rules,
+							   lockdep_is_held(&cache->lock)),
+				 unwind_rules_hash(key), key, rule);
+	spin_unlock(&cache->lock);
+	return true;
 }
 
 /**
@@ -150,54 +228,60 @@ struct unwind_cache *unwind_cache_of_current(void)
 /**
  * unwind_cache_peek - the rule at an address, if it is known
  * @cache: as unwind_cache_of_current() gave it
- * @ip: unwind_rule_key() of the frame
+ * @key: unwind_rule_key() of the frame
  * @rule: filled in
  *
  * Context: Under RCU.
  * Return: false if it is not known.
  */
-bool unwind_cache_peek(struct unwind_cache *cache, unsigned long ip,
+bool unwind_cache_peek(struct unwind_cache *cache, u64 key,
 		       struct unwind_user_rule *rule)
 {
-	struct rule_entry *set = rule_set(cache, ip);
-	u64 gen = READ_ONCE(cache->gen);
+	const struct unwind_rule_table *table = rcu_dereference(cache->rules);
+	const struct unwind_rule_entry *set = unwind_rules_set(table, unwind_rules_hash(key));
 
-	return read_entry(&set[0], ip, gen, rule) ||
-	       read_entry(&set[1], ip, gen, rule);
+	return read_entry(&set[0], key, rule) || read_entry(&set[1], key, rule) ||
+	       peek_file(cache, key, rule);
 }
 
-static struct full_entry *full_entry_of(struct unwind_cache *cache,
-					unsigned long ip)
+static struct full_entry *full_entry_of(struct full_table *table, u64 key)
 {
-	return &cache->full_rules[hash_long(ip, FULL_RULE_BITS)];
+	return &table->entries[unwind_rules_hash(key) >> (64 - FULL_RULE_BITS)];
 }
 
 /* The same for full rules. */
-static bool peek_full(struct unwind_cache *cache, unsigned long ip,
-		      struct unwind_user_rule *rule, struct unwind_cfi_rule *full)
+static bool peek_full(struct unwind_cache *cache, u64 key, struct unwind_user_rule *rule,
+		      struct unwind_cfi_rule *full)
 {
-	struct full_entry *entry = full_entry_of(cache, ip);
-	unsigned int seq = raw_read_seqcount(&entry->seq);
+	struct full_table *table = rcu_dereference(cache->full);
+	struct full_entry *entry;
+	u32 seq;
 
-	if (READ_ONCE(entry->ip) != ip ||
-	    READ_ONCE(entry->gen) != READ_ONCE(cache->gen))
+	if (!table)
+		return false;
+	entry = full_entry_of(table, key);
+	/* pairs with the release in add_full() */
+	seq = smp_load_acquire(&entry->seq);
+	if (!seq || (seq & 1) || READ_ONCE(entry->key) != key)
 		return false;
 	rule->kind = UNWIND_RULE_FULL;
 	/* thrown away if the count tells that it was written meanwhile */
 	data_race((*full = entry->rule, 0));
-	return !read_seqcount_retry(&entry->seq, seq) && !(seq & 1);
+	/* pairs with the barriers of add_full() */
+	smp_rmb();
+	return READ_ONCE(entry->seq) == seq;
 }
 
 /**
  * unwind_cache_find_rule - the rule at an address, if it is known
- * @ip: unwind_rule_key() of the frame
+ * @key: unwind_rule_key() of the frame
  * @rule: filled in
  * @full: filled in if @rule says so
  *
  * Context: Task context of a user task.
  * Return: 0 or -ENOENT.
  */
-int unwind_cache_find_rule(unsigned long ip, struct unwind_user_rule *rule,
+int unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
 			   struct unwind_cfi_rule *full)
 {
 	struct unwind_cache *cache;
@@ -205,32 +289,10 @@ int unwind_cache_find_rule(unsigned long ip, struct unwind_user_rule *rule,
 
 	rcu_read_lock();
 	cache = unwind_cache_of_current();
-	found = cache && (unwind_cache_peek(cache, ip, rule) ||
-			  peek_full(cache, ip, rule, full));
+	found = cache && (unwind_cache_peek(cache, key, rule) ||
+			  peek_full(cache, key, rule, full));
 	rcu_read_unlock();
 	return found ? 0 : -ENOENT;
-}
-
-static bool covers(const struct unwind_object *object, unsigned long ip)
-{
-	return ip >= object->code_start && ip < object->code_end;
-}
-
-static bool find_object(struct unwind_cache *cache, unsigned long ip,
-			struct unwind_object *object)
-{
-	unsigned int i, nr = min_t(unsigned int, READ_ONCE(cache->nr_objects),
-				   MAX_OBJECTS);
-
-	for (i = 0; i < nr; i++) {
-		/* as with rules */
-		if (!data_race(covers(&cache->objects[i], ip)))
-			continue;
-		/* and this, too */
-		data_race((*object = cache->objects[i], 0));
-		return true;
-	}
-	return false;
 }
 
 /**
@@ -243,42 +305,80 @@ static bool find_object(struct unwind_cache *cache, unsigned long ip,
  */
 int unwind_cache_find_object(unsigned long ip, struct unwind_object *object)
 {
+	struct unwind_object *found = NULL;
 	struct unwind_cache *cache;
-	bool found = false;
-	unsigned int seq;
 
 	rcu_read_lock();
-	cache = rcu_dereference(current->mm->unwind_cache);
-	if (cache) {
-		do {
-			seq = read_seqcount_begin(&cache->objects_seq);
-			found = find_object(cache, ip, object);
-		} while (read_seqcount_retry(&cache->objects_seq, seq));
-	}
+	cache = unwind_cache_of_current();
+	if (cache)
+		found = find_object(cache, ip);
+	if (found)
+		/* what may change meanwhile is looked at under the lock */
+		data_race((*object = *found, 0));
 	rcu_read_unlock();
 	return found ? 0 : -ENOENT;
+}
+
+/**
+ * unwind_cache_find_file - the file of the object at an address, if it is known
+ * @ip: linear user address
+ * @bias: set to what addresses in the file are below those in memory
+ *
+ * Context: Under RCU.
+ * Return: the file or NULL.
+ */
+struct unwind_file *unwind_cache_find_file(unsigned long ip, unsigned long *bias)
+{
+	struct unwind_cache *cache = unwind_cache_of_current();
+	struct unwind_object *object = cache ? find_object(cache, ip) : NULL;
+
+	if (!object)
+		return NULL;
+	*bias = object->bias;
+	return object->file;
+}
+
+static struct object_list *alloc_list(unsigned int max)
+{
+	struct object_list *list;
+
+	list = kzalloc(struct_size(list, objects, max), CACHE_GFP);
+	if (list)
+		list->max = max;
+	return list;
+}
+
+static size_t cache_bytes(void)
+{
+	return sizeof(struct unwind_cache) + unwind_rules_bytes(UNWIND_RULES_FIRST) +
+	       struct_size_t(struct object_list, objects, FIRST_OBJECTS);
+}
+
+static void free_cache_now(struct unwind_cache *cache)
+{
+	kfree(rcu_dereference_raw(cache->list));
+	unwind_rules_free(rcu_dereference_raw(cache->rules));
+	kfree(rcu_dereference_raw(cache->full));
+	kfree(cache);
 }
 
 static struct unwind_cache *new_cache(void)
 {
 	struct unwind_cache *cache;
-	unsigned int i;
 
-	/* no reason to kill a process of the memcg */
-	cache = kvzalloc(sizeof(*cache), GFP_KERNEL_ACCOUNT |
-			 __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
+	cache = kzalloc(sizeof(*cache), CACHE_GFP);
 	if (!cache)
 		return NULL;
-
 	spin_lock_init(&cache->lock);
-	seqcount_spinlock_init(&cache->objects_seq, &cache->lock);
-	for (i = 0; i < ARRAY_SIZE(cache->rules); i++) {
-		seqcount_spinlock_init(&cache->rules[i][0].seq, &cache->lock);
-		seqcount_spinlock_init(&cache->rules[i][1].seq, &cache->lock);
+	seqcount_spinlock_init(&cache->list_seq, &cache->lock);
+	RCU_INIT_POINTER(cache->list, alloc_list(FIRST_OBJECTS));
+	RCU_INIT_POINTER(cache->rules, unwind_rules_alloc(UNWIND_RULES_FIRST, CACHE_GFP));
+	if (!rcu_access_pointer(cache->list) || !rcu_access_pointer(cache->rules)) {
+		free_cache_now(cache);
+		return NULL;
 	}
-	for (i = 0; i < ARRAY_SIZE(cache->full_rules); i++)
-		seqcount_spinlock_init(&cache->full_rules[i].seq, &cache->lock);
 	cache->gen = atomic64_inc_return(&last_gen);
+	cache->files_seen = unwind_files_changes();
 	return cache;
 }
 
@@ -290,12 +390,13 @@ static void install_cache(struct unwind_cache *cache)
 	spin_lock(&all_caches_lock);
 	if (rcu_access_pointer(mm->unwind_cache)) {
 		spin_unlock(&all_caches_lock);
-		kvfree(cache);
+		free_cache_now(cache);
 		return;
 	}
 	cache->mm = mm;
 	list_add_tail(&cache->node, &all_caches);
 	WRITE_ONCE(nr_caches, nr_caches + 1);
+	atomic_long_add(cache_bytes(), &caches_bytes);
 	rcu_assign_pointer(mm->unwind_cache, cache);
 	spin_unlock(&all_caches_lock);
 }
@@ -316,29 +417,51 @@ static void note_state(struct unwind_cache_state *state)
 	rcu_read_unlock();
 }
 
+#ifdef CONFIG_PER_VMA_LOCK
+/* Without a cache: how often a writer has released the mmap lock; false while one has it. */
+static bool note_writers(unsigned long *writers)
+{
+	struct mm_struct *mm = current->mm;
+
+	if (!mmap_read_trylock(mm))
+		return false;
+	/* a number, or a sequence count that begins with one */
+	*writers = READ_ONCE(*(unsigned int *)&mm->mm_lock_seq);
+	mmap_read_unlock(mm);
+	return true;
+}
+#else
+static bool note_writers(unsigned long *writers)
+{
+	return false;
+}
+#endif
+
 /**
  * unwind_cache_begin - a search begins
  * @state: set to what it must give back with what it finds
  *
- * Makes the mm's cache if it has none.
+ * Makes the mm's cache if it has none and the task may allocate.
  *
  * Context: Task context of a user task, without the mmap lock; may sleep.
- * Return: false if there is no memory.
+ * Return: false if there is no memory, and no other way to tell what the search may keep.
  */
 bool unwind_cache_begin(struct unwind_cache_state *state)
 {
 	struct unwind_cache *cache;
 
 	note_state(state);
-	if (!state->gen) {
-		cache = new_cache();
+	if (unlikely(!state->gen)) {
+		cache = unwind_task_may_allocate() ? new_cache() : NULL;
 		if (cache)
 			install_cache(cache);
 		note_state(state);
+		if (!state->gen)
+			return note_writers(&state->unmaps);
 	}
 	/* before the mmap lock is taken, which orders no loads before it */
 	smp_rmb();
-	return state->gen;
+	return true;
 }
 
 /**
@@ -351,9 +474,12 @@ bool unwind_cache_begin(struct unwind_cache_state *state)
 bool unwind_cache_holds(const struct unwind_cache_state *state)
 {
 	struct unwind_cache_state now;
+	unsigned long writers;
 
 	/* after the reads of the search */
 	smp_rmb();
+	if (unlikely(!state->gen))
+		return note_writers(&writers) && writers == state->unmaps;
 	note_state(&now);
 	return now.gen == state->gen && now.unmaps == state->unmaps;
 }
@@ -362,61 +488,124 @@ bool unwind_cache_holds(const struct unwind_cache_state *state)
 static bool still_so(const struct unwind_cache *cache,
 		     const struct unwind_cache_state *state)
 {
-	return cache->gen == state->gen && cache->unmaps == state->unmaps &&
-	       !state->flush_pending;
+	return state->gen && cache->gen == state->gen &&
+	       cache->unmaps == state->unmaps && !state->flush_pending;
 }
 
-/* The new one is the first, and what was the first becomes the second. */
-static struct rule_entry *make_room(struct rule_entry *set, unsigned long ip,
-				    u64 gen)
+static struct unwind_rule_table *rules_of(struct unwind_cache *cache)
 {
-	if (set[0].gen == gen && set[0].ip != ip) {
-		write_seqcount_begin(&set[1].seq);
-		set[1].ip = set[0].ip;
-		set[1].gen = set[0].gen;
-		set[1].rule = set[0].rule;
-		write_seqcount_end(&set[1].seq);
-	}
-	return &set[0];
+	return rcu_dereference_protected(cache->rules, lockdep_is_held(&cache->lock));
 }
 
-static void add_rule(struct unwind_cache *cache, unsigned long ip,
-		     const struct unwind_user_rule *rule)
+static struct object_list *list_of(struct unwind_cache *cache)
 {
-	struct rule_entry *entry = make_room(rule_set(cache, ip), ip, cache->gen);
-
-	write_seqcount_begin(&entry->seq);
-	entry->ip = ip;
-	entry->gen = cache->gen;
-	entry->rule = *rule;
-	write_seqcount_end(&entry->seq);
+	return rcu_dereference_protected(cache->list, lockdep_is_held(&cache->lock));
 }
 
-static void add_full(struct unwind_cache *cache, unsigned long ip,
-		     const struct unwind_cfi_rule *full)
+static struct full_table *full_of(struct unwind_cache *cache)
 {
-	struct full_entry *entry = full_entry_of(cache, ip);
+	return rcu_dereference_protected(cache->full, lockdep_is_held(&cache->lock));
+}
 
-	write_seqcount_begin(&entry->seq);
-	entry->ip = ip;
-	entry->gen = cache->gen;
+static void add_full(struct full_table *table, u64 key, const struct unwind_cfi_rule *full)
+{
+	struct full_entry *entry = full_entry_of(table, key);
+	u32 seq = entry->seq | 1;
+
+	WRITE_ONCE(entry->seq, seq);
+	/* the count is odd before anything is written; pairs with peek_full() */
+	smp_wmb();
+	WRITE_ONCE(entry->key, key);
 	entry->rule = *full;
-	write_seqcount_end(&entry->seq);
+	/* and even after it */
+	smp_store_release(&entry->seq, seq + 1);
+}
+
+/* The first full rule needs a table to be in. */
+static void make_full_table(void)
+{
+	struct full_table *table;
+	struct unwind_cache *cache;
+
+	if (!unwind_task_may_allocate())
+		return;
+	table = kzalloc(sizeof(*table), CACHE_GFP);
+	if (!table)
+		return;
+	rcu_read_lock();
+	cache = unwind_cache_of_current();
+	if (cache) {
+		spin_lock(&cache->lock);
+		if (cache->gen && !full_of(cache)) {
+			rcu_assign_pointer(cache->full, table);
+			atomic_long_add(sizeof(*table), &caches_bytes);
+			table = NULL;
+		}
+		spin_unlock(&cache->lock);
+	}
+	rcu_read_unlock();
+	kfree(table);
+}
+
+static bool has_full_table(void)
+{
+	struct unwind_cache *cache;
+	bool has;
+
+	rcu_read_lock();
+	cache = unwind_cache_of_current();
+	has = cache && rcu_access_pointer(cache->full);
+	rcu_read_unlock();
+	return has;
 }
 
 /**
  * unwind_cache_add_rule - keep a rule
  * @state: as unwind_cache_begin() set it when the search began
- * @ip: unwind_rule_key() of the frames that it is for
+ * @key: unwind_rule_key() of the frames that it is for
  * @rule: the rule
  * @full: the rule, if @rule says so
  *
- * Context: Task context of a user task.
+ * Context: Task context of a user task; may sleep for a full rule.
  */
-void unwind_cache_add_rule(const struct unwind_cache_state *state,
-			   unsigned long ip,
+void unwind_cache_add_rule(const struct unwind_cache_state *state, u64 key,
 			   const struct unwind_user_rule *rule,
 			   const struct unwind_cfi_rule *full)
+{
+	struct unwind_cache *cache;
+	bool is_full = rule->kind == UNWIND_RULE_FULL;
+
+	if (is_full && !has_full_table())
+		make_full_table();
+	rcu_read_lock();
+	cache = unwind_cache_of_current();
+	if (cache) {
+		spin_lock(&cache->lock);
+		if (still_so(cache, state)) {
+			if (!is_full)
+				unwind_rules_add(rules_of(cache), unwind_rules_hash(key), key,
+						 rule);
+			else if (full_of(cache))
+				add_full(full_of(cache), key, full);
+		}
+		spin_unlock(&cache->lock);
+	}
+	rcu_read_unlock();
+}
+
+/**
+ * unwind_cache_add_file_rule - keep a rule that was decoded from a file
+ * @state: as unwind_cache_begin() set it when the search began
+ * @key: unwind_rule_key() of the frames that it is for
+ * @rule: the rule
+ *
+ * It was found in no memory of the process, so a TLB flush that is pending does not matter.
+ * The object was known during the search, or the generation is another.
+ *
+ * Context: Task context of a user task.
+ */
+void unwind_cache_add_file_rule(const struct unwind_cache_state *state, u64 key,
+				const struct unwind_user_rule *rule)
 {
 	struct unwind_cache *cache;
 
@@ -424,12 +613,8 @@ void unwind_cache_add_rule(const struct unwind_cache_state *state,
 	cache = unwind_cache_of_current();
 	if (cache) {
 		spin_lock(&cache->lock);
-		if (still_so(cache, state)) {
-			if (rule->kind == UNWIND_RULE_FULL)
-				add_full(cache, ip, full);
-			else
-				add_rule(cache, ip, rule);
-		}
+		if (state->gen && cache->gen == state->gen)
+			unwind_rules_add(rules_of(cache), unwind_rules_hash(key), key, rule);
 		spin_unlock(&cache->lock);
 	}
 	rcu_read_unlock();
@@ -441,116 +626,218 @@ static bool has_tables(const struct unwind_object *object)
 	return object->nr || object->eh_frame_size;
 }
 
-/* The object is about to be known no more. */
-static void free_index(struct unwind_object *object)
+/* An object that nobody finds any more. */
+static void free_object(struct unwind_object *object)
 {
 	if (object->index)
 		kvfree_rcu(object->index, rcu);
+	unwind_file_put(object->file);
+	atomic_long_sub(sizeof(*object), &caches_bytes);
+	kfree_rcu(object, rcu);
 }
 
-/* All that is known is void. */
-static void start_over(struct unwind_cache *cache)
+static bool is_in_range(u64 key, unsigned long start, unsigned long end)
 {
-	unsigned int i;
-
-	for (i = 0; i < cache->nr_objects; i++)
-		free_index(&cache->objects[i]);
-	WRITE_ONCE(cache->gen, atomic64_inc_return(&last_gen));
-	cache->watch_end = 0;
-	write_seqcount_begin(&cache->objects_seq);
-	cache->nr_objects = 0;
-	write_seqcount_end(&cache->objects_seq);
+	return addr_of(key) >= start && addr_of(key) < end;
 }
 
-/* No rule is of an object without tables, such as code that was made at run time. */
-static bool drop_one_without_tables(struct unwind_cache *cache)
+static void drop_rules(struct unwind_cache *cache, unsigned long start, unsigned long end)
 {
+	struct full_table *full = full_of(cache);
 	unsigned int i;
 
-	for (i = 0; i < cache->nr_objects; i++) {
-		if (has_tables(&cache->objects[i]))
+	unwind_rules_drop(rules_of(cache), is_in_range, start, end);
+	for (i = 0; full && i < FULL_RULES; i++) {
+		struct full_entry *entry = &full->entries[i];
+
+		if (!(entry->seq & 1) && is_in_range(entry->key, start, end))
+			WRITE_ONCE(entry->seq, entry->seq + 1);
+	}
+}
+
+/*
+ * Take an object out of the list, and the rules that were found in its tables.  Rules of
+ * code without tables have a checksum, and code made at run time is unmapped often.
+ */
+static void drop_object(struct unwind_cache *cache, unsigned int i)
+{
+	struct object_list *list = list_of(cache);
+	struct unwind_object *object = list->objects[i];
+
+	write_seqcount_begin(&cache->list_seq);
+	WRITE_ONCE(list->nr, list->nr - 1);
+	for (; i < list->nr; i++)
+		WRITE_ONCE(list->objects[i], list->objects[i + 1]);
+	write_seqcount_end(&cache->list_seq);
+	/* who sees it finds the object no more; pairs with note_state() and peek_file() */
+	smp_wmb();
+	if (has_tables(object)) {
+		WRITE_ONCE(cache->gen, atomic64_inc_return(&last_gen));
+		drop_rules(cache, object->code_start, object->code_end);
+	}
+	free_object(object);
+}
+
+static void insert_object(struct unwind_cache *cache, struct unwind_object *object)
+{
+	struct object_list *list = list_of(cache);
+	unsigned int i;
+
+	write_seqcount_begin(&cache->list_seq);
+	for (i = list->nr; i && list->objects[i - 1]->code_start > object->code_start; i--)
+		WRITE_ONCE(list->objects[i], list->objects[i - 1]);
+	WRITE_ONCE(list->objects[i], object);
+	/* readers that see the number see the objects, whatever the order */
+	smp_store_release(&list->nr, list->nr + 1);
+	write_seqcount_end(&cache->list_seq);
+}
+
+/* Those without tables go first, as they have no rules. */
+static void make_room(struct unwind_cache *cache)
+{
+	struct object_list *list = list_of(cache);
+	unsigned int i;
+
+	for (i = 0; i < list->nr; i++) {
+		if (!has_tables(list->objects[i])) {
+			drop_object(cache, i);
+			return;
+		}
+	}
+	cache->last_replaced = (cache->last_replaced + 1) % list->nr;
+	drop_object(cache, cache->last_replaced);
+}
+
+static bool is_same(const struct unwind_object *a, const struct unwind_object *b)
+{
+	return a->start == b->start && a->end == b->end && a->table == b->table &&
+	       a->code_start == b->code_start && a->code_end == b->code_end &&
+	       a->file == b->file;
+}
+
+/*
+ * Another thread may have found the same object.  Where a known one has some of its code
+ * in another form, as part of a mapping that has grown, that one goes.
+ */
+static bool overlaps(struct unwind_cache *cache, const struct unwind_object *object)
+{
+	struct object_list *list = list_of(cache);
+	unsigned int i = 0;
+
+	while (i < list->nr) {
+		struct unwind_object *known = list->objects[i];
+
+		if (known->code_start >= object->code_end ||
+		    object->code_start >= known->code_end) {
+			i++;
 			continue;
-		write_seqcount_begin(&cache->objects_seq);
-		cache->objects[i] = cache->objects[--cache->nr_objects];
-		write_seqcount_end(&cache->objects_seq);
-		return true;
+		}
+		if (is_same(known, object))
+			return true;
+		drop_object(cache, i);
 	}
 	return false;
 }
 
-/*
- * Rules of an object that is to be known no more may stay, if what becomes of its
- * memory still tells.  One range for all of them may hold much else as well, so that
- * more is void than need be.
- */
-static void watch(struct unwind_cache *cache, const struct unwind_object *object)
+/* A list with more room, if there is none; which takes the place of the old one. */
+static void grow_list(struct unwind_cache *cache, struct object_list **larger)
 {
-	if (!cache->watch_end || object->start < cache->watch_start)
-		cache->watch_start = object->start;
-	cache->watch_end = max(cache->watch_end, object->end);
+	struct object_list *list = list_of(cache);
+
+	if (list->nr < list->max || !*larger || (*larger)->max <= list->max)
+		return;
+	memcpy((*larger)->objects, list->objects, list->nr * sizeof(list->objects[0]));
+	(*larger)->nr = list->nr;
+	write_seqcount_begin(&cache->list_seq);
+	rcu_assign_pointer(cache->list, *larger);
+	write_seqcount_end(&cache->list_seq);
+	atomic_long_add((long)((*larger)->max - list->max) * sizeof(void *), &caches_bytes);
+	*larger = NULL;
+	kfree_rcu(list, rcu);
 }
 
-/* Where there are too many to know them all, they take turns. */
-static unsigned int place_for_one(struct unwind_cache *cache)
+/* Does the list need to grow for one more? */
+static unsigned int next_max(void)
 {
-	if (cache->nr_objects < MAX_OBJECTS || drop_one_without_tables(cache))
-		return cache->nr_objects;
+	const struct object_list *list;
+	struct unwind_cache *cache;
+	unsigned int max = 0;
 
-	cache->last_replaced = (cache->last_replaced + 1) % MAX_OBJECTS;
-	watch(cache, &cache->objects[cache->last_replaced]);
-	free_index(&cache->objects[cache->last_replaced]);
-	return cache->last_replaced;
+	rcu_read_lock();
+	cache = unwind_cache_of_current();
+	list = cache ? rcu_dereference(cache->list) : NULL;
+	if (list && READ_ONCE(list->nr) == list->max && list->max < MAX_OBJECTS)
+		max = min(list->max * 3, MAX_OBJECTS);
+	rcu_read_unlock();
+	return max;
 }
 
-static void add_object(struct unwind_cache *cache,
-		       const struct unwind_object *object)
+/* What it was found from may be void, or have changed. */
+static bool object_is_void(const struct unwind_cache *cache,
+			   const struct unwind_cache_state *state,
+			   const struct unwind_object *object)
 {
-	unsigned int place = place_for_one(cache);
-
-	write_seqcount_begin(&cache->objects_seq);
-	cache->objects[place] = *object;
-	cache->nr_objects = max(cache->nr_objects, place + 1);
-	write_seqcount_end(&cache->objects_seq);
+	return !still_so(cache, state) || (object->file && unwind_file_is_dead(object->file));
 }
 
 /**
  * unwind_cache_add_object - keep an object
  * @state: as unwind_cache_begin() set it when the search began
- * @object: the object
+ * @object: the object; its reference to a file is taken over
  *
- * Context: Task context of a user task.
+ * Context: Task context of a user task; may sleep.
  */
 void unwind_cache_add_object(const struct unwind_cache_state *state,
 			     const struct unwind_object *object)
 {
+	struct object_list *larger = NULL;
+	struct unwind_object *copy = NULL;
 	struct unwind_cache *cache;
+	unsigned int max;
+
+	if (unwind_task_may_allocate()) {
+		max = next_max();
+		if (max)
+			larger = alloc_list(max);
+		copy = kmalloc(sizeof(*copy), CACHE_GFP);
+	}
+	if (!copy) {
+		kfree(larger);
+		unwind_file_put(object->file);
+		return;
+	}
+	*copy = *object;
+	atomic_long_add(sizeof(*copy), &caches_bytes);
 
 	rcu_read_lock();
 	cache = unwind_cache_of_current();
 	if (cache) {
 		spin_lock(&cache->lock);
-		if (still_so(cache, state))
-			add_object(cache, object);
+		if (!object_is_void(cache, state, copy) && !overlaps(cache, copy)) {
+			grow_list(cache, &larger);
+			if (list_of(cache)->nr == list_of(cache)->max)
+				make_room(cache);
+			insert_object(cache, copy);
+			copy = NULL;
+		}
 		spin_unlock(&cache->lock);
 	}
 	rcu_read_unlock();
+	kfree(larger);
+	if (copy)
+		free_object(copy);
 }
 
 /* Under the lock: the object at an address, if its .eh_frame is not indexed. */
 static struct unwind_object *unindexed_object(struct unwind_cache *cache, u64 gen,
 					      unsigned long ip)
 {
-	unsigned int i;
+	struct unwind_object *object;
 
-	if (cache->gen != gen)
+	if (!gen || cache->gen != gen)
 		return NULL;
-	for (i = 0; i < cache->nr_objects; i++) {
-		struct unwind_object *object = &cache->objects[i];
-
-		if (covers(object, ip) && object->eh_frame_size && !object->index)
-			return object;
-	}
-	return NULL;
+	object = list_find(list_of(cache), ip);
+	return object && object->eh_frame_size && !object->index ? object : NULL;
 }
 
 /**
@@ -580,10 +867,8 @@ bool unwind_cache_claim_index(const struct unwind_cache_state *state,
 		if (object && object->indexing)
 			object = NULL;
 		if (object) {
-			write_seqcount_begin(&cache->objects_seq);
-			object->indexing = true;
+			WRITE_ONCE(object->indexing, true);
 			object->index_tries++;
-			write_seqcount_end(&cache->objects_seq);
 		}
 		spin_unlock(&cache->lock);
 	}
@@ -593,28 +878,29 @@ bool unwind_cache_claim_index(const struct unwind_cache_state *state,
 
 static bool has_room(struct unwind_cache *cache, const struct unwind_eh_index *index)
 {
+	struct object_list *list = list_of(cache);
 	unsigned int i, rows = index->nr;
 
-	for (i = 0; i < cache->nr_objects; i++) {
-		if (cache->objects[i].index)
-			rows += cache->objects[i].nr;
+	for (i = 0; i < list->nr; i++) {
+		if (list->objects[i]->index)
+			rows += list->objects[i]->nr;
 	}
 	return rows <= MAX_INDEX_ROWS;
 }
 
-static void end_index(struct unwind_cache *cache, struct unwind_object *object,
-		      struct unwind_eh_index *index, bool hopeless)
+/* Readers that see the number of rows see the index. */
+static void end_index(struct unwind_object *object, struct unwind_eh_index *index,
+		      bool hopeless)
 {
-	write_seqcount_begin(&cache->objects_seq);
-	object->indexing = false;
 	if (index) {
-		object->index = index;
-		object->nr = index->nr;
+		/* pairs with unwind_cache_find_fde() */
+		smp_store_release(&object->index, index);
+		WRITE_ONCE(object->nr, index->nr);
 	} else if (hopeless || object->index_tries >= MAX_INDEX_TRIES) {
-		object->eh_frame_size = 0;
-		object->table = 0;
+		WRITE_ONCE(object->eh_frame_size, 0);
+		WRITE_ONCE(object->table, 0);
 	}
-	write_seqcount_end(&cache->objects_seq);
+	WRITE_ONCE(object->indexing, false);
 }
 
 /**
@@ -624,8 +910,8 @@ static void end_index(struct unwind_cache *cache, struct unwind_object *object,
  * @index: the index, which is given away; NULL if it cannot be made
  * @hopeless: nor will it be the next time: the object has no tables
  *
- * The object was known all the time that the index was being made, or watched like
- * one that is.  So the index is right if the generation is still the same, whatever
+ * The object was known all the time that the index was being made, or the generation is
+ * another.  So the index is right if that is still the same, whatever
  * else was unmapped meanwhile.
  *
  * Context: Task context of a user task.
@@ -645,7 +931,7 @@ void unwind_cache_end_index(const struct unwind_cache_state *state,
 		object = unindexed_object(cache, state->gen, ip);
 		kept = object && index && has_room(cache, index);
 		if (object)
-			end_index(cache, object, kept ? index : NULL,
+			end_index(object, kept ? index : NULL,
 				  hopeless || (index && !kept));
 		spin_unlock(&cache->lock);
 	}
@@ -664,53 +950,38 @@ void unwind_cache_end_index(const struct unwind_cache_state *state,
  */
 int unwind_cache_find_fde(unsigned long ip, unsigned long *fde)
 {
-	struct unwind_object object;
+	struct unwind_eh_index *index = NULL;
+	struct unwind_object *object = NULL;
 	struct unwind_cache *cache;
-	bool found = false;
-	unsigned int seq;
 	int ret = -EAGAIN;
 
 	rcu_read_lock();
 	cache = unwind_cache_of_current();
-	if (cache) {
-		do {
-			seq = read_seqcount_begin(&cache->objects_seq);
-			found = find_object(cache, ip, &object);
-		} while (read_seqcount_retry(&cache->objects_seq, seq));
-	}
-	if (found && object.index)
-		ret = unwind_eh_index_find(object.index, ip, fde);
+	if (cache)
+		object = find_object(cache, ip);
+	if (object)
+		/* pairs with end_index() */
+		index = smp_load_acquire(&object->index);
+	if (index)
+		ret = unwind_eh_index_find(index, ip, fde);
 	rcu_read_unlock();
 	return ret;
 }
 
-/*
- * Of an object with tables there may be rules.  One without is just no longer
- * known: programs that make code at run time unmap it often.
- */
+/* The object of any part of the range is known no more. */
 static void forget_range(struct unwind_cache *cache, unsigned long start,
 			 unsigned long end)
 {
+	struct object_list *list = list_of(cache);
 	unsigned int i = 0;
 
-	if (start < cache->watch_end && cache->watch_start < end) {
-		start_over(cache);
-		return;
-	}
-	while (i < cache->nr_objects) {
-		struct unwind_object *object = &cache->objects[i];
+	while (i < list->nr) {
+		struct unwind_object *object = list->objects[i];
 
-		if (object->start >= end || start >= object->end) {
+		if (object->start >= end || start >= object->end)
 			i++;
-			continue;
-		}
-		if (has_tables(object)) {
-			start_over(cache);
-			return;
-		}
-		write_seqcount_begin(&cache->objects_seq);
-		*object = cache->objects[--cache->nr_objects];
-		write_seqcount_end(&cache->objects_seq);
+		else
+			drop_object(cache, i);
 	}
 }
 
@@ -741,17 +1012,40 @@ void __unwind_user_unmap(struct mm_struct *mm, unsigned long start,
 	rcu_read_unlock();
 }
 
+static void free_cache_rcu(struct rcu_head *rcu)
+{
+	free_cache_now(container_of(rcu, struct unwind_cache, rcu));
+}
+
+static size_t rules_and_list_bytes(struct unwind_cache *cache)
+{
+	struct full_table *full = full_of(cache);
+
+	return unwind_rules_bytes(rules_of(cache)->bits) + (full ? sizeof(*full) : 0) +
+	       struct_size_t(struct object_list, objects, list_of(cache)->max);
+}
+
 /* Under all_caches_lock: nobody finds it any more. */
 static void take_cache(struct unwind_cache *cache)
 {
+	struct object_list *list;
+	unsigned int i;
+
 	RCU_INIT_POINTER(cache->mm->unwind_cache, NULL);
-	/* a walk that still has it must not leave an index in it */
 	spin_lock(&cache->lock);
-	start_over(cache);
+	/* nothing that a walk found which still has it fits a generation of 0 */
+	WRITE_ONCE(cache->gen, 0);
+	list = list_of(cache);
+	for (i = 0; i < list->nr; i++)
+		free_object(list->objects[i]);
+	write_seqcount_begin(&cache->list_seq);
+	WRITE_ONCE(list->nr, 0);
+	write_seqcount_end(&cache->list_seq);
+	atomic_long_sub(sizeof(*cache) + rules_and_list_bytes(cache), &caches_bytes);
 	spin_unlock(&cache->lock);
 	list_del(&cache->node);
 	WRITE_ONCE(nr_caches, nr_caches - 1);
-	kvfree_rcu(cache, rcu);
+	call_rcu(&cache->rcu, free_cache_rcu);
 }
 
 /**
@@ -775,20 +1069,111 @@ void __unwind_user_mm_exit(struct mm_struct *mm)
 }
 
 /**
- * unwind_nr_caches - how many mms have a cache
+ * unwind_caches_stat - how many mms have a cache, and what they take
+ * @nr: filled in
+ * @bytes: filled in
  *
  * Context: Any.
- * Return: the number.
  */
-unsigned long unwind_nr_caches(void)
+void unwind_caches_stat(unsigned long *nr, unsigned long *bytes)
 {
-	return READ_ONCE(nr_caches);
+	*nr = READ_ONCE(nr_caches);
+	*bytes = atomic_long_read(&caches_bytes);
+}
+
+/* Rules displace each other: have more room for them. */
+static void grow_rules(void)
+{
+	struct unwind_rule_table *table = NULL, *old = NULL;
+	unsigned int bits = 0;
+	struct unwind_cache *cache;
+
+	rcu_read_lock();
+	cache = unwind_cache_of_current();
+	if (cache)
+		bits = rcu_dereference(cache->rules)->bits;
+	rcu_read_unlock();
+	if (!bits || bits >= MAX_RULES_BITS || !unwind_task_may_allocate())
+		return;
+	bits = min_t(unsigned int, bits < 7 ? 7 : bits + 1, MAX_RULES_BITS);
+	table = unwind_rules_alloc(bits, CACHE_GFP);
+	if (!table)
+		return;
+
+	rcu_read_lock();
+	cache = unwind_cache_of_current();
+	if (cache) {
+		spin_lock(&cache->lock);
+		if (cache->gen && rules_of(cache)->bits < bits) {
+			old = rules_of(cache);
+			unwind_rules_copy(table, old, unwind_rules_hash);
+			rcu_assign_pointer(cache->rules, table);
+			atomic_long_add(unwind_rules_bytes(bits) - unwind_rules_bytes(old->bits),
+					&caches_bytes);
+			table = NULL;
+		}
+		spin_unlock(&cache->lock);
+	}
+	rcu_read_unlock();
+	unwind_rules_free(old);
+	unwind_rules_free(table);
+}
+
+/* Drop the objects of dead files. */
+static void drop_dead_files(struct unwind_cache *cache)
+{
+	struct object_list *list;
+	unsigned int i = 0;
+	u64 changes;
+
+	spin_lock(&cache->lock);
+	/* who dies from here on is counted later */
+	changes = unwind_files_changes();
+	list = list_of(cache);
+	while (i < list->nr) {
+		struct unwind_object *object = list->objects[i];
+
+		if (object->file && unwind_file_is_dead(object->file))
+			drop_object(cache, i);
+		else
+			i++;
+	}
+	WRITE_ONCE(cache->files_seen, changes);
+	spin_unlock(&cache->lock);
+}
+
+/**
+ * unwind_cache_begin_walk - a walk begins: go by no rules of files that have changed
+ *
+ * Also gives a cache that has become too small more room.
+ *
+ * Context: Task context of a user task; may sleep.
+ * Return: the number of changes of files so far, for unwind_files_changes().
+ */
+u64 unwind_cache_begin_walk(void)
+{
+	struct unwind_cache *cache;
+	bool crowded = false;
+	u64 changes;
+
+	changes = unwind_files_changes();
+	rcu_read_lock();
+	cache = unwind_cache_of_current();
+	if (cache) {
+		if (unlikely(READ_ONCE(cache->files_seen) != changes))
+			drop_dead_files(cache);
+		crowded = unwind_rules_is_crowded(rcu_dereference(cache->rules));
+	}
+	rcu_read_unlock();
+	if (unlikely(crowded))
+		grow_rules();
+	return changes;
 }
 
 static unsigned long count_caches(struct shrinker *shrinker,
 				  struct shrink_control *sc)
 {
-	return unwind_nr_caches() ?: SHRINK_EMPTY;
+	return READ_ONCE(nr_caches) ?: SHRINK_EMPTY;
 }
 
 static unsigned long shrink_caches(struct shrinker *shrinker,

@@ -6,9 +6,13 @@
 #ifndef _KERNEL_UNWIND_CACHE_H
 #define _KERNEL_UNWIND_CACHE_H
 
+#include <linux/rcupdate.h>
 #include <linux/types.h>
 
 #include "unwind.h"
+
+struct unwind_eh_index;
+struct unwind_file;
 
 /**
  * struct unwind_object - a loaded object and where its unwind tables lie
@@ -30,6 +34,10 @@
  * @plt_start: first address of its procedure linkage table, if @eh_frame_size is set
  * @plt_end: first address after that; 0 if there is none
  * @index: the index of its .eh_frame; only for cache.c, which owns it
+ * @file: the file that its rules are shared with; NULL if they are of this mm alone. Only
+ *	  cache.c and who has just found the object may use it
+ * @bias: what addresses in the file are below those in memory
+ * @rcu: for cache.c
  */
 struct unwind_object {
 	unsigned long	start;
@@ -49,17 +57,20 @@ struct unwind_object {
 	unsigned long	plt_start;
 	unsigned long	plt_end;
 	struct unwind_eh_index	*index;
+	struct unwind_file	*file;
+	unsigned long		bias;
+	struct rcu_head		rcu;
 };
 
 struct unwind_cache;
 struct unwind_cfi_rule;
-struct unwind_eh_index;
 
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 struct unwind_cache *unwind_cache_of_current(void);
-bool unwind_cache_peek(struct unwind_cache *cache, unsigned long ip,
+bool unwind_cache_peek(struct unwind_cache *cache, u64 key,
 		       struct unwind_user_rule *rule);
-unsigned long unwind_nr_caches(void);
+u64 unwind_cache_begin_walk(void);
+void unwind_caches_stat(unsigned long *nr, unsigned long *bytes);
 #else
 static inline struct unwind_cache *unwind_cache_of_current(void)
 {
@@ -67,26 +78,33 @@ static inline struct unwind_cache *unwind_cache_of_current(void)
 }
 
 static inline bool unwind_cache_peek(struct unwind_cache *cache,
-				     unsigned long ip,
-				     struct unwind_user_rule *rule)
+				     u64 key, struct unwind_user_rule *rule)
 {
 	return false;
 }
 
-static inline unsigned long unwind_nr_caches(void)
+static inline u64 unwind_cache_begin_walk(void)
 {
 	return 0;
 }
+
+static inline void unwind_caches_stat(unsigned long *nr, unsigned long *bytes)
+{
+	*nr = 0;
+	*bytes = 0;
+}
 #endif
 
-int unwind_cache_find_rule(unsigned long ip, struct unwind_user_rule *rule,
+int unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
 			   struct unwind_cfi_rule *full);
 int unwind_cache_find_object(unsigned long ip, struct unwind_object *object);
+struct unwind_file *unwind_cache_find_file(unsigned long ip, unsigned long *bias);
+void unwind_cache_add_file_rule(const struct unwind_cache_state *state, u64 key,
+				const struct unwind_user_rule *rule);
 bool unwind_cache_begin(struct unwind_cache_state *state);
 bool unwind_cache_holds(const struct unwind_cache_state *state);
 void unwind_cache_add_rule(const struct unwind_cache_state *state,
-			   unsigned long ip,
-			   const struct unwind_user_rule *rule,
+			   u64 key, const struct unwind_user_rule *rule,
 			   const struct unwind_cfi_rule *full);
 void unwind_cache_add_object(const struct unwind_cache_state *state,
 			     const struct unwind_object *object);

@@ -13,6 +13,7 @@
 #include <linux/unwind_user.h>
 
 #include "cache.h"
+#include "file.h"
 #include "unwind.h"
 
 #define ALL_METHODS	(BIT(UNWIND_METHOD_FP) | \
@@ -21,12 +22,16 @@
 
 static u8 methods_enabled __read_mostly = ALL_METHODS;
 static const unsigned int all_methods = ALL_METHODS;
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+static const unsigned int most_kb = 1024 * 1024;
+#endif
 
 u8 unwind_user_realtime __read_mostly = UNWIND_REALTIME_AS_OTHERS;
 
 struct walk_counts {
 	u64	frames[UNWIND_NR_METHODS];
 	u64	ends[UNWIND_NR_ENDS];
+	u64	found[UNWIND_NR_FOUND];
 };
 
 static DEFINE_PER_CPU(struct walk_counts, walk_counts);
@@ -34,6 +39,12 @@ static DEFINE_PER_CPU(struct walk_counts, walk_counts);
 static const char * const method_names[UNWIND_NR_METHODS] = {
 	[UNWIND_METHOD_FP]		= "fp",
 	[UNWIND_METHOD_EH_FRAME]	= "eh_frame",
+};
+
+static const char * const found_names[UNWIND_NR_FOUND] = {
+	[UNWIND_FOUND_FILE]	= "file",
+	[UNWIND_FOUND_TABLES]	= "tables",
+	[UNWIND_FOUND_CODE]	= "code",
 };
 
 static const char * const end_names[UNWIND_NR_ENDS] = {
@@ -74,11 +85,16 @@ void unwind_count_walk(const struct unwind_user_state *state,
 		if (state->frames[i])
 			this_cpu_add(walk_counts.frames[i], state->frames[i]);
 	}
+	for (i = 0; i < UNWIND_NR_FOUND; i++) {
+		if (state->found[i])
+			this_cpu_add(walk_counts.found[i], state->found[i]);
+	}
 }
 
 static int unwind_user_show(struct seq_file *m, void *unused)
 {
 	struct walk_counts sum = {};
+	unsigned long nr, bytes;
 	unsigned int cpu, i;
 
 	for_each_possible_cpu(cpu) {
@@ -88,12 +104,19 @@ static int unwind_user_show(struct seq_file *m, void *unused)
 			sum.frames[i] += READ_ONCE(counts->frames[i]);
 		for (i = 0; i < UNWIND_NR_ENDS; i++)
 			sum.ends[i] += READ_ONCE(counts->ends[i]);
+		for (i = 0; i < UNWIND_NR_FOUND; i++)
+			sum.found[i] += READ_ONCE(counts->found[i]);
 	}
 	for (i = 0; i < UNWIND_NR_METHODS; i++)
 		seq_printf(m, "frames %s %llu\n", method_names[i], sum.frames[i]);
 	for (i = 0; i < UNWIND_NR_ENDS; i++)
 		seq_printf(m, "ends %s %llu\n", end_names[i], sum.ends[i]);
-	seq_printf(m, "caches %lu\n", unwind_nr_caches());
+	for (i = 0; i < UNWIND_NR_FOUND; i++)
+		seq_printf(m, "rules %s %llu\n", found_names[i], sum.found[i]);
+	unwind_caches_stat(&nr, &bytes);
+	seq_printf(m, "caches %lu\ncaches bytes %lu\n", nr, bytes);
+	unwind_files_stat(&nr, &bytes);
+	seq_printf(m, "files %lu\nfiles bytes %lu\n", nr, bytes);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(unwind_user);
@@ -117,6 +140,17 @@ static struct ctl_table unwind_sysctls[] = {
 		.extra1		= SYSCTL_ZERO,
 		.extra2		= SYSCTL_TWO,
 	},
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+	{
+		.procname	= "unwind_user_files_max_kb",
+		.data		= &unwind_files_max_kb,
+		.maxlen		= sizeof(unwind_files_max_kb),
+		.mode		= 0644,
+		.proc_handler	= proc_douintvec_minmax,
+		.extra1		= SYSCTL_ZERO,
+		.extra2		= (void *)&most_kb,
+	},
+#endif
 };
 
 static int __init unwind_control_setup(void)

@@ -24,6 +24,7 @@
 #include "cache.h"
 #include "cfi.h"
 #include "eh_index.h"
+#include "file.h"
 #include "object.h"
 #include "unwind.h"
 
@@ -178,12 +179,19 @@ static bool fits(s32 offset)
 	return offset == (s16)offset;
 }
 
-/*
+/**
+ * unwind_compact_rule - say a rule in short
+ * @full: the rule
+ * @word: bytes of a stack word
+ * @rule: filled in; of kind UNWIND_RULE_FULL if it cannot be said so
+ *
  * Most rules need no more than a struct unwind_user_rule can say.  In a function
  * that realigns the stack all is found from its frame pointer, but for the return
  * address, which lies below the CFA as ever.
+ *
+ * Context: Any.
  */
-static void make_compact(const struct unwind_cfi_rule *full, unsigned int word,
+void unwind_compact_rule(const struct unwind_cfi_rule *full, unsigned int word,
 			 struct unwind_user_rule *rule)
 {
 	u8 kept_where = full->cfa_deref ? UNWIND_AT_FP : UNWIND_AT_CFA;
@@ -221,17 +229,51 @@ static void make_compact(const struct unwind_cfi_rule *full, unsigned int word,
 	rule->kind = full->cfa_deref ? UNWIND_RULE_REALIGNED : UNWIND_RULE_FRAME;
 }
 
+/* The same for an object with a file.  If it is not kept, @held has a reference to that. */
+static int find_file_object(struct unwind_user_state *state,
+			    const struct unwind_cache_state *begun, unsigned long ip,
+			    struct unwind_object *object, struct unwind_file **held)
+{
+	int ret = unwind_file_object(state, ip, object);
+
+	if (ret)
+		return ret;
+	*held = object->file;
+	refcount_inc(&object->file->refs);
+	unwind_cache_add_object(begun, object);
+	if (unwind_cache_find_object(ip, object)) {
+		object->transient = true;
+		object->file = NULL;
+		return 0;
+	}
+	unwind_file_put(*held);
+	*held = NULL;
+	return 0;
+}
+
 static int find_object(struct unwind_user_state *state,
 		       const struct unwind_cache_state *begun, unsigned long ip,
-		       struct unwind_object *object)
+		       struct unwind_object *object, struct unwind_file **held)
 {
+	bool written;
 	int ret;
 
 	if (!unwind_cache_find_object(ip, object))
 		return 0;
+	ret = find_file_object(state, begun, ip, object, held);
+	if (!ret)
+		return ret;
+	/* of what is being written to nothing is kept */
+	written = ret == -EAGAIN;
+	/* nor used, if somebody may have begun to write since the walk began */
+	if (written && unwind_files_changes() != state->changes)
+		return -ESTALE;
 	ret = unwind_object_at(state, ip, object);
-	if (!ret && !object->transient)
-		unwind_cache_add_object(begun, object);
+	if (!ret) {
+		object->transient |= written;
+		if (!object->transient)
+			unwind_cache_add_object(begun, object);
+	}
 	/* a return address that is none */
 	if (ret == -ENOENT && !state->exact)
 		return -ENXIO;
@@ -272,13 +314,21 @@ static bool begin_search(struct unwind_user_state *state)
 	return true;
 }
 
+/* Addresses of CIEs in memory are not those of a file. */
+static void leave_file(struct unwind_user_state *state)
+{
+	if (state->of_file)
+		unwind_cfi_moved(state->cfi);
+	state->of_file = 0;
+}
+
 /*
  * What could not be read may be there the next time, and is not for keeping.
  * That there is no rule, or none that can be followed, is.
  */
-static int find_in_tables(struct unwind_user_state *state, unsigned long ip,
-			  struct unwind_user_rule *rule,
-			  struct unwind_cfi_rule *full)
+static int search_tables(struct unwind_user_state *state, unsigned long ip,
+			 struct unwind_user_rule *rule, struct unwind_cfi_rule *full,
+			 struct unwind_file **held)
 {
 	const struct unwind_cache_state *begun = &state->tables;
 	struct unwind_object object __uninitialized;
@@ -290,10 +340,18 @@ static int find_in_tables(struct unwind_user_state *state, unsigned long ip,
 		return -EFAULT;
 	if (!begin_search(state))
 		return -ENOMEM;
-	ret = find_object(state, begun, ip, &object);
+	ret = find_object(state, begun, ip, &object, held);
 	if (ret)
 		return ret;
 
+	if (object.file && object.word == state->word) {
+		ret = unwind_file_rule(state, begun, ip, rule, full);
+		if (ret == -EBUSY)
+			object.transient = true;
+		else if (ret != -ENOENT)
+			return ret;
+	}
+	leave_file(state);
 	if (object.eh_frame_size && !object.nr)
 		return unwind_eh_index_build(state, begun, ip, &object);
 	if (!object.nr)
@@ -301,6 +359,7 @@ static int find_in_tables(struct unwind_user_state *state, unsigned long ip,
 	if (object.word != state->word)
 		return -EOPNOTSUPP;
 	stays = !object.transient;
+	state->found[UNWIND_FOUND_TABLES]++;
 	ret = interpret(state, &object, ip, full, &stays);
 	if (ret == -EFAULT || ret == -EINTR || ret == -EAGAIN)
 		return ret;
@@ -309,18 +368,37 @@ static int find_in_tables(struct unwind_user_state *state, unsigned long ip,
 			.kind = ret == -ENOENT ? UNWIND_RULE_NONE : UNWIND_RULE_STOP,
 		};
 	else
-		make_compact(full, object.word, rule);
+		unwind_compact_rule(full, object.word, rule);
 	if (!ret && state->cfi->row_end == ip + 1 && ip + 1 < object.code_end) {
 		ret = look_behind(state, ip, rule, full, &stays);
 		if (ret)
 			return ret;
 	}
 
+	/* first: if the object goes in between, the state does not hold */
+	if (unwind_file_at_is_dead(ip))
+		return -ESTALE;
 	if (!unwind_cache_holds(begun))
 		return -EAGAIN;
 	if (stays)
 		unwind_cache_add_rule(begun, unwind_rule_key(state), rule, full);
 	return 0;
+}
+
+static int find_in_tables(struct unwind_user_state *state, unsigned long ip,
+			  struct unwind_user_rule *rule,
+			  struct unwind_cfi_rule *full)
+{
+	struct unwind_file *held = NULL;
+	int ret;
+
+	ret = search_tables(state, ip, rule, full, &held);
+	/* after the reads of tables */
+	smp_rmb();
+	if (held && unwind_file_is_dead(held))
+		ret = -ESTALE;
+	unwind_file_put(held);
+	return ret;
 }
 
 /* Rules of code without tables are kept by their addresses, too. */
@@ -367,7 +445,8 @@ static bool find_cached(struct unwind_user_state *state,
  * Return: 0; -ENOENT if no tables cover the address; -ENXIO if it is no code's;
  *	   -EOPNOTSUPP if they are for other code than runs there, or of a form
  *	   that is not read; -EFAULT or -EINTR if they cannot be read, or not for
- *	   long; -EAGAIN if they have just been unmapped; -ENOMEM.
+ *	   long; -EAGAIN if they have just been unmapped; -ESTALE if their file has just
+ *	   been opened for writing; -ENOMEM.
  */
 int unwind_eh_frame_rule(struct unwind_user_state *state,
 			 struct unwind_user_rule *rule,
@@ -417,7 +496,7 @@ static int load_frame_memory(void *ctx, unsigned long addr, void *to, size_t len
  * Context: Task context of a user task; may sleep.
  * Return: 0; -EOPNOTSUPP or -EINVAL if it comes to nothing in this frame; -EFAULT if it
  *	   or its memory cannot be read; -EAGAIN if the tables of the rule may have been
- *	   unmapped.
+ *	   unmapped, -ESTALE if they may have changed.
  */
 int unwind_eh_frame_expr(struct unwind_user_state *state, unsigned long expr,
 			 const unsigned long *cfa, unsigned long *val)
@@ -440,7 +519,8 @@ int unwind_eh_frame_expr(struct unwind_user_state *state, unsigned long expr,
 	cfi->ctx = state;
 	cfi->word = state->word;
 	ret = unwind_cfi_expr(cfi, &frame, expr, state->ip - state->back, cfa, val);
-	if (!unwind_cache_holds(&state->tables))
-		return -EAGAIN;
-	return ret;
+	/* as in search_tables() */
+	if (unwind_file_at_is_dead(state->ip - state->back))
+		return -ESTALE;
+	return unwind_cache_holds(&state->tables) ? ret : -EAGAIN;
 }

@@ -22,6 +22,7 @@
 
 #include "cache.h"
 #include "cfi.h"
+#include "file.h"
 #include "unwind.h"
 
 #define BOTH_METHODS	(BIT(UNWIND_METHOD_FP) | BIT(UNWIND_METHOD_EH_FRAME))
@@ -175,6 +176,7 @@ static struct unwind_user_state at(struct kunit *test, unsigned long ip,
 		.ip = ip, .insn = ip, .sp = sp, .word = word, .exact = true,
 		.methods = BOTH_METHODS, .table_bytes = SZ_64K, .faults = 64,
 		.deadline = jiffies + 60 * HZ, .switches = 1, .cfi = cfi,
+		.changes = unwind_files_changes(),
 	};
 }
 
@@ -757,29 +759,6 @@ static void other_word(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&narrow, &rule, &full), 0);
 }
 
-/* Rules of objects that there is no room for any more stay, until these are unmapped. */
-static void check_replaced(struct kunit *test, unsigned int nr, unsigned int unmapped)
-{
-	unsigned int n;
-
-	for (n = 1; n <= nr; n++) {
-		know_object(n, 1);
-		KUNIT_ASSERT_TRUE(test, object_is_known(n));
-		KUNIT_ASSERT_TRUE(test, rule_is_known(FAR_OFF));
-	}
-	KUNIT_ASSERT_FALSE(test, object_is_known(0));
-	KUNIT_ASSERT_FALSE(test, object_is_known(unmapped));
-
-	__unwind_user_unmap(current->mm, FAR_OFF - PAGE_SIZE, FAR_OFF);
-	__unwind_user_unmap(current->mm, FAR_OFF + (nr + 1) * PAGE_SIZE, ULONG_MAX);
-	KUNIT_EXPECT_TRUE(test, rule_is_known(FAR_OFF));
-	KUNIT_EXPECT_TRUE(test, object_is_known(nr));
-	__unwind_user_unmap(current->mm, FAR_OFF + unmapped * PAGE_SIZE,
-			    FAR_OFF + (unmapped + 1) * PAGE_SIZE);
-	KUNIT_EXPECT_FALSE(test, rule_is_known(FAR_OFF));
-	KUNIT_EXPECT_FALSE(test, object_is_known(nr));
-}
-
 static void know_rule(struct kunit *test)
 {
 	struct unwind_user_rule rule = { .kind = UNWIND_RULE_FRAME };
@@ -792,7 +771,7 @@ static void know_rule(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, rule_is_known(FAR_OFF));
 }
 
-/* More objects than there is room for cost no rule. */
+/* Objects without tables make room first; an object with tables takes its rules along. */
 static void many_objects(struct kunit *test)
 {
 	unsigned int n;
@@ -806,13 +785,52 @@ static void many_objects(struct kunit *test)
 	}
 	KUNIT_EXPECT_TRUE(test, rule_is_known(FAR_OFF));
 
-	check_replaced(test, 1000, 0);
+	for (n = 1; n <= 2000; n++) {
+		know_object(n, 1);
+		KUNIT_ASSERT_TRUE(test, object_is_known(n));
+	}
+	KUNIT_EXPECT_FALSE(test, object_is_known(0));
+	KUNIT_EXPECT_FALSE(test, rule_is_known(FAR_OFF));
+}
 
-	/* that is no longer watched for */
+/* What is unmapped takes nothing else along. */
+static void one_of_objects(struct kunit *test)
+{
+	unsigned int n;
+
+	map(test, SZ_4K, 0);
+	for (n = 1; n <= 100; n++)
+		know_object(n, n % 2);
 	know_rule(test);
-	__unwind_user_unmap(current->mm, FAR_OFF + 2 * PAGE_SIZE, FAR_OFF + 3 * PAGE_SIZE);
-	KUNIT_EXPECT_TRUE(test, rule_is_known(FAR_OFF));
-	check_replaced(test, 1000, 500);
+	for (n = 1; n <= 100; n++) {
+		__unwind_user_unmap(current->mm, FAR_OFF + n * PAGE_SIZE,
+				    FAR_OFF + (n + 1) * PAGE_SIZE);
+		KUNIT_ASSERT_FALSE(test, object_is_known(n));
+		KUNIT_ASSERT_TRUE(test, n == 100 || object_is_known(n + 1));
+		KUNIT_ASSERT_TRUE(test, object_is_known(0));
+		KUNIT_ASSERT_TRUE(test, rule_is_known(FAR_OFF));
+	}
+	__unwind_user_unmap(current->mm, FAR_OFF + PAGE_SIZE - 1, FAR_OFF + PAGE_SIZE);
+	KUNIT_EXPECT_FALSE(test, object_is_known(0));
+	KUNIT_EXPECT_FALSE(test, rule_is_known(FAR_OFF));
+}
+
+/* Another mapping of the same code takes the place of what was known of it. */
+static void other_mapping(struct kunit *test)
+{
+	struct unwind_object object = {
+		.start = FAR_OFF, .end = FAR_OFF + 2 * PAGE_SIZE,
+		.code_start = FAR_OFF, .code_end = FAR_OFF + 2 * PAGE_SIZE,
+		.nr = 1, .word = 8,
+	};
+	struct unwind_cache_state state;
+
+	map(test, SZ_4K, 0);
+	know_rule(test);
+	KUNIT_ASSERT_TRUE(test, unwind_cache_begin(&state));
+	unwind_cache_add_object(&state, &object);
+	KUNIT_EXPECT_TRUE(test, object_is_known(1));
+	KUNIT_EXPECT_FALSE(test, rule_is_known(FAR_OFF));
 }
 
 /* What may have been read through a stale TLB entry is not kept. */
@@ -968,6 +986,8 @@ static struct kunit_case eh_frame_cases[] = {
 	KUNIT_CASE(table_budget),
 	KUNIT_CASE(other_word),
 	KUNIT_CASE(many_objects),
+	KUNIT_CASE(one_of_objects),
+	KUNIT_CASE(other_mapping),
 	KUNIT_CASE(flush_pending),
 	KUNIT_CASE(no_budget),
 	KUNIT_CASE(lost_register),

@@ -17,34 +17,25 @@
 #include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/mmu_context.h>
-#include <linux/oom.h>
 #include <linux/pagemap.h>
 #include <linux/pagewalk.h>
-#include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 #include <linux/uprobes.h>
 #include <linux/userfaultfd_k.h>
 
+#include "task.h"
 #include "unwind.h"
 
-/*
- * A task that is being killed must not wait for a page.  Once its process has
- * SIGNAL_GROUP_EXIT set, another SIGKILL does not wake it.  A thread that execve
- * in another thread ends has already dequeued its SIGKILL, and execve waits for it.
- */
-static bool task_is_dying(void)
-{
-	return (current->flags & PF_EXITING) ||
-	       (READ_ONCE(current->signal->flags) & SIGNAL_GROUP_EXIT) ||
-	       READ_ONCE(current->signal->group_exec_task) ||
-	       fatal_signal_pending(current);
-}
-
-/*
+/**
+ * unwind_in_uprobe_handler - must a page of a file not be waited for?
+ *
  * uprobe handlers run in an RCU section that a page of a file must not hold up:
  * its file system may be in user space.
+ *
+ * Context: Task context of a user task.
+ * Return: true if the walk is asked for from such a handler.
  */
-static bool in_uprobe_handler(void)
+bool unwind_in_uprobe_handler(void)
 {
 #ifdef CONFIG_UPROBES
 	return current->utask && current->utask->auprobe;
@@ -72,7 +63,7 @@ static bool mapping_is_plain_memory(unsigned long addr, size_t len)
 
 	vma = vma_lookup(mm, addr);
 	plain = vma && len <= vma->vm_end - addr && is_plain_memory(vma) &&
-		(vma_is_anonymous(vma) || !in_uprobe_handler());
+		(vma_is_anonymous(vma) || !unwind_in_uprobe_handler());
 
 	mmap_read_unlock(mm);
 	return plain;
@@ -146,8 +137,14 @@ static bool is_unpopulated(struct vm_area_struct *vma, unsigned long page)
 	return none && !check_stable_address_space(vma->vm_mm);
 }
 
-/* True if a page fault would map the page cache of the file. */
-static bool is_plain_file(struct vm_area_struct *vma)
+/**
+ * unwind_is_plain_file - does a page fault map the page cache of a file, and no more?
+ * @vma: the mapping
+ *
+ * Context: The mmap lock is held.
+ * Return: false if not.
+ */
+bool unwind_is_plain_file(struct vm_area_struct *vma)
 {
 	return is_plain_memory(vma) && !vma_is_anonymous(vma) &&
 	       vma->vm_ops->map_pages == filemap_map_pages &&
@@ -202,7 +199,7 @@ static int read_cached(unsigned long addr, void *to, size_t len)
 		return ret;
 
 	vma = vma_lookup(mm, addr);
-	if (vma && is_plain_file(vma))
+	if (vma && unwind_is_plain_file(vma))
 		ret = copy_cached(vma, addr, to, len);
 
 	mmap_read_unlock(mm);
@@ -254,8 +251,8 @@ int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to,
 		return -EFAULT;
 	cond_resched();
 
-	stay = state->no_faults || task_is_dying();
-	if (stay || in_uprobe_handler()) {
+	stay = state->no_faults || unwind_task_is_dying();
+	if (stay || unwind_in_uprobe_handler()) {
 		if (!read_without_fault(addr, to, len))
 			return 0;
 		if (stay)
@@ -321,18 +318,25 @@ static struct file *get_plain_file(unsigned long addr)
 	if (mmap_read_lock_killable(mm))
 		return ERR_PTR(-EFAULT);
 	vma = vma_lookup(mm, addr);
-	if (vma && is_plain_file(vma))
+	if (vma && unwind_is_plain_file(vma))
 		file = get_file(vma->vm_file);
 	mmap_read_unlock(mm);
 	return file;
 }
 
-/*
+/**
+ * unwind_bring_in_folio - have a part of a file read into the page cache
+ * @file: the open file
+ * @index: which page
+ *
  * As a page fault does: whoever truncates the file or punches a hole holds the lock, and no
  * page may enter the page cache meanwhile.  Somebody else's read is waited for here, as
  * read_mapping_folio() would do that until it ends, killed or not.
+ *
+ * Context: Task context of a user task, without the mmap lock; may sleep.
+ * Return: the folio, with a reference, which may not have been read; or an error.
  */
-static struct folio *bring_in_folio(struct file *file, pgoff_t index)
+struct folio *unwind_bring_in_folio(struct file *file, unsigned long index)
 {
 	struct address_space *mapping = file->f_mapping;
 	struct folio *folio = filemap_get_folio(mapping, index);
@@ -358,7 +362,8 @@ static int read_file_page(struct file *file, u64 pos, void *to, size_t len, bool
 	struct page *page;
 	int ret = -EFAULT;
 
-	folio = wait ? bring_in_folio(file, index) : filemap_get_folio(file->f_mapping, index);
+	folio = wait ? unwind_bring_in_folio(file, index) :
+		       filemap_get_folio(file->f_mapping, index);
 	if (IS_ERR(folio))
 		return ret;
 	page = folio_file_page(folio, index);
@@ -418,7 +423,7 @@ int unwind_read_file(struct unwind_user_state *state, unsigned long addr, u64 po
 	else
 		ret = read_plain_file(file, pos, to, len, false);
 	if (ret == -EFAULT && state->faults && file->f_mapping->a_ops->read_folio &&
-	    !task_is_dying() && !in_uprobe_handler() &&
+	    !unwind_task_is_dying() && !unwind_in_uprobe_handler() &&
 	    !time_after(jiffies, state->deadline)) {
 		state->faults--;
 		ret = read_plain_file(file, pos, to, len, true);

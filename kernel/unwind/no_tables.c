@@ -312,18 +312,13 @@ struct code_search {
 	u8				bytes[CODE_WINDOW];
 };
 
-static unsigned long code_key(const struct unwind_user_state *state, unsigned long ip)
-{
-	return ip | (state->word & 4UL) << (BITS_PER_LONG - 3);
-}
-
 static bool known_rule(void *ctx, unsigned long ip, struct unwind_code *code)
 {
 	struct code_search *search = ctx;
 	struct unwind_cfi_rule full __uninitialized;
 	struct unwind_user_rule rule;
 
-	if (unwind_cache_find_rule(code_key(search->state, ip), &rule, &full) ||
+	if (unwind_cache_find_rule(unwind_code_key(search->state, ip), &rule, &full) ||
 	    rule.kind != UNWIND_RULE_CODE || !code_holds(ip, &rule))
 		return false;
 	code->by_fp = rule.cfa_reg == UNWIND_REG_FP;
@@ -335,7 +330,7 @@ static bool known_rule(void *ctx, unsigned long ip, struct unwind_code *code)
 	return true;
 }
 
-static void keep_rule(struct code_search *search, unsigned long ip, unsigned long key,
+static void keep_rule(struct code_search *search, unsigned long ip, u64 key,
 		      unsigned long end, struct unwind_user_rule *rule)
 {
 	s64 length;
@@ -356,7 +351,7 @@ static void note_rule(void *ctx, unsigned long ip, const struct unwind_code *cod
 	struct unwind_user_rule rule;
 
 	if (make_rule(code, &rule))
-		keep_rule(search, ip, code_key(search->state, ip), code->end, &rule);
+		keep_rule(search, ip, unwind_code_key(search->state, ip), code->end, &rule);
 }
 
 /* Instructions are read one by one, and mostly in turn. */
@@ -429,6 +424,7 @@ static void rule_by_code(struct unwind_user_state *state, struct unwind_user_rul
 	if (!unwind_sp_is_low(state) && !read_fp(state, &fp) &&
 	    fp - state->sp < MAX_FRAME_WORDS * state->word)
 		code.fp_above_sp = fp - state->sp;
+	state->found[UNWIND_FOUND_CODE]++;
 	code.memory = kmalloc(unwind_code_memory, GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN);
 	if (!code.memory)
 		return;

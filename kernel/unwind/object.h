@@ -10,4 +10,13 @@
 int unwind_object_at(struct unwind_user_state *state, unsigned long ip,
 		     struct unwind_object *object);
 
+bool unwind_file_at_is_dead(unsigned long ip);
+int unwind_file_object(struct unwind_user_state *state, unsigned long ip,
+		       struct unwind_object *object);
+int unwind_file_rule(struct unwind_user_state *state,
+		     const struct unwind_cache_state *begun, unsigned long ip,
+		     struct unwind_user_rule *rule, struct unwind_cfi_rule *full);
+void unwind_compact_rule(const struct unwind_cfi_rule *full, unsigned int word,
+			 struct unwind_user_rule *rule);
+
 #endif /* _KERNEL_UNWIND_OBJECT_H */

@@ -19,12 +19,23 @@
 struct pt_regs;
 struct unwind_cfi;
 struct return_instance;
+struct file;
+struct folio;
+struct vm_area_struct;
 
 /* what a walk uses; the bits of kernel.unwind_user_methods */
 enum unwind_method {
 	UNWIND_METHOD_FP,
 	UNWIND_METHOD_EH_FRAME,
 	UNWIND_NR_METHODS,
+};
+
+/* ways to find a rule that is not known yet */
+enum unwind_found {
+	UNWIND_FOUND_FILE,	/* decoded from a file, for all processes */
+	UNWIND_FOUND_TABLES,	/* decoded from tables in the process's memory */
+	UNWIND_FOUND_CODE,	/* by reading code */
+	UNWIND_NR_FOUND,
 };
 
 /**
@@ -74,6 +85,9 @@ struct unwind_cache_state {
  * @cfi: memory to interpret tables in; what one step found out there may serve
  *	 the next one
  * @tables: the state of the mm when the rule at hand was found, if it has expressions
+ * @changes: unwind_files_changes() when the walk began
+ * @of_file: the serial number of the file whose tables @cfi was used for last, or 0
+ * @found: how many rules were found in each way that is not the usual one
  *
  * A kept register is read only when a frame needs it, which is seldom, so a step
  * just notes where it is.
@@ -111,6 +125,9 @@ struct unwind_user_state {
 	unsigned long		deadline;
 	struct unwind_cfi	*cfi;
 	struct unwind_cache_state tables;
+	u64			changes;
+	u64			of_file;
+	u16			found[UNWIND_NR_FOUND];
 };
 
 enum unwind_rule_kind {
@@ -187,9 +204,16 @@ struct unwind_cfi_rule;
  * What a frame's rule is known by: where the code is, and for which size of a word its
  * tables are, as 64-bit code may be led to 32-bit code and the other way round.
  */
-static inline unsigned long unwind_rule_key(const struct unwind_user_state *state)
+#define UNWIND_KEY_WORD		56	/* the bit above all user addresses */
+
+static inline u64 unwind_code_key(const struct unwind_user_state *state, unsigned long ip)
 {
-	return (state->ip - state->back) | (state->word & 4UL) << (BITS_PER_LONG - 3);
+	return ip | (u64)(state->word & 4) << (UNWIND_KEY_WORD - 2);
+}
+
+static inline u64 unwind_rule_key(const struct unwind_user_state *state)
+{
+	return unwind_code_key(state, state->ip - state->back);
 }
 
 /*
@@ -342,7 +366,7 @@ enum unwind_end {
 	UNWIND_END_STOP,	/* its rule is one that is not followed */
 	UNWIND_END_FAULT,	/* memory could not be read */
 	UNWIND_END_BAD,		/* what was read makes no sense */
-	UNWIND_END_GAVE_UP,	/* killed, no memory, or the mappings keep changing */
+	UNWIND_END_GAVE_UP,	/* killed, no memory, the mappings or a file keep changing */
 	UNWIND_NR_ENDS,
 };
 
@@ -363,6 +387,9 @@ int __unwind_read_word(struct unwind_user_state *state, unsigned long addr,
 		       unsigned long *val);
 int unwind_read_file(struct unwind_user_state *state, unsigned long addr, u64 pos,
 		     void *to, size_t len);
+bool unwind_in_uprobe_handler(void);
+bool unwind_is_plain_file(struct vm_area_struct *vma);
+struct folio *unwind_bring_in_folio(struct file *file, unsigned long index);
 bool unwind_is_mapped(unsigned long addr);
 bool unwind_other_mapping(unsigned long a, unsigned long b);
 bool unwind_is_executable(unsigned long addr);

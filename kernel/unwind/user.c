@@ -719,6 +719,7 @@ void unwind_user_begin(struct unwind_user_state *state, struct pt_regs *regs)
 		.switches	= UNWIND_MAX_SWITCHES,
 		.faults		= UNWIND_MAX_FAULTS,
 		.deadline	= jiffies + UNWIND_MAX_TIME,
+		.changes	= unwind_cache_begin_walk(),
 	};
 	if (unwind_user_left_out(current, UNWIND_REALTIME_NO_FAULTS)) {
 		state->no_faults = true;
@@ -749,6 +750,7 @@ static enum unwind_end end_of_walk(int ret)
 	case -EINTR:
 	case -ENOMEM:
 	case -EAGAIN:
+	case -ESTALE:
 		return UNWIND_END_GAVE_UP;
 	default:
 		return UNWIND_END_BAD;

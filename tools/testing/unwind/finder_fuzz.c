@@ -196,18 +196,46 @@ int unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
 	return 0;
 }
 
-static unsigned long rule_key(void)
+static u64 rule_key(void)
 {
-	return process.ip | (process.flags & FINDER_FUZZ_32BIT ? 1UL << 63 : 0);
+	return process.ip | (process.flags & FINDER_FUZZ_32BIT ? 1UL << UNWIND_KEY_WORD : 0);
 }
 
 /* what is kept: nothing but, if the input says so, the last object */
-int unwind_cache_find_rule(unsigned long ip, struct unwind_user_rule *rule,
+int unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
 			   struct unwind_cfi_rule *full)
 {
 	(void)rule;
 	(void)full;
-	CHECK(ip == rule_key());
+	CHECK(key == rule_key());
+	return -ENOENT;
+}
+
+/* rules of files are read by file_elf.c, which is not here */
+bool unwind_file_has_changed(const struct unwind_user_state *state)
+{
+	(void)state;
+	return false;
+}
+
+int unwind_file_object(struct unwind_user_state *state, unsigned long ip,
+		       struct unwind_object *object)
+{
+	(void)state;
+	(void)ip;
+	(void)object;
+	return -EOPNOTSUPP;
+}
+
+int unwind_file_rule(struct unwind_user_state *state,
+		     const struct unwind_cache_state *begun, unsigned long ip,
+		     struct unwind_user_rule *rule, struct unwind_cfi_rule *full)
+{
+	(void)state;
+	(void)begun;
+	(void)ip;
+	(void)rule;
+	(void)full;
 	return -ENOENT;
 }
 
@@ -234,7 +262,7 @@ bool unwind_cache_holds(const struct unwind_cache_state *state)
 }
 
 void unwind_cache_add_rule(const struct unwind_cache_state *state,
-			   unsigned long ip, const struct unwind_user_rule *rule,
+			   u64 key, const struct unwind_user_rule *rule,
 			   const struct unwind_cfi_rule *full)
 {
 	(void)full;
@@ -242,7 +270,7 @@ void unwind_cache_add_rule(const struct unwind_cache_state *state,
 	CHECK(!process.unread);
 	CHECK(!process.untold);
 	process.kept_rule = true;
-	CHECK(ip == rule_key());
+	CHECK(key == rule_key());
 	CHECK(rule->kind <= UNWIND_RULE_REALIGNED);
 }
 

@@ -53,7 +53,7 @@ struct seen {
 };
 
 struct rule {
-	unsigned long		ip;
+	u64 key;
 	struct unwind_user_rule	rule;
 	struct unwind_cfi_rule	full;
 };
@@ -272,22 +272,55 @@ struct unwind_cache *unwind_cache_of_current(void)
 	return NULL;
 }
 
-bool unwind_cache_peek(struct unwind_cache *cache, unsigned long ip,
+bool unwind_cache_peek(struct unwind_cache *cache, u64 key,
 		       struct unwind_user_rule *rule)
 {
 	(void)cache;
-	(void)ip;
+	(void)key;
 	(void)rule;
 	return false;
 }
 
-int unwind_cache_find_rule(unsigned long ip, struct unwind_user_rule *rule,
+u64 unwind_cache_begin_walk(void)
+{
+	return 0;
+}
+
+/* Rules of files are read in the kernel only: here the tables in memory are. */
+bool unwind_file_has_changed(const struct unwind_user_state *state)
+{
+	(void)state;
+	return false;
+}
+
+int unwind_file_object(struct unwind_user_state *state, unsigned long ip,
+		       struct unwind_object *object)
+{
+	(void)state;
+	(void)ip;
+	(void)object;
+	return -EOPNOTSUPP;
+}
+
+int unwind_file_rule(struct unwind_user_state *state,
+		     const struct unwind_cache_state *begun, unsigned long ip,
+		     struct unwind_user_rule *rule, struct unwind_cfi_rule *full)
+{
+	(void)state;
+	(void)begun;
+	(void)ip;
+	(void)rule;
+	(void)full;
+	return -ENOENT;
+}
+
+int unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
 			   struct unwind_cfi_rule *full)
 {
 	unsigned int i = nr_rules;
 
 	while (i--) {
-		if (rules[i].ip == ip) {
+		if (rules[i].key == key) {
 			*rule = rules[i].rule;
 			*full = rules[i].full;
 			return 0;
@@ -296,14 +329,14 @@ int unwind_cache_find_rule(unsigned long ip, struct unwind_user_rule *rule,
 	return -ENOENT;
 }
 
-void unwind_cache_add_rule(const struct unwind_cache_state *state, unsigned long ip,
+void unwind_cache_add_rule(const struct unwind_cache_state *state, u64 key,
 			   const struct unwind_user_rule *rule,
 			   const struct unwind_cfi_rule *full)
 {
 	(void)state;
 	if (nr_rules == MAX_RULES)
 		return;
-	rules[nr_rules].ip = ip;
+	rules[nr_rules].key = key;
 	rules[nr_rules].rule = *rule;
 	if (full)
 		rules[nr_rules].full = *full;

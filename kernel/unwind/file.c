@@ -1,0 +1,671 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Unwind rules of files: which files are known, and the rules that were found in their
+ * tables.
+ *
+ * A file is known by its inode.  Its rules are valid until somebody opens it for writing.
+ * Then it is dead: its rules go, it is not found any more, and the objects of processes that
+ * are known by it are dropped with their rules when the next walk begins there
+ * (unwind_cache_begin_walk()).  A walk that is under way goes on by the rules that it finds,
+ * and reads no more of the dead file's tables: it ends there.  Later walks read them anew, and
+ * go by them for all frames, those made before the change too: a program whose code is
+ * rewritten under it goes on by the new bytes as well.
+ *
+ * Why no rule of changed bytes is kept.  All who change a file count themselves in
+ * inode->i_writecount first (get_write_access()), a shared mapping that can be written to for
+ * as long as it exists.
+ *
+ *	unwind_file_get()			get_write_access()
+ *
+ *	put the file into the hash table	increment i_writecount (full barrier)
+ *	set UNWIND_FILE_BIT			test UNWIND_FILE_BIT: kill the file
+ *	smp_mb__after_atomic()			change the file
+ *	test i_writecount: kill the file
+ *
+ * This is store buffering with full barriers: at least one of the two sees the other.  If the
+ * writer comes first, and has gone again when i_writecount is tested, its changes were made
+ * before it was counted down: __fput() follows a fully ordered decrement of f_count, and
+ * truncation unlocks the inode.  So all that the decoder reads, which is after the test, is
+ * as the writer has left it.  From then on each writer sees the bit, and sets file->dead
+ * under file->lock before it changes anything.  What is decoded is kept under file->lock,
+ * and only if the file is not dead.  If the decoder has the lock first, its reads come before
+ * its unlock, which comes before the change.  If the writer has the lock first, the decoder
+ * sees that the file is dead.  A second writer may find the bit clear while the first one is
+ * still killing the file, and does not wait for it.  So the bit is cleared last, after the
+ * file is dead and its death is counted (kill_changing_file()).
+ *
+ * No reference to the inode is held, and nobody tells when it is freed and its memory becomes
+ * another file's inode.  But a new inode has the bit clear (inode_init_always()).  So whoever
+ * finds a file by the address of an inode whose bit is clear has found one of an inode that
+ * has gone, and removes it.  The inode of a file that is known is looked into only by who has
+ * a reference to it, or has found the file under RCU by an object of its process: objects go
+ * before the mapping gives its reference to the inode back, and inodes of the file systems
+ * listed are freed a grace period after that.  Who makes room leaves the bit set, and the next
+ * writer clears it.
+ *
+ * That holds only where nothing but these writers changes the page cache, so file systems
+ * are listed (is_known_filesystem()).  Files that are made open, as memfds and System V
+ * shared memory, are not counted in i_writecount.  They are on internal mounts.  Pages of a
+ * file that devices may write to are not read (file_elf.c).  Whoever writes to the device
+ * below a file system is not followed.
+ *
+ * Rules come from the page cache, never from the memory of a process (file_elf.c), and are
+ * used for a process only where it maps the same bytes.
+ *
+ * Locks: files_lock is for the hash table, the list and UNWIND_FILE_BIT.  Each file has a
+ * lock for its rules.  That is taken within files_lock or the lock of an mm's cache, and no
+ * other is taken within it.  Readers are under RCU.  A file is referenced by the hash table
+ * while it is live, and by each object of a process that is known by it.
+ *
+ * Memory: files and rules take unwind_files_max_kb at most.  Where that is reached, rules of
+ * files that were not used since the last look make room, and files that no object refers to.
+ * Files that objects refer to cannot make room, and any user can have many, so files take
+ * half of it at most, and one that is not known takes no rules from those that are.
+ */
+
+#include <linux/fs.h>
+#include <linux/hashtable.h>
+#include <linux/init.h>
+#include <linux/list.h>
+#include <linux/magic.h>
+#include <linux/pagemap.h>
+#include <linux/rcupdate.h>
+#include <linux/shrinker.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/unwind_file.h>
+
+#include "file.h"
+#include "task.h"
+
+/* 262,144 bytes for a file's rules: 8192 entries */
+#define MAX_RULES_BITS	13
+
+/* how many files are looked at under the lock, for one that can make room, and how often */
+#define MAX_LOOKS	16
+#define MAX_TRIES	8
+
+/* no reason to kill a process */
+#define FILE_GFP	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+
+unsigned int unwind_files_max_kb __read_mostly = 16 * 1024;
+atomic64_t unwind_files_dead __read_mostly = ATOMIC64_INIT(0);
+
+static DEFINE_HASHTABLE(files, 8);
+static LIST_HEAD(files_lru);
+static DEFINE_SPINLOCK(files_lock);
+static unsigned long nr_files;
+static u64 last_serial;
+static atomic_long_t files_bytes;	/* files and rules */
+static atomic_long_t alone_bytes;	/* files alone */
+
+static_assert(UNWIND_FILE_BIT == AS_UNWIND_RULES);
+
+/*
+ * Does the page cache of a file of this file system change only through writers of its
+ * inode on this machine?  Those of network, cluster and user space file systems change on
+ * their own.  A mapping on overlayfs is one of the file below it.
+ */
+static bool is_known_filesystem(const struct super_block *sb)
+{
+	/* what is made there is open for writing without being counted */
+	if (sb->s_flags & (SB_KERNMOUNT | SB_NOUSER))
+		return false;
+	switch (sb->s_magic) {
+	case EXT4_SUPER_MAGIC:	/* of ext2 and ext3, too */
+	case XFS_SUPER_MAGIC:
+	case BTRFS_SUPER_MAGIC:
+	case F2FS_SUPER_MAGIC:
+	case TMPFS_MAGIC:
+	case RAMFS_MAGIC:
+	case SQUASHFS_MAGIC:
+	case EROFS_SUPER_MAGIC_V1:
+	case ISOFS_SUPER_MAGIC:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool is_shareable(const struct inode *inode)
+{
+	return S_ISREG(inode->i_mode) && !IS_DAX(inode) && !IS_SWAPFILE(inode) &&
+	       inode->i_mapping == &inode->i_data && is_known_filesystem(inode->i_sb);
+}
+
+static struct unwind_file *find_file(const struct inode *inode)
+{
+	struct unwind_file *file;
+
+	hash_for_each_possible_rcu(files, file, node, (unsigned long)inode,
+				   lockdep_is_held(&files_lock)) {
+		if (file->inode == inode)
+			return file;
+	}
+	return NULL;
+}
+
+/* A cache line that all CPUs read is written to once. */
+static void note_use(struct unwind_file *file)
+{
+	if (!READ_ONCE(file->used))
+		WRITE_ONCE(file->used, true);
+}
+
+static void free_rules(struct unwind_rule_table *rules)
+{
+	if (!rules)
+		return;
+	atomic_long_sub(unwind_rules_bytes(rules->bits), &files_bytes);
+	unwind_rules_free(rules);
+}
+
+static bool take_rules(struct unwind_file *file)
+{
+	struct unwind_rule_table *rules;
+
+	spin_lock(&file->lock);
+	rules = rcu_dereference_protected(file->rules, lockdep_is_held(&file->lock));
+	RCU_INIT_POINTER(file->rules, NULL);
+	spin_unlock(&file->lock);
+	free_rules(rules);
+	return rules;
+}
+
+static void uncharge_file(void)
+{
+	atomic_long_sub(sizeof(struct unwind_file), &alone_bytes);
+	atomic_long_sub(sizeof(struct unwind_file), &files_bytes);
+}
+
+static void free_file(struct unwind_file *file)
+{
+	uncharge_file();
+	kfree_rcu(file, rcu);
+}
+
+/**
+ * unwind_file_put - give a reference to a file back
+ * @file: the file, or NULL
+ *
+ * Context: Any but interrupts.
+ */
+void unwind_file_put(struct unwind_file *file)
+{
+	if (!file || !refcount_dec_and_test(&file->refs))
+		return;
+	take_rules(file);
+	free_file(file);
+}
+
+/* Under files_lock: it is found no more; the hash table's reference is the caller's. */
+static void unlink_file(struct unwind_file *file)
+{
+	lockdep_assert_held(&files_lock);
+	hash_del_rcu(&file->node);
+	list_del(&file->lru);
+	WRITE_ONCE(nr_files, nr_files - 1);
+}
+
+/* Under files_lock: nothing is kept of it from now on. */
+static void kill_file(struct unwind_file *file)
+{
+	unlink_file(file);
+	spin_lock(&file->lock);
+	WRITE_ONCE(file->dead, true);
+	spin_unlock(&file->lock);
+}
+
+/*
+ * Under files_lock: somebody may write to the file.  The inode is referenced.
+ *
+ * Whoever tests the bit after it was cleared changes the file without waiting for the lock.
+ * Who sees such a change sees that the file is dead, and that its death was counted.
+ */
+static void kill_changing_file(struct unwind_file *file, struct inode *inode)
+{
+	kill_file(file);
+	/* after it is dead; pairs with unwind_files_changes() */
+	atomic64_inc_return_release(&unwind_files_dead);
+	/* pairs with the full barrier of the increment in get_write_access() */
+	smp_mb__before_atomic();
+	clear_bit(UNWIND_FILE_BIT, &inode->i_data.flags);
+}
+
+/**
+ * __unwind_user_file_change - a file may change from now on
+ * @inode: the inode, with a reference
+ *
+ * The out-of-line half of unwind_user_file_change().
+ *
+ * Context: Any but interrupts.
+ */
+void __unwind_user_file_change(struct inode *inode)
+{
+	struct unwind_file *file;
+
+	spin_lock(&files_lock);
+	file = find_file(inode);
+	if (file)
+		kill_changing_file(file, inode);
+	else
+		/* it had to make room */
+		clear_bit(UNWIND_FILE_BIT, &inode->i_data.flags);
+	spin_unlock(&files_lock);
+	if (!file)
+		return;
+	take_rules(file);
+	unwind_file_put(file);
+}
+EXPORT_SYMBOL(__unwind_user_file_change);
+
+/* Under files_lock: take the file, if no object refers to it. */
+static bool take_file(struct unwind_file *file)
+{
+	/* who finds it meanwhile gets no reference any more */
+	if (!refcount_dec_if_one(&file->refs))
+		return false;
+	unlink_file(file);
+	take_rules(file);
+	free_file(file);
+	return true;
+}
+
+/*
+ * Under files_lock: take a file or its rules, or @alone only a file, if it was not used since
+ * the last look.
+ */
+static bool take_unused(struct unwind_file *file, bool alone)
+{
+	if (alone && refcount_read(&file->refs) > 1)
+		return false;
+	if (READ_ONCE(file->used)) {
+		WRITE_ONCE(file->used, false);
+		return false;
+	}
+	return take_file(file) || (!alone && take_rules(file));
+}
+
+/* Walks that still use the rules go on, and find others by themselves. */
+static bool make_room(bool alone)
+{
+	unsigned int looks = MAX_LOOKS;
+	struct unwind_file *file;
+	bool made = false;
+
+	spin_lock(&files_lock);
+	while (!made && looks-- && !list_empty(&files_lru)) {
+		file = list_first_entry(&files_lru, struct unwind_file, lru);
+		list_move_tail(&file->lru, &files_lru);
+		made = take_unused(file, alone);
+	}
+	spin_unlock(&files_lock);
+	return made;
+}
+
+static bool charge_to(atomic_long_t *sum, long max, size_t bytes)
+{
+	unsigned int tries = MAX_TRIES;
+
+	while (atomic_long_add_return(bytes, sum) > max) {
+		atomic_long_sub(bytes, sum);
+		/* files that are in use are the first to make room the next time */
+		if (!make_room(sum == &alone_bytes) && !--tries)
+			return false;
+		cond_resched();
+	}
+	return true;
+}
+
+/* May so much be allocated?  If so, it is counted. */
+static bool charge(size_t bytes)
+{
+	return charge_to(&files_bytes, READ_ONCE(unwind_files_max_kb) * 1024L, bytes);
+}
+
+static bool charge_file(void)
+{
+	const size_t bytes = sizeof(struct unwind_file);
+
+	if (!charge_to(&alone_bytes, READ_ONCE(unwind_files_max_kb) * 512L, bytes))
+		return false;
+	if (charge(bytes))
+		return true;
+	atomic_long_sub(bytes, &alone_bytes);
+	return false;
+}
+
+/**
+ * unwind_file_peek - the rule at an address, if it is known
+ * @file: the file
+ * @vaddr: address as the file was linked
+ * @rule: filled in
+ *
+ * Context: Under RCU.
+ * Return: false if it is not known.
+ */
+bool unwind_file_peek(struct unwind_file *file, u64 vaddr, struct unwind_user_rule *rule)
+{
+	const struct unwind_rule_table *table = rcu_dereference(file->rules);
+	const struct unwind_rule_entry *set;
+	u32 addr = vaddr - file->layout.first;
+	unsigned int i;
+
+	if (!table)
+		return false;
+	note_use(file);
+	for (i = 0; i < UNWIND_ROW_SIZES; i++) {
+		set = unwind_rules_set(table, unwind_row_hash(addr, i));
+		if (unwind_row_read(&set[0], addr, rule) || unwind_row_read(&set[1], addr, rule))
+			return true;
+	}
+	return false;
+}
+
+static unsigned int row_size(u32 len)
+{
+	unsigned int i = 0;
+
+	while (i < UNWIND_ROW_SIZES - 1 && len > UNWIND_ROW_GRANULES << unwind_row_shift(i))
+		i++;
+	return i;
+}
+
+/* In the granules that the row lies in, or those around @at of a long one. */
+static void add_row(struct unwind_rule_table *table, u32 start, u32 len, u32 at,
+		    const struct unwind_user_rule *rule)
+{
+	unsigned int i = row_size(len);
+	u32 shift = unwind_row_shift(i), low = start >> shift;
+	u32 high = (start + len - 1) >> shift, mid = at >> shift, n;
+
+	if (high - low > UNWIND_ROW_GRANULES) {
+		low = mid > low ? mid - 1 : low;
+		high = mid < high ? mid + 1 : high;
+	}
+	for (n = low; n <= high; n++)
+		unwind_rules_add(table, unwind_row_hash(n << shift, i),
+				 unwind_row_key(start, len), rule);
+}
+
+static u64 hash_of_row(u64 key)
+{
+	return unwind_row_hash((u32)key, row_size(key >> 32));
+}
+
+/* How large the rules' table should be, or 0 if it is large enough. */
+static unsigned int wanted_bits(const struct unwind_file *file)
+{
+	const struct unwind_rule_table *table;
+	unsigned int bits = UNWIND_RULES_FIRST;
+
+	rcu_read_lock();
+	table = rcu_dereference(file->rules);
+	if (table && (!unwind_rules_is_crowded(table) || table->bits == MAX_RULES_BITS))
+		bits = 0;
+	else if (table)
+		bits = min_t(unsigned int, table->bits + 2, MAX_RULES_BITS);
+	rcu_read_unlock();
+	return bits;
+}
+
+/* Give a file the new table, or return it if there is no use for it any more. */
+static struct unwind_rule_table *replace_rules(struct unwind_file *file,
+					       struct unwind_rule_table *table)
+{
+	struct unwind_rule_table *old;
+
+	spin_lock(&file->lock);
+	old = rcu_dereference_protected(file->rules, lockdep_is_held(&file->lock));
+	if (file->dead || (old && old->bits >= table->bits)) {
+		old = table;
+	} else {
+		/* a row of many granules is found by its first one, until it is added again */
+		if (old)
+			unwind_rules_copy(table, old, hash_of_row);
+		rcu_assign_pointer(file->rules, table);
+	}
+	spin_unlock(&file->lock);
+	return old;
+}
+
+/**
+ * unwind_file_grow - give a file's rules more room, if they need it
+ * @file: the file
+ *
+ * Context: Task context, with a reference to the file; may sleep.
+ */
+void unwind_file_grow(struct unwind_file *file)
+{
+	struct unwind_rule_table *table;
+	unsigned int bits = wanted_bits(file);
+
+	if (!bits || !unwind_task_may_allocate())
+		return;
+	if (!charge(unwind_rules_bytes(bits)))
+		return;
+	table = unwind_rules_alloc(bits, FILE_GFP);
+	if (!table)
+		atomic_long_sub(unwind_rules_bytes(bits), &files_bytes);
+	else
+		free_rules(replace_rules(file, table));
+}
+
+static struct unwind_file *alloc_file(struct inode *inode)
+{
+	struct unwind_file *file;
+
+	if (!unwind_task_may_allocate() || !charge_file())
+		return NULL;
+	file = kzalloc(sizeof(*file), FILE_GFP);
+	if (!file) {
+		uncharge_file();
+		return NULL;
+	}
+	spin_lock_init(&file->lock);
+	refcount_set(&file->refs, 2);
+	file->inode = inode;
+	return file;
+}
+
+/* Under files_lock; the inode is referenced. */
+static void link_file(struct unwind_file *file, struct inode *inode)
+{
+	file->serial = ++last_serial;
+	hash_add_rcu(files, &file->node, (unsigned long)inode);
+	list_add_tail(&file->lru, &files_lru);
+	WRITE_ONCE(nr_files, nr_files + 1);
+	/* the table is as it should be; pairs with find_live_file() */
+	smp_mb__before_atomic();
+	set_bit(UNWIND_FILE_BIT, &inode->i_data.flags);
+	/*
+	 * The bit is set before i_writecount is read.  Pairs with the full barrier of the
+	 * increment in get_write_access().
+	 */
+	smp_mb__after_atomic();
+}
+
+/* Under files_lock: the file of an inode, and not of one that was at its address before. */
+static struct unwind_file *known_file(const struct inode *inode, struct unwind_file **gone)
+{
+	struct unwind_file *file = find_file(inode);
+
+	if (!file || test_bit(UNWIND_FILE_BIT, &inode->i_data.flags))
+		return file;
+	kill_file(file);
+	*gone = file;
+	return NULL;
+}
+
+static struct unwind_file *add_file(struct inode *inode)
+{
+	struct unwind_file *file, *known, *gone = NULL;
+	bool dead = false;
+
+	file = alloc_file(inode);
+	if (!file)
+		return ERR_PTR(-EOPNOTSUPP);
+	spin_lock(&files_lock);
+	known = known_file(inode, &gone);
+	if (known) {
+		refcount_inc(&known->refs);
+	} else {
+		link_file(file, inode);
+		dead = inode_is_open_for_write(inode);
+		if (dead)
+			kill_changing_file(file, inode);
+	}
+	spin_unlock(&files_lock);
+	unwind_file_put(gone);
+	if (known) {
+		uncharge_file();
+		kfree(file);
+		return known;
+	}
+	if (!dead)
+		return file;
+	/* the hash table's, and the caller's */
+	unwind_file_put(file);
+	unwind_file_put(file);
+	return ERR_PTR(-EAGAIN);
+}
+
+static struct unwind_file *find_live_file(const struct inode *inode)
+{
+	struct unwind_file *file;
+
+	if (!test_bit(UNWIND_FILE_BIT, &inode->i_data.flags))
+		return NULL;
+	/* one of an inode that was at its address before has gone; pairs with link_file() */
+	smp_rmb();
+	rcu_read_lock();
+	file = find_file(inode);
+	if (file && !refcount_inc_not_zero(&file->refs))
+		file = NULL;
+	rcu_read_unlock();
+	if (file)
+		note_use(file);
+	return file;
+}
+
+/**
+ * unwind_file_get - make a file known, or find it
+ * @inode: its inode, with a reference
+ *
+ * Context: Task context, may sleep.
+ * Return: the file, to be put with unwind_file_put(); or -EOPNOTSUPP if rules of such files
+ *	   are not shared, or there is no memory; or -EAGAIN if it is being written to.
+ */
+struct unwind_file *unwind_file_get(struct inode *inode)
+{
+	struct unwind_file *file;
+
+	if (!is_shareable(inode) || !READ_ONCE(unwind_files_max_kb))
+		return ERR_PTR(-EOPNOTSUPP);
+	file = find_live_file(inode);
+	if (file)
+		return file;
+	return inode_is_open_for_write(inode) ? ERR_PTR(-EAGAIN) : add_file(inode);
+}
+
+/**
+ * unwind_file_set_layout - note what the headers of a file say
+ * @file: the file
+ * @layout: what was read since unwind_file_get()
+ *
+ * Context: Task context, with a reference to the file; may sleep.
+ * Return: false if the file is dead.
+ */
+bool unwind_file_set_layout(struct unwind_file *file,
+			    const struct unwind_file_layout *layout)
+{
+	bool dead;
+
+	spin_lock(&file->lock);
+	dead = file->dead;
+	/* another task may have noted the same */
+	if (!dead && !file->has_layout) {
+		file->layout = *layout;
+		/* pairs with has_layout() of file_elf.c */
+		smp_store_release(&file->has_layout, true);
+	}
+	spin_unlock(&file->lock);
+	if (!dead && layout->nr)
+		unwind_file_grow(file);
+	return !dead;
+}
+
+/**
+ * unwind_file_add_rule - keep a rule of a file
+ * @file: the file
+ * @start: first address that the rule holds for, as the file was linked
+ * @end: first one that it does not
+ * @at: one in between that was asked for
+ * @rule: the rule
+ *
+ * Context: Under RCU, or with a reference to the file.
+ * Return: 0; -ENOSPC if unwind_file_grow() should give the rules more room; -ESTALE if the
+ *	   file is dead, and the rule may be of changed bytes.
+ */
+int unwind_file_add_rule(struct unwind_file *file, u64 start, u64 end, u64 at,
+			 const struct unwind_user_rule *rule)
+{
+	u64 first = file->layout.first;
+	struct unwind_rule_table *table;
+	bool fits, dead;
+	int ret = 0;
+
+	fits = start >= first && at >= start && at < end && end - first <= U32_MAX;
+	spin_lock(&file->lock);
+	dead = file->dead;
+	table = rcu_dereference_protected(file->rules, lockdep_is_held(&file->lock));
+	/* what another task has added meanwhile has the same key */
+	if (table && fits && !dead)
+		add_row(table, start - first, end - start, at - first, rule);
+	if (!table || unwind_rules_is_crowded(table))
+		ret = -ENOSPC;
+	spin_unlock(&file->lock);
+	return dead ? -ESTALE : ret;
+}
+
+/**
+ * unwind_files_stat - how many files are known, and what they take
+ * @nr: filled in
+ * @bytes: filled in
+ *
+ * Context: Any.
+ */
+void unwind_files_stat(unsigned long *nr, unsigned long *bytes)
+{
+	*nr = READ_ONCE(nr_files);
+	*bytes = atomic_long_read(&files_bytes);
+}
+
+static unsigned long count_files(struct shrinker *shrinker, struct shrink_control *sc)
+{
+	return READ_ONCE(nr_files) ?: SHRINK_EMPTY;
+}
+
+static unsigned long shrink_files(struct shrinker *shrinker, struct shrink_control *sc)
+{
+	unsigned long freed = 0;
+
+	while (freed < sc->nr_to_scan && make_room(false))
+		freed++;
+	return freed ?: SHRINK_STOP;
+}
+
+static int __init unwind_files_setup(void)
+{
+	struct shrinker *shrinker = shrinker_alloc(0, "unwind_files");
+
+	if (!shrinker)
+		return -ENOMEM;
+	shrinker->count_objects = count_files;
+	shrinker->scan_objects = shrink_files;
+	shrinker->seeks = DEFAULT_SEEKS;
+	shrinker->batch = 1;
+	shrinker_register(shrinker);
+	return 0;
+}
+subsys_initcall(unwind_files_setup);

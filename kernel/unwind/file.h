@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Unwind rules of files, shared by all processes that map them.
+ */
+#ifndef _KERNEL_UNWIND_FILE_H
+#define _KERNEL_UNWIND_FILE_H
+
+#include <linux/atomic.h>
+#include <linux/list.h>
+#include <linux/refcount.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+#include "rules.h"
+
+struct inode;
+
+#define UNWIND_FILE_SEGMENTS	8
+
+/**
+ * struct unwind_file_segment - what is loaded
+ * @vaddr: address as the file was linked
+ * @offset: in the file
+ * @size: bytes of the file
+ * @flags: PF_*
+ */
+struct unwind_file_segment {
+	u64	vaddr;
+	u64	offset;
+	u64	size;
+	u32	flags;
+};
+
+/**
+ * struct unwind_file_layout - what the headers of a file say
+ * @segment: of each PT_LOAD
+ * @nr_segments: how many there are
+ * @tables: those of @segment that .eh_frame_hdr and .eh_frame lie in
+ * @word: bytes of an address, 4 or 8
+ * @first: lowest address of a segment
+ * @last: end of the highest one
+ * @hdr: address of .eh_frame_hdr
+ * @table: address of the sorted table in it
+ * @nr: how many FDEs there are in it; 0 if the file cannot be unwound by this
+ */
+struct unwind_file_layout {
+	struct unwind_file_segment	segment[UNWIND_FILE_SEGMENTS];
+	u8				nr_segments;
+	u8				tables[2];
+	u8				word;
+	u64				first;
+	u64				last;
+	u64				hdr;
+	u64				table;
+	u32				nr;
+};
+
+/**
+ * struct unwind_file - a file, and rules that were decoded from its tables
+ * @node: in the hash table of files, while it is live
+ * @lru: in the list of live files
+ * @rcu: frees it
+ * @refs: the hash table's, and one of each known object
+ * @lock: held by writers of @rules, @layout and @dead
+ * @inode: which file; only to be looked into with a reference to the inode, or under RCU by
+ *	   who has found the file by an object of its process
+ * @serial: a number that no other has
+ * @used: since the last look of who makes room
+ * @dead: it was opened for writing, or its inode has gone
+ * @has_layout: @layout is filled in
+ * @layout: what its headers say
+ * @rules: by address, as the file was linked; may be taken away
+ */
+struct unwind_file {
+	struct hlist_node		node;
+	struct list_head		lru;
+	struct rcu_head			rcu;
+	refcount_t			refs;
+	spinlock_t			lock;	/* for writers */
+	struct inode			*inode;
+	u64				serial;
+	bool				used;
+	bool				dead;
+	bool				has_layout;
+	struct unwind_file_layout	layout;
+	struct unwind_rule_table __rcu	*rules;
+};
+
+/*
+ * Rows are found by the granule that an address lies in, of one of these sizes: each row
+ * by the smallest of which few cover it.
+ */
+#define UNWIND_ROW_SIZES	3
+#define UNWIND_ROW_GRANULES	4
+#define unwind_row_shift(i)	(6 + 3 * (i))
+
+/* A row's key is where it begins, and above that its length. */
+static inline u64 unwind_row_key(u32 start, u32 len)
+{
+	return (u64)len << 32 | start;
+}
+
+static inline u64 unwind_row_hash(u32 addr, unsigned int i)
+{
+	return unwind_rules_hash((u64)(addr >> unwind_row_shift(i)) * UNWIND_ROW_SIZES + i);
+}
+
+static __always_inline bool unwind_row_read(const struct unwind_rule_entry *entry,
+					    u32 addr, struct unwind_user_rule *rule)
+{
+	/* pairs with the release in write_entry() */
+	u32 seq = smp_load_acquire(&entry->seq);
+	u64 key = READ_ONCE(entry->key);
+
+	return addr - (u32)key < key >> 32 && unwind_rules_read(entry, seq, rule);
+}
+
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+
+extern atomic64_t unwind_files_dead;
+extern unsigned int unwind_files_max_kb;
+
+/**
+ * unwind_file_is_dead - has somebody opened the file for writing?
+ * @file: the file
+ *
+ * Context: Any.
+ * Return: true if nothing that is read of it from now on is of its rules.
+ */
+static inline bool unwind_file_is_dead(const struct unwind_file *file)
+{
+	return READ_ONCE(file->dead);
+}
+
+/**
+ * unwind_files_changes - a number that changes after each death of a file
+ *
+ * Context: Any.
+ * Return: the number.  Who sees it sees unwind_file_is_dead() of the files that it counts.
+ */
+static inline u64 unwind_files_changes(void)
+{
+	/* pairs with the release in kill_changing_file() */
+	return atomic64_read_acquire(&unwind_files_dead);
+}
+
+struct unwind_file *unwind_file_get(struct inode *inode);
+void unwind_file_put(struct unwind_file *file);
+bool unwind_file_set_layout(struct unwind_file *file,
+			    const struct unwind_file_layout *layout);
+bool unwind_file_peek(struct unwind_file *file, u64 vaddr, struct unwind_user_rule *rule);
+void unwind_file_grow(struct unwind_file *file);
+int unwind_file_add_rule(struct unwind_file *file, u64 start, u64 end, u64 at,
+			 const struct unwind_user_rule *rule);
+void unwind_files_stat(unsigned long *nr, unsigned long *bytes);
+
+#else
+
+static inline u64 unwind_files_changes(void)
+{
+	return 0;
+}
+
+static inline void unwind_files_stat(unsigned long *nr, unsigned long *bytes)
+{
+	*nr = 0;
+	*bytes = 0;
+}
+
+#endif
+
+#endif /* _KERNEL_UNWIND_FILE_H */

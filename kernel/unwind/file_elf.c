@@ -1,0 +1,884 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Unwind tables of a file: what its headers say, where a process has it mapped, and
+ * decoding a rule.
+ *
+ * All is read from the page cache of the file, as a page fault would fill it, and addresses
+ * are those that the file was linked for.  A process goes by the file's rules only if its
+ * mappings of the tables are of that file, where the program headers would have them, cannot
+ * be written to and have no private pages; so the bytes are those that the process has.
+ * Whoever changes such a mapping tells cache.c (<linux/unwind_cache.h>), and who opens the
+ * file for writing tells file.c.
+ *
+ * What is uncommon is left to the process's own memory (eh_frame.c): rules with expressions,
+ * those for one address alone, objects without .eh_frame_hdr or with relocated tables,
+ * and functions that end where a signal restorer may begin.
+ *
+ * Formats: System V ABI, chapters 4 and 5 (object files, program loading);
+ * Linux Standard Base Core 5.0, section 10.6 (.eh_frame, .eh_frame_hdr).
+ */
+
+#include <linux/elf.h>
+#include <linux/errno.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/highmem.h>
+#include <linux/jiffies.h>
+#include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/pagemap.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+#include <linux/unaligned.h>
+
+#include <asm/unwind_user.h>
+
+#include "cache.h"
+#include "cfi.h"
+#include "file.h"
+#include "object.h"
+#include "task.h"
+#include "unwind.h"
+
+#define MAX_PHDRS		64
+/* in how many mappings a segment with tables may lie */
+#define MAX_SEGMENT_MAPPINGS	8
+
+/* the only encodings that linkers write; LSB Core 5.0, section 10.5.1 */
+#define HDR_VERSION		1
+#define ENC_SDATA4_PCREL	0x1b
+#define ENC_UDATA4		0x03
+#define ENC_SDATA4_DATAREL	0x3b
+
+/**
+ * struct reader - reads a file, a folio at a time
+ * @state: the walk, whose budgets are charged
+ * @mapping: the file's page cache
+ * @file: the open file, to wait for pages that are not there; or NULL: under RCU
+ * @folio: what was read last, with a reference; or NULL
+ * @layout: the segments that addresses are looked up in, when tables are read
+ * @last: the segment of the last address
+ */
+struct reader {
+	struct unwind_user_state		*state;
+	struct address_space			*mapping;
+	struct file				*file;
+	struct folio				*folio;
+	const struct unwind_file_layout		*layout;
+	const struct unwind_file_segment	*last;
+};
+
+static void reader_end(struct reader *reader)
+{
+	if (reader->folio)
+		folio_put(reader->folio);
+	reader->folio = NULL;
+}
+
+/* As for page faults: some tasks do not wait, and the others not for long. */
+static bool may_wait(struct unwind_user_state *state)
+{
+	return state->faults && !unwind_task_is_dying() && !unwind_in_uprobe_handler() &&
+	       !time_after(jiffies, state->deadline);
+}
+
+/*
+ * May a device write to it, though nobody has the file open for writing?  Who pins a page to
+ * write to it does so through a mapping that can be written to, and may keep it longer.  A
+ * small folio that 1,000 processes map is not one that is pinned.
+ */
+static bool is_pinned(struct folio *folio)
+{
+	int mapped;
+
+	if (likely(!folio_maybe_dma_pinned(folio)))
+		return false;
+	if (folio_test_large(folio))
+		return true;
+	mapped = folio_mapcount(folio);
+	/* the count of references is read between two equal counts of mappings */
+	smp_rmb();
+	/* half, as some may have unmapped it and mapped it again in between */
+	if (folio_ref_count(folio) - mapped >= GUP_PIN_COUNTING_BIAS / 2)
+		return true;
+	/* pairs with nothing: a pin that stays is seen, whatever else changes */
+	smp_rmb();
+	return folio_mapcount(folio) != mapped;
+}
+
+static int reader_get(struct reader *reader, pgoff_t index)
+{
+	struct address_space *mapping = reader->mapping;
+	struct folio *folio;
+
+	reader_end(reader);
+	folio = filemap_get_folio(mapping, index);
+	if ((IS_ERR(folio) || !folio_test_uptodate(folio)) && reader->file &&
+	    mapping->a_ops->read_folio && may_wait(reader->state)) {
+		if (!IS_ERR(folio))
+			folio_put(folio);
+		reader->state->faults--;
+		folio = unwind_bring_in_folio(reader->file, index);
+	}
+	if (IS_ERR(folio))
+		return -EFAULT;
+	reader->folio = folio;
+	if (!folio_test_uptodate(folio))
+		return -EFAULT;
+	return is_pinned(folio) ? -EBUSY : 0;
+}
+
+/* A few words: quicker than memcpy(). */
+static void copy_words(void *to, const void *from, size_t len)
+{
+	for (; len >= sizeof(u64); len -= sizeof(u64)) {
+		put_unaligned(get_unaligned((const u64 *)from), (u64 *)to);
+		/* or this becomes a call of memcpy() */
+		OPTIMIZER_HIDE_VAR(to);
+		to += sizeof(u64);
+		from += sizeof(u64);
+	}
+	for (; len; len--)
+		*(u8 *)to++ = *(const u8 *)from++;
+}
+
+/* Bytes of one page. */
+static int reader_copy(struct reader *reader, u64 pos, void *to, size_t len)
+{
+	pgoff_t index = pos >> PAGE_SHIFT;
+	struct page *page;
+	const void *from;
+	int ret;
+
+	if (!reader->folio || !folio_contains(reader->folio, index)) {
+		ret = reader_get(reader, index);
+		if (ret)
+			return ret;
+	}
+	page = folio_file_page(reader->folio, index);
+	if (PageHWPoison(page))
+		return -EFAULT;
+	from = kmap_local_page(page);
+	copy_words(to, from + offset_in_page(pos), len);
+	kunmap_local(from);
+	return 0;
+}
+
+/* Bytes of the file, which ends behind them. */
+static int reader_read(struct reader *reader, u64 pos, void *to, size_t len)
+{
+	size_t part;
+	int ret;
+
+	for (; len; pos += part, to += part, len -= part) {
+		part = min_t(size_t, len, PAGE_SIZE - offset_in_page(pos));
+		ret = reader_copy(reader, pos, to, part);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static __always_inline int read_at(struct reader *reader, u64 pos, void *to, size_t len)
+{
+	u64 size = i_size_read(reader->mapping->host);
+
+	if (pos > size || len > size - pos)
+		return -EINVAL;
+	if (!unwind_may_read(reader->state, len))
+		return -EFAULT;
+	return reader_read(reader, pos, to, len);
+}
+
+/* What follows a segment in its last page is mapped, too. */
+static bool segment_maps(const struct unwind_file_segment *segment, u64 vaddr, u64 len)
+{
+	u64 size = PAGE_ALIGN(segment->vaddr + segment->size) - segment->vaddr;
+
+	return vaddr >= segment->vaddr && vaddr - segment->vaddr <= size &&
+	       len <= size - (vaddr - segment->vaddr);
+}
+
+static bool segment_has(const struct unwind_file_segment *segment, u64 vaddr, u64 len)
+{
+	return vaddr >= segment->vaddr && vaddr - segment->vaddr <= segment->size &&
+	       len <= segment->size - (vaddr - segment->vaddr);
+}
+
+/* The number of the segment that has an address, or -1. */
+static int segment_of(const struct unwind_file_layout *layout, u64 vaddr, u64 len)
+{
+	int i;
+
+	for (i = 0; i < layout->nr_segments; i++) {
+		if (segment_has(&layout->segment[i], vaddr, len))
+			return i;
+	}
+	return -1;
+}
+
+/*
+ * For cfi.c: bytes of the tables, which lie in one of two segments.  Memory is 0 behind the
+ * end of the file.
+ */
+static int read_tables(void *ctx, unsigned long vaddr, void *to, size_t len)
+{
+	struct reader *reader = ctx;
+	const struct unwind_file_layout *layout = reader->layout;
+	u64 pos, size;
+
+	if (!reader->last || !segment_maps(reader->last, vaddr, len)) {
+		reader->last = &layout->segment[layout->tables[1]];
+		if (!segment_maps(reader->last, vaddr, len))
+			reader->last = &layout->segment[layout->tables[0]];
+		if (!segment_maps(reader->last, vaddr, len))
+			return -EOPNOTSUPP;
+	}
+	pos = vaddr - reader->last->vaddr + reader->last->offset;
+	size = i_size_read(reader->mapping->host);
+	if (unlikely(pos < size && len > size - pos)) {
+		memset(to + (size - pos), 0, len - (size - pos));
+		len = size - pos;
+	}
+	return read_at(reader, pos, to, len);
+}
+
+struct phdrs {
+	u64	offset;
+	u32	nr;
+	u32	size;
+};
+
+static int read_elf_header(struct reader *reader, struct unwind_file_layout *layout,
+			   struct phdrs *phdrs)
+{
+	union {
+		unsigned char		ident[EI_NIDENT];
+		struct elf32_hdr	e32;
+		struct elf64_hdr	e64;
+	} elf;
+	int ret;
+
+	ret = read_at(reader, 0, &elf, sizeof(elf));
+	if (ret)
+		return ret;
+	if (memcmp(elf.ident, ELFMAG, SELFMAG) || elf.ident[EI_DATA] != ELFDATA2LSB)
+		return -EINVAL;
+	if (elf.ident[EI_CLASS] == ELFCLASS64 &&
+	    elf.e64.e_machine == UNWIND_ARCH_MACHINE_64 &&
+	    elf.e64.e_phentsize == sizeof(struct elf64_phdr)) {
+		layout->word = sizeof(u64);
+		*phdrs = (struct phdrs) { elf.e64.e_phoff, elf.e64.e_phnum,
+					  sizeof(struct elf64_phdr) };
+	} else if (elf.ident[EI_CLASS] == ELFCLASS32 &&
+		   elf.e32.e_machine == UNWIND_ARCH_MACHINE_32 &&
+		   elf.e32.e_phentsize == sizeof(struct elf32_phdr)) {
+		layout->word = sizeof(u32);
+		*phdrs = (struct phdrs) { elf.e32.e_phoff, elf.e32.e_phnum,
+					  sizeof(struct elf32_phdr) };
+	} else {
+		return -EINVAL;
+	}
+	/* as for objects in memory */
+	return phdrs->offset < PAGE_SIZE && phdrs->nr <= MAX_PHDRS ? 0 : -EINVAL;
+}
+
+/* @hdr_size: set to that of .eh_frame_hdr */
+static int note_phdr(struct unwind_file_layout *layout, const struct elf64_phdr *ph,
+		     u64 *hdr_size)
+{
+	struct unwind_file_segment *segment;
+	u64 end;
+
+	if (check_add_overflow(ph->p_vaddr, ph->p_memsz, &end) || end > TASK_SIZE_MAX ||
+	    ph->p_filesz > ph->p_memsz || ph->p_offset > S64_MAX)
+		return -EINVAL;
+	if (ph->p_type == PT_GNU_EH_FRAME) {
+		layout->hdr = ph->p_vaddr;
+		*hdr_size = ph->p_memsz;
+	}
+	if (ph->p_type != PT_LOAD)
+		return 0;
+	if (layout->nr_segments == UNWIND_FILE_SEGMENTS ||
+	    (ph->p_vaddr - ph->p_offset) % PAGE_SIZE)
+		return -EINVAL;
+	segment = &layout->segment[layout->nr_segments++];
+	segment->vaddr = ph->p_vaddr;
+	segment->offset = ph->p_offset;
+	segment->size = ph->p_filesz;
+	segment->flags = ph->p_flags;
+	layout->first = min(layout->first, ph->p_vaddr & PAGE_MASK);
+	layout->last = max(layout->last, end);
+	return 0;
+}
+
+static int read_phdr(struct reader *reader, const struct unwind_file_layout *layout,
+		     u64 pos, struct elf64_phdr *ph)
+{
+	struct elf32_phdr ph32;
+	int ret;
+
+	if (layout->word == sizeof(u64))
+		return read_at(reader, pos, ph, sizeof(*ph));
+	ret = read_at(reader, pos, &ph32, sizeof(ph32));
+	*ph = (struct elf64_phdr) {
+		.p_type = ph32.p_type,
+		.p_flags = ph32.p_flags,
+		.p_offset = ph32.p_offset,
+		.p_vaddr = ph32.p_vaddr,
+		.p_filesz = ph32.p_filesz,
+		.p_memsz = ph32.p_memsz,
+	};
+	return ret;
+}
+
+/* The form is fixed: see read_eh_hdr() of object.c. */
+static int read_hdr(struct reader *reader, struct unwind_file_layout *layout, u64 size)
+{
+	struct {
+		u8	version;
+		u8	eh_frame_enc;
+		u8	count_enc;
+		u8	table_enc;
+		s32	eh_frame;
+		u32	nr;
+	} hdr;
+	int at, entries, ret;
+	u64 eh_frame;
+
+	at = segment_of(layout, layout->hdr, size);
+	if (size < sizeof(hdr) || at < 0)
+		return -EINVAL;
+	ret = read_at(reader, layout->hdr - layout->segment[at].vaddr +
+		      layout->segment[at].offset, &hdr, sizeof(hdr));
+	if (ret)
+		return ret;
+	if (hdr.version != HDR_VERSION || hdr.eh_frame_enc != ENC_SDATA4_PCREL ||
+	    hdr.count_enc != ENC_UDATA4 || hdr.table_enc != ENC_SDATA4_DATAREL ||
+	    hdr.nr > (size - sizeof(hdr)) / sizeof(u64))
+		return -EINVAL;
+	eh_frame = layout->hdr + offsetof(typeof(hdr), eh_frame) + hdr.eh_frame;
+	entries = segment_of(layout, eh_frame, sizeof(u32));
+	if (entries < 0 || (layout->segment[at].flags & PF_W) ||
+	    (layout->segment[entries].flags & PF_W))
+		return -EINVAL;
+	layout->tables[0] = at;
+	layout->tables[1] = entries;
+	layout->table = layout->hdr + sizeof(hdr);
+	layout->nr = hdr.nr;
+	return 0;
+}
+
+/*
+ * 0; -EFAULT or -EBUSY if it cannot be read now; or another error if it is not what is known
+ * here.
+ */
+static int read_layout(struct reader *reader, struct unwind_file_layout *layout)
+{
+	struct elf64_phdr ph;
+	struct phdrs phdrs;
+	u64 hdr_size = 0;
+	int ret;
+	u32 i;
+
+	*layout = (struct unwind_file_layout) { .first = U64_MAX };
+	ret = read_elf_header(reader, layout, &phdrs);
+	for (i = 0; !ret && i < phdrs.nr; i++) {
+		ret = read_phdr(reader, layout, phdrs.offset + i * phdrs.size, &ph);
+		if (!ret)
+			ret = note_phdr(layout, &ph, &hdr_size);
+	}
+	if (ret)
+		return ret;
+	if (!hdr_size || layout->last - layout->first > U32_MAX)
+		return -EINVAL;
+	return read_hdr(reader, layout, hdr_size);
+}
+
+/* The file of the code at an address. */
+static struct file *get_code_file(unsigned long ip)
+{
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+	struct file *file = NULL;
+
+	if (mmap_read_lock_killable(mm))
+		return NULL;
+	vma = vma_lookup(mm, ip);
+	if (vma && (vma->vm_flags & VM_EXEC) && !(vma->vm_flags & VM_WRITE) &&
+	    unwind_is_plain_file(vma))
+		file = get_file(vma->vm_file);
+	mmap_read_unlock(mm);
+	return file;
+}
+
+static bool has_layout(const struct unwind_file *known)
+{
+	/* pairs with unwind_file_set_layout() */
+	return smp_load_acquire(&known->has_layout);
+}
+
+/*
+ * A file that cannot be unwound by its tables is known as one without FDEs.  The headers are
+ * read after the file was made known, so it is dead if they have changed.
+ */
+static int find_layout(struct unwind_user_state *state, struct file *file,
+		       struct unwind_file *known)
+{
+	struct reader reader = {
+		.state = state, .mapping = file->f_mapping, .file = file,
+	};
+	struct unwind_file_layout layout;
+	int ret;
+
+	if (has_layout(known))
+		return 0;
+	ret = read_layout(&reader, &layout);
+	reader_end(&reader);
+	if (ret == -EFAULT || ret == -EBUSY)
+		return -EAGAIN;
+	if (ret)
+		layout.nr = 0;
+	return unwind_file_set_layout(known, &layout) ? 0 : -EAGAIN;
+}
+
+/**
+ * unwind_file_at_is_dead - has the file of a known object been opened for writing?
+ * @ip: linear user address of the object
+ *
+ * Context: Task context of a user task.
+ * Return: true if what was read of its tables before the call may have changed; false if
+ *	   there is no such object, which unwind_cache_holds() tells of one that was.
+ */
+bool unwind_file_at_is_dead(unsigned long ip)
+{
+	struct unwind_file *known;
+	unsigned long bias;
+	bool dead;
+
+	/* after the reads of tables */
+	smp_rmb();
+	rcu_read_lock();
+	known = unwind_cache_find_file(ip, &bias);
+	dead = known && unwind_file_is_dead(known);
+	rcu_read_unlock();
+	/* before unwind_cache_holds() */
+	smp_rmb();
+	return unlikely(dead);
+}
+
+/* The one segment that the code at an offset of the file is of, or NULL. */
+static const struct unwind_file_segment *
+code_segment(const struct unwind_file_layout *layout, u64 pos)
+{
+	const struct unwind_file_segment *segment, *found = NULL;
+	int i;
+
+	for (i = 0; i < layout->nr_segments; i++) {
+		segment = &layout->segment[i];
+		if (!(segment->flags & PF_X) || pos < (segment->offset & PAGE_MASK) ||
+		    pos >= segment->offset + segment->size)
+			continue;
+		if (found)
+			return NULL;
+		found = segment;
+	}
+	return found;
+}
+
+/*
+ * Does the process have the bytes of the file where the segment lies?  Pages that were
+ * written to privately have an anon_vma, and a mapping that has one keeps it.
+ */
+static bool segment_is_mapped(const struct unwind_file_segment *segment,
+			      const struct inode *inode, unsigned long bias)
+{
+	unsigned long start = (segment->vaddr & PAGE_MASK) + bias;
+	unsigned long end = segment->vaddr + segment->size + bias;
+	u64 pos = segment->offset & PAGE_MASK;
+	unsigned int mappings = MAX_SEGMENT_MAPPINGS;
+	struct vm_area_struct *vma;
+
+	for (; start < end; pos += vma->vm_end - start, start = vma->vm_end) {
+		vma = mappings-- ? vma_lookup(current->mm, start) : NULL;
+		if (!vma || !vma->vm_file || file_inode(vma->vm_file) != inode ||
+		    !unwind_is_plain_file(vma) || (vma->vm_flags & VM_WRITE) ||
+		    vma->anon_vma ||
+		    ((u64)vma->vm_pgoff << PAGE_SHIFT) + (start - vma->vm_start) != pos)
+			return false;
+	}
+	return true;
+}
+
+/* Under the mmap lock. */
+static int place_object(struct unwind_file *known, const struct inode *inode,
+			unsigned long ip, struct unwind_object *object)
+{
+	struct vm_area_struct *vma = vma_lookup(current->mm, ip);
+	const struct unwind_file_layout *layout = &known->layout;
+	const struct unwind_file_segment *segment, *tables;
+	u64 pos;
+
+	if (!vma || !vma->vm_file || file_inode(vma->vm_file) != inode ||
+	    !(vma->vm_flags & VM_EXEC) || (vma->vm_flags & VM_WRITE))
+		return -EOPNOTSUPP;
+	pos = ((u64)vma->vm_pgoff << PAGE_SHIFT) + (ip - vma->vm_start);
+	segment = code_segment(layout, pos);
+	if (!segment)
+		return -EOPNOTSUPP;
+
+	*object = (struct unwind_object) {
+		.bias = ip - pos + segment->offset - segment->vaddr,
+		.nr = layout->nr,
+		.word = layout->word,
+		.file = known,
+	};
+	object->start = layout->first + object->bias;
+	object->end = layout->last + object->bias;
+	object->base = layout->hdr + object->bias;
+	object->table = layout->table + object->bias;
+	object->code_start = max3(vma->vm_start, object->start,
+				  (segment->vaddr & PAGE_MASK) + object->bias);
+	object->code_end = min3(vma->vm_end, object->end,
+				PAGE_ALIGN(segment->vaddr + segment->size + object->bias));
+	tables = &layout->segment[layout->tables[1]];
+	object->stay_start = tables->vaddr + object->bias;
+	object->stay_end = object->stay_start + tables->size;
+	if (object->start >= object->end || ip < object->code_start || ip >= object->code_end)
+		return -EOPNOTSUPP;
+	if (!segment_is_mapped(tables, inode, object->bias) ||
+	    !segment_is_mapped(&layout->segment[layout->tables[0]], inode, object->bias))
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+/**
+ * unwind_file_object - the object at an address, if its rules are a file's
+ * @state: the walk, whose budgets are charged
+ * @ip: linear user address
+ * @object: filled in; it has a reference to the file
+ *
+ * Context: Task context of a user task; may sleep.
+ * Return: 0; -EAGAIN if it would be, were the file not being written to; or another error.
+ */
+int unwind_file_object(struct unwind_user_state *state, unsigned long ip,
+		       struct unwind_object *object)
+{
+	struct unwind_file *known;
+	struct file *file;
+	int ret;
+
+	file = get_code_file(ip);
+	if (!file)
+		return -EOPNOTSUPP;
+	known = unwind_file_get(file_inode(file));
+	if (IS_ERR(known)) {
+		ret = PTR_ERR(known);
+		goto put_file;
+	}
+	ret = find_layout(state, file, known);
+	if (ret)
+		goto put_known;
+	ret = -EOPNOTSUPP;
+	if (known->layout.nr && !mmap_read_lock_killable(current->mm)) {
+		ret = place_object(known, file_inode(file), ip, object);
+		mmap_read_unlock(current->mm);
+	}
+	if (unwind_file_is_dead(known))
+		ret = -EAGAIN;
+put_known:
+	if (ret)
+		unwind_file_put(known);
+put_file:
+	fput(file);
+	return ret;
+}
+
+/* a row of the table; both values are relative to .eh_frame_hdr */
+struct table_row {
+	s32	ip;
+	s32	fde;
+};
+
+/**
+ * struct row_search - a binary search for the last row that begins at @want or before it
+ * @want: the address, as rows have it
+ * @low: rows below it begin at @want or before it
+ * @high: rows from it on begin after @want
+ * @pos: where the table is in the file
+ */
+struct row_search {
+	s32	want;
+	u32	low;
+	u32	high;
+	u64	pos;
+};
+
+/* Narrow it down by the rows that begin in the page where row @mid begins. */
+static int search_page(struct reader *reader, struct row_search *search, u32 mid)
+{
+	u64 pos = search->pos + (u64)mid * sizeof(struct table_row);
+	u32 before = offset_in_page(pos) / sizeof(struct table_row);
+	u32 first = max(search->low, mid - min(mid, before));
+	u32 behind = (PAGE_SIZE - sizeof(s32) - offset_in_page(pos)) / sizeof(struct table_row);
+	u32 end = min(search->high, mid + behind + 1);
+	const void *page;
+	int ret;
+
+	if (!unwind_may_read(reader->state, sizeof(struct table_row)))
+		return -EFAULT;
+	if (!reader->folio || !folio_contains(reader->folio, pos >> PAGE_SHIFT)) {
+		ret = reader_get(reader, pos >> PAGE_SHIFT);
+		if (ret)
+			return ret;
+	}
+	if (PageHWPoison(folio_file_page(reader->folio, pos >> PAGE_SHIFT)))
+		return -EFAULT;
+	/* of row mid; others lie in front of it and behind it */
+	page = kmap_local_page(folio_file_page(reader->folio, pos >> PAGE_SHIFT)) +
+	       offset_in_page(pos);
+	while (first < end) {
+		u32 at = first + (end - first) / 2;
+		long off = ((long)at - mid) * (long)sizeof(struct table_row);
+		s32 ip = READ_ONCE(*(s32 *)(page + off));
+
+		if (ip <= search->want) {
+			first = at + 1;
+			search->low = at + 1;
+		} else {
+			end = at;
+			search->high = at;
+		}
+	}
+	kunmap_local(page);
+	return 0;
+}
+
+/**
+ * struct function - what the sorted table says of an address
+ * @fde: the FDE of the last function that begins at it or before it
+ * @start: where that begins
+ * @next: where the next one begins; 0 if there is none
+ */
+struct function {
+	u64	fde;
+	u64	start;
+	u64	next;
+};
+
+static int find_function(struct reader *reader, u64 vaddr, struct function *function)
+{
+	const struct unwind_file_layout *layout = reader->layout;
+	const struct unwind_file_segment *segment = &layout->segment[layout->tables[0]];
+	struct row_search search = {
+		.want = vaddr - layout->hdr,
+		.high = layout->nr,
+		.pos = layout->table - segment->vaddr + segment->offset,
+	};
+	struct table_row rows[2];
+	u64 row;
+	int ret;
+
+	if (vaddr - layout->hdr != (u64)search.want || !IS_ALIGNED(search.pos, sizeof(s32)) ||
+	    search.pos + layout->nr * sizeof(rows[0]) >
+	    i_size_read(reader->mapping->host))
+		return -ENOENT;
+	while (search.low < search.high) {
+		ret = search_page(reader, &search,
+				  search.low + (search.high - search.low) / 2);
+		if (ret)
+			return ret;
+	}
+	if (!search.low)
+		return -ENOENT;
+	row = layout->table + (search.low - 1) * sizeof(rows[0]);
+	ret = read_tables(reader, row, rows, sizeof(rows[0]) * (search.low < layout->nr ? 2 : 1));
+	if (ret)
+		return ret;
+	*function = (struct function) {
+		.fde = layout->hdr + rows[0].fde,
+		.start = layout->hdr + rows[0].ip,
+		.next = search.low < layout->nr ? layout->hdr + rows[1].ip : 0,
+	};
+	return 0;
+}
+
+/*
+ * FDEs may overlap, and which one an address has is what the sorted table says.  So a row
+ * does not hold for addresses that the table leads to another FDE from.
+ */
+static void clip_row(struct unwind_cfi *cfi, const struct function *function)
+{
+	cfi->row_start = max_t(u64, cfi->row_start, function->start);
+	if (function->next)
+		cfi->row_end = min_t(u64, cfi->row_end, function->next);
+}
+
+static int decode(struct reader *reader, const struct function *function, u64 vaddr,
+		  struct unwind_cfi_rule *full)
+{
+	const struct unwind_file_layout *layout = reader->layout;
+	struct unwind_cfi *cfi = reader->state->cfi;
+
+	cfi->read = read_tables;
+	cfi->ctx = reader;
+	cfi->start = layout->first;
+	cfi->limit = layout->last;
+	cfi->data = layout->hdr;
+	cfi->word = layout->word;
+	return unwind_cfi_rule(cfi, function->fde, vaddr, full);
+}
+
+/*
+ * Decode the rule of an address.  What it holds for is left in state->cfi.
+ *
+ * Returns 0; -ENOENT if the tables in memory are to be asked; -EBUSY if they may change
+ * untold; or -EFAULT if a page is not there.
+ */
+static int decode_rule(struct reader *reader, u64 vaddr, struct unwind_user_rule *rule,
+		       struct unwind_cfi_rule *full)
+{
+	struct unwind_cfi *cfi = reader->state->cfi;
+	struct function function = {};
+	int ret;
+
+	ret = find_function(reader, vaddr, &function) ?: decode(reader, &function, vaddr, full);
+	reader_end(reader);
+	if (ret == -ENOENT && function.next > vaddr && vaddr >= cfi->row_end) {
+		/* between two functions that have tables there is code without */
+		*rule = (struct unwind_user_rule) { .kind = UNWIND_RULE_NONE };
+		cfi->row_start = cfi->row_end;
+		cfi->row_end = function.next;
+		clip_row(cfi, &function);
+		return 0;
+	}
+	if (ret)
+		return ret == -EFAULT || ret == -EBUSY ? ret : -ENOENT;
+	clip_row(cfi, &function);
+	unwind_compact_rule(full, reader->layout->word, rule);
+	/* behind the last byte another function may begin, or a restorer */
+	if (rule->kind == UNWIND_RULE_FULL || vaddr + 1 >= cfi->row_end)
+		return -ENOENT;
+	cfi->row_end--;
+	return 0;
+}
+
+/* Addresses of CIEs are those of a file. */
+static void begin_decoding(struct unwind_user_state *state, const struct unwind_file *known)
+{
+	if (state->of_file != known->serial)
+		unwind_cfi_moved(state->cfi);
+	state->of_file = known->serial;
+}
+
+/*
+ * The usual case: all pages are there.  Nothing is referenced, as it stays under RCU: an
+ * object was known, so the process had the inode mapped, which is freed a grace period after
+ * it has not.  What is found of an object that goes meanwhile is refused at the end.
+ * @grow: set to the file, with a reference, if its rules need more room
+ */
+static int rule_of_cached_pages(struct unwind_user_state *state, unsigned long ip,
+				struct unwind_user_rule *rule, struct unwind_cfi_rule *full,
+				struct unwind_file **grow)
+{
+	struct reader reader = { .state = state };
+	struct unwind_cfi *cfi = state->cfi;
+	struct unwind_file *known;
+	unsigned long bias;
+	int ret = -ENOENT;
+
+	rcu_read_lock();
+	known = unwind_cache_find_file(ip, &bias);
+	if (!known)
+		goto unlock;
+	/* another process may have found it, before the object was known in this one */
+	ret = 0;
+	if (unwind_file_peek(known, ip - bias, rule))
+		goto unlock;
+	ret = -ESTALE;
+	if (unwind_file_is_dead(known))
+		goto unlock;
+	reader.layout = &known->layout;
+	reader.mapping = known->inode->i_mapping;
+	begin_decoding(state, known);
+	ret = decode_rule(&reader, ip - bias, rule, full);
+	if (ret)
+		goto unlock;
+	state->found[UNWIND_FOUND_FILE]++;
+	ret = unwind_file_add_rule(known, cfi->row_start, cfi->row_end, ip - bias, rule);
+	if (ret != -ENOSPC)
+		goto unlock;
+	ret = 0;
+	if (refcount_inc_not_zero(&known->refs))
+		*grow = known;
+unlock:
+	rcu_read_unlock();
+	return ret;
+}
+
+/* A page of the file has to be read.  The rule will be found the next time. */
+static int wait_for_pages(struct unwind_user_state *state, unsigned long ip,
+			  struct unwind_user_rule *rule, struct unwind_cfi_rule *full)
+{
+	struct unwind_file *known;
+	unsigned long bias;
+	struct reader reader = { .state = state };
+	int ret = -EFAULT;
+
+	if (!may_wait(state))
+		return ret;
+	reader.file = get_code_file(ip);
+	if (!reader.file)
+		return ret;
+	reader.mapping = reader.file->f_mapping;
+	rcu_read_lock();
+	known = unwind_cache_find_file(ip, &bias);
+	if (known && (known->inode != file_inode(reader.file) ||
+		      !refcount_inc_not_zero(&known->refs)))
+		known = NULL;
+	rcu_read_unlock();
+	if (known) {
+		reader.layout = &known->layout;
+		begin_decoding(state, known);
+		ret = decode_rule(&reader, ip - bias, rule, full);
+		unwind_file_put(known);
+	}
+	fput(reader.file);
+	return ret;
+}
+
+/**
+ * unwind_file_rule - find a rule in the tables of a file
+ * @state: the walk, whose budgets are charged
+ * @begun: as unwind_cache_begin() set it when the search began
+ * @ip: linear user address, of code in a known object that has a file
+ * @rule: filled in
+ * @full: overwritten
+ *
+ * Context: Task context of a user task; may sleep.
+ * Return: 0; -EAGAIN if the mapping has changed; -ESTALE if the file has, and what it says
+ *	   now is not of the frame; -ENOENT if the tables in memory are to be asked; -EBUSY if
+ *	   they are, and may change untold, so that nothing of them may be kept.
+ */
+int unwind_file_rule(struct unwind_user_state *state,
+		     const struct unwind_cache_state *begun, unsigned long ip,
+		     struct unwind_user_rule *rule, struct unwind_cfi_rule *full)
+{
+	struct unwind_file *grow = NULL;
+	int ret;
+
+	ret = rule_of_cached_pages(state, ip, rule, full, &grow);
+	if (ret == -EFAULT && !wait_for_pages(state, ip, rule, full))
+		ret = rule_of_cached_pages(state, ip, rule, full, &grow);
+	if (grow) {
+		unwind_file_grow(grow);
+		unwind_file_put(grow);
+	}
+	/* what was not seen may be in pages that may change untold */
+	if (ret == -EFAULT)
+		return -EBUSY;
+	if (ret)
+		return ret == -ESTALE || ret == -EBUSY ? ret : -ENOENT;
+	unwind_cache_add_file_rule(begun, unwind_rule_key(state), rule);
+	return unwind_cache_holds(begun) ? 0 : -EAGAIN;
+}

@@ -1,0 +1,782 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit tests of rules of files: the addresses that a row holds for, what becomes of a file
+ * that is written to, and the bounds of memory.  The inodes are made by hand.
+ */
+
+#include <kunit/test.h>
+#include <linux/cpumask.h>
+#include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/kthread.h>
+#include <linux/magic.h>
+#include <linux/mm.h>
+#include <linux/mman.h>
+#include <linux/pagemap.h>
+#include <linux/preempt.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/task.h>
+#include <linux/shmem_fs.h>
+#include <linux/sizes.h>
+#include <linux/smp.h>
+#include <linux/unwind_cache.h>
+#include <linux/unwind_file.h>
+
+#include "cache.h"
+#include "cfi.h"
+#include "file.h"
+#include "object.h"
+#include "unwind.h"
+
+#define FIRST	0x400000UL	/* where a file was linked */
+#define LAST	(FIRST + SZ_16M)
+
+static const struct unwind_file_layout layout = {
+	.first = FIRST, .last = LAST, .word = 8, .nr = 1,
+};
+
+static void forget_inode(void *inode)
+{
+	unwind_user_file_change((struct inode *)inode);
+}
+
+static struct inode *make_inode(struct kunit *test)
+{
+	struct super_block *sb = kunit_kzalloc(test, sizeof(*sb), GFP_KERNEL);
+	struct inode *inode = kunit_kzalloc(test, sizeof(*inode), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, sb);
+	KUNIT_ASSERT_NOT_NULL(test, inode);
+	sb->s_magic = RAMFS_MAGIC;
+	inode->i_sb = sb;
+	inode->i_mode = S_IFREG;
+	inode->i_mapping = &inode->i_data;
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, forget_inode, inode), 0);
+	return inode;
+}
+
+static struct unwind_file *get_file_with(struct kunit *test, struct inode *inode,
+					 const struct unwind_file_layout *with)
+{
+	struct unwind_file *file = unwind_file_get(inode);
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
+	KUNIT_ASSERT_TRUE(test, unwind_file_set_layout(file, with));
+	return file;
+}
+
+static struct unwind_file *get_file_of(struct kunit *test, struct inode *inode)
+{
+	return get_file_with(test, inode, &layout);
+}
+
+/* A rule that is told from others by @n. */
+static int add_rule(struct unwind_file *file, u64 start, u64 end, u64 at, int n)
+{
+	struct unwind_user_rule rule = { .kind = UNWIND_RULE_FRAME, .cfa_off = n };
+	int ret = unwind_file_add_rule(file, start, end, at, &rule);
+
+	if (ret == -ENOSPC)
+		unwind_file_grow(file);
+	return ret;
+}
+
+/* Which one is found at an address, or -1. */
+static int rule_at(struct unwind_file *file, u64 addr)
+{
+	struct unwind_user_rule rule;
+	int n = -1;
+
+	rcu_read_lock();
+	if (unwind_file_peek(file, addr, &rule))
+		n = rule.cfa_off;
+	rcu_read_unlock();
+	return n;
+}
+
+/* A row is found at the address that was asked for, and nowhere that it does not hold. */
+static void rows(struct kunit *test)
+{
+	static const u32 lengths[] = { 1, 2, 63, 64, 65, 255, 256, 257, 2048, 2049, 5000, SZ_1M };
+	struct unwind_file *file = get_file_of(test, make_inode(test));
+	u64 start, end, at, addr;
+	unsigned int i, which;
+
+	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+		for (which = 0; which < 3; which++) {
+			start = FIRST + SZ_2M + 37 * i + which;
+			end = start + lengths[i];
+			at = which == 0 ? start : which == 1 ? end - 1 : start + lengths[i] / 2;
+			KUNIT_ASSERT_NE(test, add_rule(file, start, end, at, i), -ESTALE);
+			KUNIT_EXPECT_EQ(test, rule_at(file, at), i);
+			KUNIT_EXPECT_NE(test, rule_at(file, start - 1), i);
+			KUNIT_EXPECT_NE(test, rule_at(file, end), i);
+			/* short ones are found everywhere */
+			for (addr = start; lengths[i] <= 256 && addr < end; addr++)
+				KUNIT_ASSERT_EQ(test, rule_at(file, addr), i);
+			unwind_file_put(file);
+			file = get_file_of(test, make_inode(test));
+		}
+	}
+	unwind_file_put(file);
+}
+
+/* Rows that follow each other keep to themselves, however many they are. */
+static void many_rows(struct kunit *test)
+{
+	struct unwind_file *file = get_file_of(test, make_inode(test));
+	unsigned int n, found = 0;
+	u64 start;
+
+	for (n = 0; n < 4000; n++) {
+		start = FIRST + 24 * n;
+		KUNIT_ASSERT_NE(test, add_rule(file, start, start + 24, start + 7, n), -ESTALE);
+		KUNIT_ASSERT_LT(test, rule_at(file, start - 1), (int)n);
+		KUNIT_ASSERT_EQ(test, rule_at(file, start + 24), -1);
+	}
+	for (n = 0; n < 4000; n++) {
+		int rule = rule_at(file, FIRST + 24 * n + 7);
+
+		KUNIT_ASSERT_TRUE(test, rule == n || rule == -1);
+		found += rule >= 0;
+	}
+	/* those that went had to make room when the table was small */
+	KUNIT_EXPECT_GT(test, found, 2000);
+	unwind_file_put(file);
+}
+
+/* Out of the file's range nothing is kept. */
+static void rows_outside(struct kunit *test)
+{
+	struct unwind_file *file = get_file_of(test, make_inode(test));
+
+	add_rule(file, FIRST - 8, FIRST + 8, FIRST + 4, 1);
+	add_rule(file, FIRST + 8, FIRST + 16, FIRST + 16, 2);
+	add_rule(file, FIRST + 8, FIRST + 8 + (1ULL << 32), FIRST + 8, 3);
+	KUNIT_EXPECT_EQ(test, rule_at(file, FIRST + 4), -1);
+	KUNIT_EXPECT_EQ(test, rule_at(file, FIRST + 8), -1);
+	KUNIT_EXPECT_EQ(test, rule_at(file, FIRST + 16), -1);
+	unwind_file_put(file);
+}
+
+/* From the first writer on nothing is kept, nor found, nor is the file shared. */
+static void written_to(struct kunit *test)
+{
+	struct inode *inode = make_inode(test);
+	struct unwind_file *file = get_file_of(test, inode), *again;
+	u64 changes = unwind_files_changes();
+
+	add_rule(file, FIRST, FIRST + 8, FIRST, 1);
+	KUNIT_EXPECT_EQ(test, rule_at(file, FIRST), 1);
+	again = unwind_file_get(inode);
+	KUNIT_EXPECT_PTR_EQ(test, again, file);
+	unwind_file_put(again);
+
+	KUNIT_ASSERT_EQ(test, get_write_access(inode), 0);
+	KUNIT_EXPECT_TRUE(test, unwind_file_is_dead(file));
+	KUNIT_EXPECT_NE(test, unwind_files_changes(), changes);
+	KUNIT_EXPECT_EQ(test, rule_at(file, FIRST), -1);
+	KUNIT_EXPECT_EQ(test, add_rule(file, FIRST, FIRST + 8, FIRST, 1), -ESTALE);
+	unwind_file_grow(file);
+	KUNIT_EXPECT_EQ(test, add_rule(file, FIRST, FIRST + 8, FIRST, 1), -ESTALE);
+	KUNIT_EXPECT_EQ(test, rule_at(file, FIRST), -1);
+	KUNIT_EXPECT_FALSE(test, unwind_file_set_layout(file, &layout));
+	KUNIT_EXPECT_EQ(test, PTR_ERR(unwind_file_get(inode)), -EAGAIN);
+
+	put_write_access(inode);
+	again = get_file_of(test, inode);
+	KUNIT_EXPECT_NE(test, again->serial, file->serial);
+	KUNIT_EXPECT_EQ(test, rule_at(again, FIRST), -1);
+	unwind_file_put(again);
+	unwind_file_put(file);
+}
+
+/* Headers that were read before a writer came are not those of the file any more. */
+static void written_before_layout(struct kunit *test)
+{
+	struct inode *inode = make_inode(test);
+	struct unwind_file *file = unwind_file_get(inode);
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
+	KUNIT_ASSERT_EQ(test, get_write_access(inode), 0);
+	put_write_access(inode);
+	KUNIT_EXPECT_FALSE(test, unwind_file_set_layout(file, &layout));
+	unwind_file_put(file);
+}
+
+static int change_file(void *inode)
+{
+	unwind_user_file_change((struct inode *)inode);
+	return 0;
+}
+
+/*
+ * While a writer kills the file, another one changes it as soon as the bit is clear.  The
+ * first one is held up before the file is dead.
+ */
+static void written_by_two(struct kunit *test)
+{
+	struct inode *inode = make_inode(test);
+	struct unwind_file *file = get_file_of(test, inode);
+	struct task_struct *writer;
+	bool cleared;
+
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "one CPU only");
+	writer = kthread_create(change_file, inode, "unwind_file_writer");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(writer));
+	get_task_struct(writer);
+	migrate_disable();
+	kthread_bind(writer, cpumask_any_but(cpu_online_mask, smp_processor_id()));
+	spin_lock(&file->lock);
+	wake_up_process(writer);
+	mdelay(50);
+	cleared = !test_bit(UNWIND_FILE_BIT, &inode->i_data.flags);
+	spin_unlock(&file->lock);
+	migrate_enable();
+	kthread_stop(writer);
+	put_task_struct(writer);
+
+	KUNIT_EXPECT_FALSE(test, cleared);
+	/* or it has not run at all */
+	KUNIT_EXPECT_TRUE(test, unwind_file_is_dead(file));
+	KUNIT_EXPECT_FALSE(test, test_bit(UNWIND_FILE_BIT, &inode->i_data.flags));
+	unwind_file_put(file);
+}
+
+/* An inode goes without a word, and the next file's has its address. */
+static void inode_replaced(struct kunit *test)
+{
+	struct inode *inode = make_inode(test);
+	struct unwind_file *file = get_file_of(test, inode), *again;
+	u64 changes = unwind_files_changes();
+
+	add_rule(file, FIRST, FIRST + 8, FIRST, 1);
+	/* as inode_init_always() has it */
+	inode->i_data.flags = 0;
+	again = get_file_of(test, inode);
+	KUNIT_EXPECT_NE(test, again->serial, file->serial);
+	KUNIT_EXPECT_EQ(test, rule_at(again, FIRST), -1);
+	KUNIT_EXPECT_TRUE(test, unwind_file_is_dead(file));
+	/* nobody has an object of it */
+	KUNIT_EXPECT_EQ(test, unwind_files_changes(), changes);
+	KUNIT_EXPECT_EQ(test, add_rule(file, FIRST, FIRST + 8, FIRST, 1), -ESTALE);
+	unwind_file_put(file);
+	file = get_file_of(test, inode);
+	KUNIT_EXPECT_PTR_EQ(test, file, again);
+	unwind_file_put(again);
+	unwind_file_put(file);
+}
+
+/* Where changes do not show, nothing is shared. */
+static void not_shared(struct kunit *test)
+{
+	static const unsigned long magic[] = {
+		FUSE_SUPER_MAGIC, NFS_SUPER_MAGIC, V9FS_MAGIC, OVERLAYFS_SUPER_MAGIC,
+		CEPH_SUPER_MAGIC, SMB2_SUPER_MAGIC, MSDOS_SUPER_MAGIC, HUGETLBFS_MAGIC, 0,
+	};
+	struct inode *inode = make_inode(test);
+	struct address_space other = {};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(magic); i++) {
+		inode->i_sb->s_magic = magic[i];
+		KUNIT_EXPECT_EQ(test, PTR_ERR(unwind_file_get(inode)), -EOPNOTSUPP);
+	}
+	inode->i_sb->s_magic = TMPFS_MAGIC;
+	inode->i_sb->s_flags = SB_NOUSER;
+	KUNIT_EXPECT_EQ(test, PTR_ERR(unwind_file_get(inode)), -EOPNOTSUPP);
+	inode->i_sb->s_flags = SB_KERNMOUNT;
+	KUNIT_EXPECT_EQ(test, PTR_ERR(unwind_file_get(inode)), -EOPNOTSUPP);
+	inode->i_sb->s_flags = 0;
+	inode->i_flags = S_SWAPFILE;
+	KUNIT_EXPECT_EQ(test, PTR_ERR(unwind_file_get(inode)), -EOPNOTSUPP);
+	inode->i_flags = 0;
+	inode->i_mode = S_IFBLK;
+	KUNIT_EXPECT_EQ(test, PTR_ERR(unwind_file_get(inode)), -EOPNOTSUPP);
+	inode->i_mode = S_IFREG;
+	inode->i_mapping = &other;
+	KUNIT_EXPECT_EQ(test, PTR_ERR(unwind_file_get(inode)), -EOPNOTSUPP);
+	inode->i_mapping = &inode->i_data;
+	unwind_file_put(get_file_of(test, inode));
+}
+
+static void restore_max_kb(void *old)
+{
+	unwind_files_max_kb = (unsigned long)old;
+}
+
+static void set_max_kb(struct kunit *test, unsigned int kb)
+{
+	unsigned long old = unwind_files_max_kb;
+
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, restore_max_kb, (void *)old), 0);
+	unwind_files_max_kb = kb;
+}
+
+/*
+ * The bound holds.  Files that objects refer to are found as long as they are, and rules
+ * that are in use stay.
+ */
+static void bounded(struct kunit *test)
+{
+	struct inode *referred = make_inode(test), *used = make_inode(test), *first, *inode;
+	struct unwind_file *file = get_file_of(test, referred), *in_use, *again;
+	unsigned long nr, bytes;
+	u64 changes = unwind_files_changes(), serial;
+	unsigned int n;
+
+	unwind_files_stat(&nr, &bytes);
+	set_max_kb(test, bytes / SZ_1K + 64);
+	add_rule(file, FIRST, FIRST + 8, FIRST, 1);
+	in_use = get_file_of(test, used);
+	add_rule(in_use, FIRST, FIRST + 8, FIRST, 2);
+	first = make_inode(test);
+	again = get_file_of(test, first);
+	serial = again->serial;
+	unwind_file_put(again);
+	for (n = 0; n < 500; n++) {
+		inode = make_inode(test);
+		again = unwind_file_get(inode);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(again));
+		KUNIT_ASSERT_TRUE(test, unwind_file_set_layout(again, &layout));
+		add_rule(again, FIRST, FIRST + 8, FIRST, 3);
+		unwind_file_put(again);
+		unwind_files_stat(&nr, &bytes);
+		KUNIT_ASSERT_LE(test, bytes, unwind_files_max_kb * SZ_1K);
+		KUNIT_ASSERT_EQ(test, rule_at(in_use, FIRST), 2);
+	}
+	KUNIT_EXPECT_LT(test, nr, 300);
+	/* its rules made room, and it is known all the same */
+	KUNIT_EXPECT_EQ(test, rule_at(file, FIRST), -1);
+	KUNIT_EXPECT_FALSE(test, unwind_file_is_dead(file));
+	again = unwind_file_get(referred);
+	KUNIT_EXPECT_PTR_EQ(test, again, file);
+	unwind_file_put(again);
+	/* and this one is not */
+	again = get_file_of(test, first);
+	KUNIT_EXPECT_NE(test, again->serial, serial);
+	unwind_file_put(again);
+	/* no walk is told to look at its objects for that */
+	KUNIT_EXPECT_EQ(test, unwind_files_changes(), changes);
+	unwind_file_put(in_use);
+	unwind_file_put(file);
+}
+
+/* Where all files are in use, there is no room for others. */
+static void no_room(struct kunit *test)
+{
+	static struct unwind_file *files[300];
+	unsigned long nr, bytes;
+	unsigned int n, i;
+
+	unwind_files_stat(&nr, &bytes);
+	set_max_kb(test, bytes / SZ_1K + 16);
+	for (n = 0; n < ARRAY_SIZE(files); n++) {
+		files[n] = unwind_file_get(make_inode(test));
+		if (IS_ERR(files[n]))
+			break;
+	}
+	KUNIT_EXPECT_GT(test, n, 8);
+	KUNIT_ASSERT_LT(test, n, ARRAY_SIZE(files));
+	/* then objects are kept with the mm, without a file */
+	KUNIT_EXPECT_EQ(test, PTR_ERR(files[n]), -EOPNOTSUPP);
+	for (i = 0; i < n; i++) {
+		KUNIT_EXPECT_FALSE(test, unwind_file_is_dead(files[i]));
+		unwind_file_put(files[i]);
+	}
+	/* now there is */
+	unwind_file_put(get_file_of(test, make_inode(test)));
+	unwind_files_max_kb = 0;
+	KUNIT_EXPECT_EQ(test, PTR_ERR(unwind_file_get(make_inode(test))), -EOPNOTSUPP);
+}
+
+/* A user with many files in use does not keep others from rules of theirs. */
+static void many_files(struct kunit *test)
+{
+	static struct unwind_file *files[300];
+	struct unwind_file *old, *file;
+	unsigned long nr, bytes;
+	unsigned int n, i;
+
+	unwind_files_stat(&nr, &bytes);
+	set_max_kb(test, 2 * bytes / SZ_1K + 64);
+	old = get_file_of(test, make_inode(test));
+	add_rule(old, FIRST, FIRST + 8, FIRST, 1);
+	for (n = 0; n < ARRAY_SIZE(files); n++) {
+		files[n] = unwind_file_get(make_inode(test));
+		if (IS_ERR(files[n]))
+			break;
+	}
+	KUNIT_ASSERT_LT(test, n, ARRAY_SIZE(files));
+	for (i = 0; i < 100; i++)
+		KUNIT_EXPECT_EQ(test, PTR_ERR(unwind_file_get(make_inode(test))),
+				-EOPNOTSUPP);
+	/* neither has it made room, nor is there none for others that are known */
+	KUNIT_EXPECT_EQ(test, rule_at(old, FIRST), 1);
+	unwind_files_stat(&nr, &bytes);
+	KUNIT_EXPECT_LT(test, bytes, unwind_files_max_kb * SZ_1K * 3 / 4);
+	file = files[0];
+	KUNIT_EXPECT_TRUE(test, unwind_file_set_layout(file, &layout));
+	add_rule(file, FIRST, FIRST + 8, FIRST, 2);
+	KUNIT_EXPECT_EQ(test, rule_at(file, FIRST), 2);
+	KUNIT_EXPECT_EQ(test, rule_at(old, FIRST), 1);
+	for (i = 0; i < n; i++)
+		unwind_file_put(files[i]);
+	unwind_file_put(old);
+}
+
+#define CODE	0x10000000UL	/* addresses that are compared, and no more */
+
+static void attach_mm(struct kunit *test)
+{
+	unsigned long addr;
+
+	addr = kunit_vm_mmap(test, NULL, 0, SZ_4K, PROT_READ | PROT_WRITE,
+			     MAP_ANONYMOUS | MAP_PRIVATE, 0);
+	KUNIT_ASSERT_NE_MSG(test, addr, 0, "no user mapping");
+}
+
+/* An object at CODE + @n pages whose rules are those of @file. */
+static void know_object(struct kunit *test, struct unwind_file *file, unsigned int n)
+{
+	unsigned long start = CODE + n * PAGE_SIZE;
+	struct unwind_object object = {
+		.start = start, .end = start + PAGE_SIZE,
+		.code_start = start, .code_end = start + PAGE_SIZE,
+		.nr = 1, .word = 8, .file = file, .bias = start - FIRST,
+	};
+	struct unwind_cache_state state;
+
+	if (file)
+		refcount_inc(&file->refs);
+	KUNIT_ASSERT_TRUE(test, unwind_cache_begin(&state));
+	unwind_cache_add_object(&state, &object);
+}
+
+static bool object_is_known(unsigned int n)
+{
+	struct unwind_object object;
+
+	return !unwind_cache_find_object(CODE + n * PAGE_SIZE, &object);
+}
+
+static bool rule_is_known(unsigned int n)
+{
+	struct unwind_user_rule rule;
+	struct unwind_cfi_rule full;
+
+	return !unwind_cache_find_rule(CODE + n * PAGE_SIZE, &rule, &full);
+}
+
+/* The rules of a file are those of all its objects. */
+static void objects_of_file(struct kunit *test)
+{
+	struct unwind_file *file = get_file_of(test, make_inode(test));
+
+	attach_mm(test);
+	know_object(test, file, 0);
+	know_object(test, file, 2);
+	KUNIT_EXPECT_FALSE(test, rule_is_known(0));
+	add_rule(file, FIRST, FIRST + 8, FIRST, 1);
+	KUNIT_EXPECT_TRUE(test, rule_is_known(0));
+	KUNIT_EXPECT_TRUE(test, rule_is_known(2));
+	KUNIT_EXPECT_FALSE(test, rule_is_known(1));
+	unwind_file_put(file);
+}
+
+/* Objects of a dead file go when the next walk begins, and no others. */
+static void objects_of_dead_file(struct kunit *test)
+{
+	struct inode *inode = make_inode(test);
+	struct unwind_file *file = get_file_of(test, inode);
+	struct unwind_file *other = get_file_of(test, make_inode(test));
+
+	attach_mm(test);
+	know_object(test, file, 0);
+	know_object(test, other, 1);
+	know_object(test, NULL, 2);
+	add_rule(file, FIRST, FIRST + 8, FIRST, 1);
+	add_rule(other, FIRST, FIRST + 8, FIRST, 2);
+	KUNIT_EXPECT_TRUE(test, rule_is_known(0));
+	KUNIT_EXPECT_TRUE(test, rule_is_known(1));
+
+	KUNIT_ASSERT_EQ(test, get_write_access(inode), 0);
+	/* a walk that has begun goes on by what is known */
+	KUNIT_EXPECT_TRUE(test, rule_is_known(0));
+	unwind_cache_begin_walk();
+	KUNIT_EXPECT_FALSE(test, object_is_known(0));
+	KUNIT_EXPECT_FALSE(test, rule_is_known(0));
+	KUNIT_EXPECT_TRUE(test, object_is_known(1));
+	KUNIT_EXPECT_TRUE(test, rule_is_known(1));
+	KUNIT_EXPECT_TRUE(test, object_is_known(2));
+
+	/* it had been found before the file died */
+	know_object(test, file, 0);
+	KUNIT_EXPECT_FALSE(test, object_is_known(0));
+	put_write_access(inode);
+	know_object(test, file, 0);
+	KUNIT_EXPECT_FALSE(test, object_is_known(0));
+	unwind_file_put(other);
+	unwind_file_put(file);
+}
+
+/* What a walk has not found before the file was opened, it must not look for after that. */
+static void written_during_walk(struct kunit *test)
+{
+	struct unwind_cfi *cfi = kunit_kzalloc(test, sizeof(*cfi), GFP_KERNEL);
+	struct unwind_user_state state = {
+		.ip = CODE, .word = 8, .exact = true, .cfi = cfi, .faults = 1,
+		.methods = BIT(UNWIND_METHOD_EH_FRAME), .table_bytes = SZ_64K,
+		.deadline = jiffies + 60 * HZ,
+	};
+	struct inode *inode = make_inode(test);
+	struct unwind_file *file = get_file_of(test, inode);
+	struct unwind_cfi_rule full;
+	struct unwind_user_rule rule;
+
+	KUNIT_ASSERT_NOT_NULL(test, cfi);
+	attach_mm(test);
+	know_object(test, file, 0);
+	add_rule(file, FIRST, FIRST + 8, FIRST, 1);
+	state.changes = unwind_cache_begin_walk();
+	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), 0);
+	KUNIT_EXPECT_FALSE(test, unwind_file_at_is_dead(CODE));
+
+	KUNIT_ASSERT_EQ(test, get_write_access(inode), 0);
+	put_write_access(inode);
+	KUNIT_EXPECT_TRUE(test, unwind_file_at_is_dead(CODE));
+	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), 0);
+	KUNIT_EXPECT_EQ(test, rule.cfa_off, 1);
+	state.ip += 8;
+	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), -ESTALE);
+	unwind_file_put(file);
+}
+
+/* where things are in the file */
+#define HDR	0x200
+#define CIE	0x400
+#define FDE	0x500
+#define FDE_BYTES	0x20
+
+/* version 1, "zR", 1, -8, register 16; pcrel sdata4; CFA = rsp + 8, ra at CFA - 8 */
+static const u8 cie[] = {
+	20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0,
+};
+
+/* What the sorted table has of an address, and the FDE that it leads to. */
+struct function_row {
+	u32	ip;
+	u32	start;
+	u32	size;
+	u8	cfa_off;
+};
+
+/* The second one's FDE is of other code, and the first one's is of that of the others, too. */
+static const struct function_row overlapping_rows[] = {
+	{ 0x800, 0x800, 0x100, 16 },
+	{ 0x840, 0x700, 0x8, 24 },
+	{ 0x8c0, 0x8c0, 0x40, 32 },
+};
+
+static void put_fde(u8 *to, u32 at, const struct function_row *row)
+{
+	struct {
+		u32	len, distance;
+		s32	start;
+		u32	size;
+		u8	augmentation, insns[FDE_BYTES - 17];
+	} __packed fde = {
+		.len = FDE_BYTES - 4, .distance = at + 4 - CIE,
+		.start = row->start - (at + 8), .size = row->size,
+		.insns = { 0x0e, row->cfa_off },
+	};
+
+	BUILD_BUG_ON(sizeof(fde) != FDE_BYTES);
+	memcpy(to + at, &fde, sizeof(fde));
+}
+
+static void put_tables(u8 *to, const struct function_row *rows, u32 nr)
+{
+	u32 i, entry[2];
+
+	memcpy(to + CIE, cie, sizeof(cie));
+	for (i = 0; i < nr; i++) {
+		entry[0] = rows[i].ip - HDR;
+		entry[1] = FDE + i * FDE_BYTES - HDR;
+		memcpy(to + HDR + 12 + i * sizeof(entry), entry, sizeof(entry));
+		put_fde(to, FDE + i * FDE_BYTES, &rows[i]);
+	}
+}
+
+static void close_file(void *file)
+{
+	fput(file);
+}
+
+/* A file whose page cache, that of @pages, has tables. */
+static struct unwind_file *make_tables(struct kunit *test, const struct function_row *rows,
+				       u32 nr, struct file **pages_file)
+{
+	struct unwind_file_layout with = {
+		.segment = { { .vaddr = FIRST, .size = PAGE_SIZE, .flags = PF_R | PF_X } },
+		.nr_segments = 1, .word = 8, .first = FIRST, .last = FIRST + PAGE_SIZE,
+		.hdr = FIRST + HDR, .table = FIRST + HDR + 12, .nr = nr,
+	};
+	struct file *pages = shmem_file_setup("unwind_file", PAGE_SIZE, 0);
+	u8 *bytes = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+	struct inode *inode = make_inode(test);
+	struct unwind_file *file;
+	loff_t pos = 0;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(pages));
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, close_file, pages), 0);
+	KUNIT_ASSERT_NOT_NULL(test, bytes);
+	put_tables(bytes, rows, nr);
+	KUNIT_ASSERT_EQ(test, kernel_write(pages, bytes, PAGE_SIZE, &pos), PAGE_SIZE);
+	file = get_file_with(test, inode, &with);
+	inode->i_mapping = pages->f_mapping;
+	*pages_file = pages;
+	return file;
+}
+
+static struct unwind_user_state make_state(struct kunit *test)
+{
+	struct unwind_cfi *cfi = kunit_kzalloc(test, sizeof(*cfi), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, cfi);
+	return (struct unwind_user_state) {
+		.word = 8, .exact = true, .cfi = cfi, .faults = 1,
+		.methods = BIT(UNWIND_METHOD_EH_FRAME), .table_bytes = SZ_64K,
+		.deadline = jiffies + 60 * HZ, .changes = unwind_cache_begin_walk(),
+	};
+}
+
+/* Which FDE an address has is what the sorted table says, whatever was asked before. */
+static void overlapping(struct kunit *test)
+{
+	struct unwind_user_state state;
+	struct unwind_cfi_rule full;
+	struct unwind_user_rule rule;
+	struct unwind_file *file;
+	struct file *pages;
+
+	attach_mm(test);
+	file = make_tables(test, overlapping_rows, ARRAY_SIZE(overlapping_rows), &pages);
+	know_object(test, file, 0);
+	state = make_state(test);
+	state.ip = CODE + 0x848;
+	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), -ENOENT);
+	state.ip = CODE + 0x810;
+	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), 0);
+	KUNIT_EXPECT_EQ(test, rule.cfa_off, 16);
+	state.ip = CODE + 0x8c8;
+	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), 0);
+	KUNIT_EXPECT_EQ(test, rule.cfa_off, 32);
+	/* all of them are the file's */
+	KUNIT_EXPECT_EQ(test, rule_at(file, FIRST + 0x810), 16);
+	KUNIT_EXPECT_EQ(test, rule_at(file, FIRST + 0x8c8), 32);
+	KUNIT_EXPECT_EQ(test, state.found[UNWIND_FOUND_FILE], 3);
+	unwind_file_put(file);
+}
+
+/* A device may write to the page at any time, so no rule of it is kept, however it is found. */
+static void pinned(struct kunit *test)
+{
+	struct inode *other = make_inode(test);
+	struct unwind_object object = { .nr = ARRAY_SIZE(overlapping_rows), .word = 8 };
+	struct unwind_cache_state begun;
+	struct unwind_user_state state;
+	struct unwind_cfi_rule full;
+	struct unwind_user_rule rule;
+	struct unwind_file *file;
+	unsigned long addr;
+	struct file *pages;
+	struct folio *folio;
+
+	file = make_tables(test, overlapping_rows, ARRAY_SIZE(overlapping_rows), &pages);
+	addr = kunit_vm_mmap(test, pages, 0, PAGE_SIZE, PROT_READ, MAP_PRIVATE, 0);
+	KUNIT_ASSERT_NE_MSG(test, addr, 0, "no user mapping");
+	folio = filemap_get_folio(pages->f_mapping, 0);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(folio));
+	KUNIT_ASSERT_FALSE(test, folio_test_large(folio));
+
+	object.start = addr;
+	object.end = addr + PAGE_SIZE;
+	object.code_start = object.start;
+	object.code_end = object.end;
+	object.stay_start = object.start;
+	object.stay_end = object.end;
+	object.base = addr + HDR;
+	object.table = addr + HDR + 12;
+	object.bias = addr - FIRST;
+	object.file = file;
+	refcount_inc(&file->refs);
+	KUNIT_ASSERT_TRUE(test, unwind_cache_begin(&begun));
+	unwind_cache_add_object(&begun, &object);
+
+	state = make_state(test);
+	state.ip = addr + 0x8c8;
+	/* that another file dies is nothing to this one */
+	unwind_file_put(get_file_of(test, other));
+	KUNIT_ASSERT_EQ(test, get_write_access(other), 0);
+	put_write_access(other);
+	KUNIT_ASSERT_NE(test, unwind_files_changes(), state.changes);
+	folio_ref_add(folio, GUP_PIN_COUNTING_BIAS);
+	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), 0);
+	folio_ref_sub(folio, GUP_PIN_COUNTING_BIAS);
+	KUNIT_EXPECT_EQ(test, rule.cfa_off, 32);
+	KUNIT_EXPECT_EQ(test, state.found[UNWIND_FOUND_FILE], 0);
+	KUNIT_EXPECT_EQ(test, rule_at(file, FIRST + 0x8c8), -1);
+	KUNIT_EXPECT_EQ(test, unwind_cache_find_rule(unwind_rule_key(&state), &rule, &full),
+			-ENOENT);
+
+	/* nor is it kept where a page that is not there comes first */
+	state.faults = 0;
+	folio_clear_uptodate(folio);
+	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), 0);
+	folio_mark_uptodate(folio);
+	KUNIT_EXPECT_EQ(test, rule.cfa_off, 32);
+	KUNIT_EXPECT_EQ(test, unwind_cache_find_rule(unwind_rule_key(&state), &rule, &full),
+			-ENOENT);
+
+	state.faults = 1;
+	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), 0);
+	KUNIT_EXPECT_EQ(test, rule.cfa_off, 32);
+	KUNIT_EXPECT_EQ(test, state.found[UNWIND_FOUND_FILE], 1);
+	KUNIT_EXPECT_EQ(test, unwind_cache_find_rule(unwind_rule_key(&state), &rule, &full), 0);
+	folio_put(folio);
+	unwind_file_put(file);
+}
+
+static struct kunit_case file_cases[] = {
+	KUNIT_CASE(rows),
+	KUNIT_CASE(many_rows),
+	KUNIT_CASE(rows_outside),
+	KUNIT_CASE(written_to),
+	KUNIT_CASE(written_before_layout),
+	KUNIT_CASE(written_by_two),
+	KUNIT_CASE(inode_replaced),
+	KUNIT_CASE(not_shared),
+	KUNIT_CASE(bounded),
+	KUNIT_CASE(no_room),
+	KUNIT_CASE(many_files),
+	KUNIT_CASE(objects_of_file),
+	KUNIT_CASE(objects_of_dead_file),
+	KUNIT_CASE(written_during_walk),
+	KUNIT_CASE(overlapping),
+	KUNIT_CASE(pinned),
+	{}
+};
+
+static struct kunit_suite file_suite = {
+	.name = "unwind_file",
+	.test_cases = file_cases,
+};
+
+kunit_test_suite(file_suite);
+
+MODULE_DESCRIPTION("Tests of unwind rules of files");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tables of compact unwind rules: see rules.h.
+ */
+
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "rules.h"
+
+static unsigned int nr_pages(unsigned int bits)
+{
+	return max_t(unsigned int, BIT(bits) / UNWIND_RULE_PAGE, 1);
+}
+
+static size_t page_bytes(unsigned int bits)
+{
+	return min_t(size_t, PAGE_SIZE, sizeof(struct unwind_rule_entry) << bits);
+}
+
+/**
+ * unwind_rules_bytes - memory that a table takes
+ * @bits: of its hash
+ *
+ * Context: Any.
+ * Return: bytes.
+ */
+size_t unwind_rules_bytes(unsigned int bits)
+{
+	return sizeof(struct unwind_rule_table) +
+	       nr_pages(bits) * (page_bytes(bits) + sizeof(void *));
+}
+
+static void free_now(struct unwind_rule_table *table)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_pages(table->bits); i++)
+		kfree(table->pages[i]);
+	kfree(table);
+}
+
+static void free_rcu_callback(struct rcu_head *rcu)
+{
+	free_now(container_of(rcu, struct unwind_rule_table, rcu));
+}
+
+/**
+ * unwind_rules_alloc - make a table without rules
+ * @bits: of its hash; at least one
+ * @gfp: how to allocate
+ *
+ * Context: As @gfp says.
+ * Return: the table or NULL.
+ */
+struct unwind_rule_table *unwind_rules_alloc(unsigned int bits, gfp_t gfp)
+{
+	struct unwind_rule_table *table;
+	unsigned int i;
+
+	table = kzalloc(struct_size(table, pages, nr_pages(bits)), gfp);
+	if (!table)
+		return NULL;
+	table->bits = bits;
+	table->shift = 64 - bits;
+	for (i = 0; i < nr_pages(bits); i++) {
+		table->pages[i] = kmalloc(page_bytes(bits), gfp);
+		if (!table->pages[i]) {
+			free_now(table);
+			return NULL;
+		}
+		/* no entry has a rule: all counts are odd */
+		memset(table->pages[i], 0xff, page_bytes(bits));
+	}
+	return table;
+}
+
+/**
+ * unwind_rules_free - free a table after a grace period
+ * @table: the table, which nobody finds any more; or NULL
+ *
+ * Context: Any.
+ */
+void unwind_rules_free(struct unwind_rule_table *table)
+{
+	if (table)
+		call_rcu(&table->rcu, free_rcu_callback);
+}
+
+static bool has_rule(const struct unwind_rule_entry *entry)
+{
+	return !(entry->seq & 1);
+}
+
+static void write_entry(struct unwind_rule_entry *entry, u64 key,
+			const struct unwind_user_rule *rule)
+{
+	u32 seq = entry->seq | 1;
+
+	WRITE_ONCE(entry->seq, seq);
+	/* the count is odd before anything is written; pairs with unwind_rules_read() */
+	smp_wmb();
+	WRITE_ONCE(entry->key, key);
+	entry->rule = *rule;
+	/* and even after it */
+	smp_store_release(&entry->seq, seq + 1);
+}
+
+/**
+ * unwind_rules_add - put a rule into a table
+ * @table: the table
+ * @hash: by which it is found
+ * @key: what it is for
+ * @rule: the rule
+ *
+ * It is the first of its set; what was the first becomes the second.
+ *
+ * Context: The owner's lock is held.
+ */
+void unwind_rules_add(struct unwind_rule_table *table, u64 hash, u64 key,
+		      const struct unwind_user_rule *rule)
+{
+	struct unwind_rule_entry *set = unwind_rules_set(table, hash);
+
+	if (has_rule(&set[0]) && set[0].key != key) {
+		if (has_rule(&set[1]) && set[1].key != key)
+			WRITE_ONCE(table->displaced, table->displaced + 1);
+		write_entry(&set[1], set[0].key, &set[0].rule);
+	}
+	write_entry(&set[0], key, rule);
+}
+
+static struct unwind_rule_entry *nth_entry(struct unwind_rule_table *table, unsigned long i)
+{
+	return &table->pages[i / UNWIND_RULE_PAGE][i % UNWIND_RULE_PAGE];
+}
+
+/**
+ * unwind_rules_drop - take rules out of a table
+ * @table: the table
+ * @is_dropped: whether the rule of a key is to go
+ * @start: for @is_dropped
+ * @end: for @is_dropped
+ *
+ * Context: The owner's lock is held.
+ */
+void unwind_rules_drop(struct unwind_rule_table *table,
+		       bool (*is_dropped)(u64 key, unsigned long start, unsigned long end),
+		       unsigned long start, unsigned long end)
+{
+	unsigned long i;
+
+	for (i = 0; i < BIT(table->bits); i++) {
+		struct unwind_rule_entry *entry = nth_entry(table, i);
+
+		if (has_rule(entry) && is_dropped(entry->key, start, end))
+			WRITE_ONCE(entry->seq, entry->seq + 1);
+	}
+}
+
+/**
+ * unwind_rules_copy - copy all rules of a table into another
+ * @to: to here
+ * @from: from here
+ * @hash_of: gives the hash of a key
+ *
+ * Context: The owner's lock is held.
+ */
+void unwind_rules_copy(struct unwind_rule_table *to, struct unwind_rule_table *from,
+		       u64 (*hash_of)(u64 key))
+{
+	unsigned long i;
+
+	for (i = 0; i < BIT(from->bits); i++) {
+		struct unwind_rule_entry *entry = nth_entry(from, i);
+
+		if (has_rule(entry))
+			unwind_rules_add(to, hash_of(entry->key), entry->key, &entry->rule);
+	}
+	to->displaced = 0;
+}

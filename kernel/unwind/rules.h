@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Tables of compact unwind rules, found by a hash.  Each set of two entries shares a cache
+ * line.  Readers are under RCU, and each entry has a sequence count; writers hold a lock
+ * of the owner's.
+ */
+#ifndef _KERNEL_UNWIND_RULES_H
+#define _KERNEL_UNWIND_RULES_H
+
+#include <linux/bits.h>
+#include <linux/build_bug.h>
+#include <linux/compiler.h>
+#include <linux/hash.h>
+#include <linux/mm.h>
+#include <linux/types.h>
+
+#include "unwind.h"
+
+/**
+ * struct unwind_rule_entry - a rule that is kept
+ * @key: what it is for; the owner knows the form
+ * @seq: odd while the entry is written, and if it has no rule
+ * @rule: the rule
+ */
+struct unwind_rule_entry {
+	u64			key;
+	u32			seq;
+	struct unwind_user_rule	rule;
+};
+
+static_assert(sizeof(struct unwind_rule_entry) == 32);
+
+/* nothing above a page is allocated */
+#define UNWIND_RULE_PAGE	(PAGE_SIZE / sizeof(struct unwind_rule_entry))
+#define UNWIND_RULES_FIRST	4	/* bits: 512 bytes */
+
+/**
+ * struct unwind_rule_table - rules by hash
+ * @rcu: frees it
+ * @shift: 64 less the number of bits of the hash that count
+ * @bits: that number
+ * @displaced: how many rules had to make room
+ * @pages: UNWIND_RULE_PAGE entries each; one that is smaller in a small table
+ */
+struct unwind_rule_table {
+	struct rcu_head			rcu;
+	u8				shift;
+	u8				bits;
+	u32				displaced;
+	struct unwind_rule_entry	*pages[];
+};
+
+static inline u64 unwind_rules_hash(u64 val)
+{
+	return val * GOLDEN_RATIO_64;
+}
+
+static __always_inline struct unwind_rule_entry *
+unwind_rules_set(const struct unwind_rule_table *table, u64 hash)
+{
+	u64 i = hash >> table->shift;
+
+	return &table->pages[i / UNWIND_RULE_PAGE][i & (UNWIND_RULE_PAGE - 2)];
+}
+
+/* Copy the rule of an entry out, whose count was @seq before its key was looked at. */
+static __always_inline bool unwind_rules_read(const struct unwind_rule_entry *entry,
+					      u32 seq, struct unwind_user_rule *rule)
+{
+	/* thrown away if the count tells that it was written meanwhile */
+	data_race((*rule = entry->rule, 0));
+	/* pairs with the barriers of unwind_rules_add() */
+	smp_rmb();
+	return !(seq & 1) && READ_ONCE(entry->seq) == seq;
+}
+
+struct unwind_rule_table *unwind_rules_alloc(unsigned int bits, gfp_t gfp);
+void unwind_rules_free(struct unwind_rule_table *table);
+size_t unwind_rules_bytes(unsigned int bits);
+void unwind_rules_add(struct unwind_rule_table *table, u64 hash, u64 key,
+		      const struct unwind_user_rule *rule);
+void unwind_rules_drop(struct unwind_rule_table *table,
+		       bool (*is_dropped)(u64 key, unsigned long start, unsigned long end),
+		       unsigned long start, unsigned long end);
+void unwind_rules_copy(struct unwind_rule_table *to, struct unwind_rule_table *from,
+		       u64 (*hash_of)(u64 key));
+
+/* Has it become too small? */
+static inline bool unwind_rules_is_crowded(const struct unwind_rule_table *table)
+{
+	return READ_ONCE(table->displaced) > 1U << table->bits >> 1;
+}
+
+#endif /* _KERNEL_UNWIND_RULES_H */
