@@ -25,6 +25,8 @@
 
 /* Those that send records: one calls the other, and may be left with nothing to do. */
 static struct pd_range senders[2];
+/* That makes room for rules, which the process keeps. */
+static struct pd_range room_for_rules;
 /* Those at a task's end. */
 static struct pd_range exit_functions[2];
 
@@ -32,6 +34,7 @@ static int find_functions(void)
 {
 	senders[0] = pd_find_function("unwind_deferred_work");
 	senders[1] = pd_find_function("send_records");
+	room_for_rules = pd_find_function("unwind_rules_alloc");
 	exit_functions[0] = pd_find_function("unwind_deferred_exit");
 	exit_functions[1] = pd_find_function("do_exit");
 	if (!senders[0].low || !exit_functions[0].low || !exit_functions[1].low)
@@ -41,6 +44,8 @@ static int find_functions(void)
 
 static bool is_sending(const struct pd_rec *sample)
 {
+	if (room_for_rules.low && pd_is_under(sample, &room_for_rules))
+		return false;
 	return pd_is_under(sample, &senders[0]) || pd_is_under(sample, &senders[1]);
 }
 

@@ -112,16 +112,21 @@ struct pd_range pd_find_function(const char *name)
 {
 	FILE *file = fopen("/proc/kallsyms", "r");
 	struct pd_range range = { 0, ~0ULL };
-	char line[512], found[256];
+	char line[512], found[256], behind = '.';
 	__u64 ip;
 
 	if (!file)
 		return (struct pd_range){};
-	/* the compiler may have put .something behind the name */
-	while (fgets(line, sizeof(line), file))
-		if (sscanf(line, "%llx %*c %255[^. \t\n]", &ip, found) == 2 &&
-		    !strcmp(found, name))
+	/* the compiler may have put .something behind the name, or made a part with that */
+	while (behind == '.' && fgets(line, sizeof(line), file)) {
+		char next;
+
+		if (sscanf(line, "%llx %*c %255[^. \t\n]%c", &ip, found, &next) == 3 &&
+		    !strcmp(found, name)) {
 			range.low = ip;
+			behind = next;
+		}
+	}
 	rewind(file);
 	while (fgets(line, sizeof(line), file)) {
 		ip = strtoull(line, NULL, 16);
