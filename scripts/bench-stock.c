@@ -3,13 +3,14 @@
  * What do the user callchains of a program cost that is sampled by the clock?  To be run
  * in a VM with one CPU, whose clock advances by one nanosecond an instruction.
  *
- *	bench-stock CMD...
+ *	bench-stock [-p NANOSECONDS] [-w WAY] CMD...
  *
- * Runs CMD in each way to have its stacks, and prints what that adds to a sample without,
- * the walk and the record included.
+ * Runs CMD in each way to have its stacks, or in one, and prints what that adds to a sample
+ * without, the walk and the record included.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/personality.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -17,7 +18,9 @@
 
 #include "bench-event.h"
 
-#define PERIOD	200000	/* nanoseconds from sample to sample */
+/* nanoseconds from sample to sample */
+static unsigned long period = 200000;
+
 #define RUNS	3
 
 static const struct {
@@ -68,7 +71,7 @@ static double time_of(char **argv, enum mode mode)
 	pid_t pid;
 
 	pid = start(argv, &go);
-	event_open_clock(&event, PERIOD, mode, pid);
+	event_open_clock(&event, period, mode, pid);
 	if (write(go, "", 1) != 1)
 		die("write");
 	if (wait4(pid, &status, 0, &usage) != pid || status)
@@ -93,19 +96,32 @@ static double least_time_of(char **argv, enum mode mode)
 
 int main(int argc, char **argv)
 {
+	const char *way = NULL;
 	double without, with;
 	size_t i;
+	int opt;
 
-	if (argc < 2) {
-		fprintf(stderr, "usage: bench-stock CMD...\n");
+	while ((opt = getopt(argc, argv, "+p:w:")) != -1) {
+		if (opt == 'p')
+			period = strtoul(optarg, NULL, 0);
+		else if (opt == 'w')
+			way = optarg;
+		else
+			return 2;
+	}
+	if (optind == argc || !period) {
+		fprintf(stderr, "usage: bench-stock [-p NANOSECONDS] [-w WAY] CMD...\n");
 		return 2;
 	}
-	/* a sample each PERIOD of what it takes with all its samples */
-	without = least_time_of(argv + 1, BARE);
+	argv += optind;
+	/* a sample each period of what it takes with all its samples */
+	without = least_time_of(argv, BARE);
 	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
-		with = least_time_of(argv + 1, ways[i].mode);
-		printf("%s %.0f %.0f\n", ways[i].name, with / PERIOD,
-		       (with - without) / (with / PERIOD));
+		if (way && strcmp(way, ways[i].name))
+			continue;
+		with = least_time_of(argv, ways[i].mode);
+		printf("%s %.0f %.0f\n", ways[i].name, with / period,
+		       (with - without) / (with / period));
 		fflush(stdout);
 	}
 	return 0;
