@@ -61,7 +61,7 @@ enum cfa_kind {
 	CFA_BAD,	/* an invalid expression */
 };
 
-static s32 to_s32(struct unwind_cfi *cfi, s64 val)
+static s32 cfi_to_s32(struct unwind_cfi *cfi, s64 val)
 {
 	if (val != (s32)val)
 		cfi_fail(cfi, -EINVAL);
@@ -80,7 +80,7 @@ static s64 cfi_uleb_s64(struct unwind_cfi_bytes *b)
 	return val;
 }
 
-static s32 factored(struct unwind_cfi *cfi, s64 n)
+static s32 cfi_factored(struct unwind_cfi *cfi, s64 n)
 {
 	s64 val;
 
@@ -88,10 +88,10 @@ static s32 factored(struct unwind_cfi *cfi, s64 n)
 		cfi_fail(cfi, -EINVAL);
 		return 0;
 	}
-	return to_s32(cfi, val);
+	return cfi_to_s32(cfi, val);
 }
 
-static void set_where(struct unwind_cfi *cfi, u64 dwarf, u8 where, s32 off)
+static void cfi_set_where(struct unwind_cfi *cfi, u64 dwarf, u8 where, s32 off)
 {
 	int reg = arch_unwind_reg(dwarf, cfi->word);
 	int slot = reg < 0 ? -1 : arch_unwind_slot(reg, cfi->word);
@@ -102,7 +102,7 @@ static void set_where(struct unwind_cfi *cfi, u64 dwarf, u8 where, s32 off)
 	cfi->row.off[slot] = off;
 }
 
-static void restore(struct unwind_cfi *cfi, u64 dwarf)
+static void cfi_restore_register(struct unwind_cfi *cfi, u64 dwarf)
 {
 	int reg = arch_unwind_reg(dwarf, cfi->word);
 	int slot = reg < 0 ? -1 : arch_unwind_slot(reg, cfi->word);
@@ -113,18 +113,18 @@ static void restore(struct unwind_cfi *cfi, u64 dwarf)
 	cfi->row.off[slot] = cfi->initial.off[slot];
 }
 
-static void in_register(struct unwind_cfi *cfi, u64 dwarf, u64 other)
+static void cfi_set_in_register(struct unwind_cfi *cfi, u64 dwarf, u64 other)
 {
 	int reg = arch_unwind_reg(other, cfi->word);
 
 	if (reg < 0 || reg == UNWIND_REG_RA)
-		set_where(cfi, dwarf, UNWIND_LOST, 0);
+		cfi_set_where(cfi, dwarf, UNWIND_LOST, 0);
 	else
-		set_where(cfi, dwarf, UNWIND_IN_REG, reg);
+		cfi_set_where(cfi, dwarf, UNWIND_IN_REG, reg);
 }
 
 /* Where a register is found whose value, or whose address, is @v. */
-static u8 where_is(const struct cfi_value *v, bool is_value)
+static u8 cfi_where(const struct cfi_value *v, bool is_value)
 {
 	if (v->off != (s32)v->off)
 		return UNWIND_LOST;
@@ -149,7 +149,7 @@ static u8 where_is(const struct cfi_value *v, bool is_value)
  * A rule refers to an expression by its distance from the FDE.  If the expression is in
  * the CIE, the CIE's row depends on the place of the CIE and cannot be shared.
  */
-static bool expr_offset(struct unwind_cfi_bytes *b, unsigned long expr, s32 *off)
+static bool cfi_expr_offset(struct unwind_cfi_bytes *b, unsigned long expr, s32 *off)
 {
 	struct unwind_cfi *cfi = b->cfi;
 	s64 distance = (s64)(expr - cfi->entry);
@@ -163,7 +163,7 @@ static bool expr_offset(struct unwind_cfi_bytes *b, unsigned long expr, s32 *off
 	return true;
 }
 
-static void by_expression(struct unwind_cfi_bytes *b, u64 dwarf, bool is_value)
+static void cfi_set_by_expression(struct unwind_cfi_bytes *b, u64 dwarf, bool is_value)
 {
 	unsigned long expr = cfi_here(b);
 	u8 where = UNWIND_LOST;
@@ -173,49 +173,49 @@ static void by_expression(struct unwind_cfi_bytes *b, u64 dwarf, bool is_value)
 
 	kind = cfi_expr(b, true, &v);
 	if (kind == CFI_EXPR_VALUE) {
-		where = where_is(&v, is_value);
+		where = cfi_where(&v, is_value);
 		off = v.off;
 	}
 	if (kind != CFI_EXPR_BAD && where == UNWIND_LOST &&
-	    expr_offset(b, expr, &off))
+	    cfi_expr_offset(b, expr, &off))
 		where = is_value ? UNWIND_IS_EXPR : UNWIND_AT_EXPR;
-	set_where(b->cfi, dwarf, where, off);
+	cfi_set_where(b->cfi, dwarf, where, off);
 }
 
-static void cfa_register(struct unwind_cfi *cfi, u64 dwarf)
+static void cfi_set_cfa_register(struct unwind_cfi *cfi, u64 dwarf)
 {
 	int reg = arch_unwind_reg(dwarf, cfi->word);
 
 	cfi->row.cfa_reg = reg < 0 || reg == UNWIND_REG_RA ? NO_REG : reg;
 }
 
-static void def_cfa(struct unwind_cfi *cfi, u64 dwarf, s32 off)
+static void cfi_def_cfa(struct unwind_cfi *cfi, u64 dwarf, s32 off)
 {
 	cfi->row.cfa_kind = CFA_OFFSET;
 	cfi->row.cfa_off = off;
-	cfa_register(cfi, dwarf);
+	cfi_set_cfa_register(cfi, dwarf);
 }
 
 /*
  * After an expression, the offset is what it was before; hand-written tables rely
  * on that.
  */
-static void def_cfa_register(struct unwind_cfi *cfi, u64 dwarf)
+static void cfi_def_cfa_register(struct unwind_cfi *cfi, u64 dwarf)
 {
 	if (cfi->row.cfa_kind == CFA_UNSET)
 		cfi_fail(cfi, -EINVAL);
 	cfi->row.cfa_kind = CFA_OFFSET;
-	cfa_register(cfi, dwarf);
+	cfi_set_cfa_register(cfi, dwarf);
 }
 
-static void def_cfa_offset(struct unwind_cfi *cfi, s32 off)
+static void cfi_def_cfa_offset(struct unwind_cfi *cfi, s32 off)
 {
 	if (cfi->row.cfa_kind != CFA_OFFSET)
 		cfi_fail(cfi, -EINVAL);
 	cfi->row.cfa_off = off;
 }
 
-static void def_cfa_expression(struct unwind_cfi_bytes *b)
+static void cfi_def_cfa_expression(struct unwind_cfi_bytes *b)
 {
 	struct unwind_cfi_row *row = &b->cfi->row;
 	unsigned long expr = cfi_here(b);
@@ -228,7 +228,7 @@ static void def_cfa_expression(struct unwind_cfi_bytes *b)
 		return;
 	if (kind == CFI_EXPR_HARD || v.base >= CFI_BASE_CFA ||
 	    v.off != (s32)v.off || v.add != (s32)v.add) {
-		if (expr_offset(b, expr, &row->expr_off))
+		if (cfi_expr_offset(b, expr, &row->expr_off))
 			row->cfa_kind = CFA_HARD;
 		return;
 	}
@@ -239,7 +239,7 @@ static void def_cfa_expression(struct unwind_cfi_bytes *b)
 	row->expr_add = v.add;
 }
 
-static void remember(struct unwind_cfi *cfi)
+static void cfi_remember_row(struct unwind_cfi *cfi)
 {
 	if (cfi->nr_remembered == UNWIND_CFI_REMEMBER) {
 		cfi_fail(cfi, -E2BIG);
@@ -248,7 +248,7 @@ static void remember(struct unwind_cfi *cfi)
 	cfi->remembered[cfi->nr_remembered++] = cfi->row;
 }
 
-static void restore_remembered(struct unwind_cfi *cfi)
+static void cfi_restore_row(struct unwind_cfi *cfi)
 {
 	if (!cfi->nr_remembered) {
 		cfi_fail(cfi, -EINVAL);
@@ -258,7 +258,7 @@ static void restore_remembered(struct unwind_cfi *cfi)
 }
 
 /* The next row starts at @loc.  Returns false if it is past the wanted one. */
-static bool set_loc(struct unwind_cfi_bytes *b, unsigned long loc)
+static bool cfi_set_loc(struct unwind_cfi_bytes *b, unsigned long loc)
 {
 	struct unwind_cfi *cfi = b->cfi;
 
@@ -275,7 +275,7 @@ static bool set_loc(struct unwind_cfi_bytes *b, unsigned long loc)
 	return true;
 }
 
-static bool advance(struct unwind_cfi_bytes *b, unsigned long delta)
+static bool cfi_advance_loc(struct unwind_cfi_bytes *b, unsigned long delta)
 {
 	struct unwind_cfi *cfi = b->cfi;
 	unsigned long loc;
@@ -285,26 +285,26 @@ static bool advance(struct unwind_cfi_bytes *b, unsigned long delta)
 		cfi_fail(cfi, -EINVAL);
 		return false;
 	}
-	return set_loc(b, loc);
+	return cfi_set_loc(b, loc);
 }
 
 /* Instructions that start a row.  Returns false if the row is past the wanted one. */
-static bool new_row(struct unwind_cfi_bytes *b, u8 op)
+static bool cfi_begin_row(struct unwind_cfi_bytes *b, u8 op)
 {
 	switch (op) {
 	case DW_CFA_set_loc:
-		return set_loc(b, cfi_pointer(b, b->cfi->encoding));
+		return cfi_set_loc(b, cfi_pointer(b, b->cfi->encoding));
 	case DW_CFA_advance_loc1:
-		return advance(b, cfi_u8(b));
+		return cfi_advance_loc(b, cfi_u8(b));
 	case DW_CFA_advance_loc2:
-		return advance(b, cfi_u16(b));
+		return cfi_advance_loc(b, cfi_u16(b));
 	default:
-		return advance(b, cfi_u32(b));
+		return cfi_advance_loc(b, cfi_u32(b));
 	}
 }
 
 /* Instructions that say how the CFA is found.  True if @op is one. */
-static bool cfa_instruction(struct unwind_cfi_bytes *b, u8 op)
+static bool cfi_run_cfa_op(struct unwind_cfi_bytes *b, u8 op)
 {
 	struct unwind_cfi *cfi = b->cfi;
 	u64 reg;
@@ -312,76 +312,76 @@ static bool cfa_instruction(struct unwind_cfi_bytes *b, u8 op)
 	switch (op) {
 	case DW_CFA_def_cfa:
 		reg = cfi_uleb(b);
-		def_cfa(cfi, reg, to_s32(cfi, cfi_uleb_s64(b)));
+		cfi_def_cfa(cfi, reg, cfi_to_s32(cfi, cfi_uleb_s64(b)));
 		return true;
 	case DW_CFA_def_cfa_sf:
 		reg = cfi_uleb(b);
-		def_cfa(cfi, reg, factored(cfi, cfi_sleb(b)));
+		cfi_def_cfa(cfi, reg, cfi_factored(cfi, cfi_sleb(b)));
 		return true;
 	case DW_CFA_def_cfa_register:
-		def_cfa_register(cfi, cfi_uleb(b));
+		cfi_def_cfa_register(cfi, cfi_uleb(b));
 		return true;
 	case DW_CFA_def_cfa_offset:
-		def_cfa_offset(cfi, to_s32(cfi, cfi_uleb_s64(b)));
+		cfi_def_cfa_offset(cfi, cfi_to_s32(cfi, cfi_uleb_s64(b)));
 		return true;
 	case DW_CFA_def_cfa_offset_sf:
-		def_cfa_offset(cfi, factored(cfi, cfi_sleb(b)));
+		cfi_def_cfa_offset(cfi, cfi_factored(cfi, cfi_sleb(b)));
 		return true;
 	case DW_CFA_def_cfa_expression:
-		def_cfa_expression(b);
+		cfi_def_cfa_expression(b);
 		return true;
 	}
 	return false;
 }
 
 /* Instructions that say where a register is: all that are left. */
-static void register_instruction(struct unwind_cfi_bytes *b, u8 op)
+static void cfi_run_register_op(struct unwind_cfi_bytes *b, u8 op)
 {
 	struct unwind_cfi *cfi = b->cfi;
 	u64 reg = cfi_uleb(b);
 
 	switch (op) {
 	case DW_CFA_offset_extended:
-		set_where(cfi, reg, UNWIND_AT_CFA,
-			  factored(cfi, cfi_uleb_s64(b)));
+		cfi_set_where(cfi, reg, UNWIND_AT_CFA,
+			      cfi_factored(cfi, cfi_uleb_s64(b)));
 		break;
 	case DW_CFA_offset_extended_sf:
-		set_where(cfi, reg, UNWIND_AT_CFA, factored(cfi, cfi_sleb(b)));
+		cfi_set_where(cfi, reg, UNWIND_AT_CFA, cfi_factored(cfi, cfi_sleb(b)));
 		break;
 	case DW_CFA_GNU_negative_offset_extended:
-		set_where(cfi, reg, UNWIND_AT_CFA,
-			  factored(cfi, -cfi_uleb_s64(b)));
+		cfi_set_where(cfi, reg, UNWIND_AT_CFA,
+			      cfi_factored(cfi, -cfi_uleb_s64(b)));
 		break;
 	case DW_CFA_val_offset:
-		set_where(cfi, reg, UNWIND_IS_CFA,
-			  factored(cfi, cfi_uleb_s64(b)));
+		cfi_set_where(cfi, reg, UNWIND_IS_CFA,
+			      cfi_factored(cfi, cfi_uleb_s64(b)));
 		break;
 	case DW_CFA_val_offset_sf:
-		set_where(cfi, reg, UNWIND_IS_CFA, factored(cfi, cfi_sleb(b)));
+		cfi_set_where(cfi, reg, UNWIND_IS_CFA, cfi_factored(cfi, cfi_sleb(b)));
 		break;
 	case DW_CFA_restore_extended:
-		restore(cfi, reg);
+		cfi_restore_register(cfi, reg);
 		break;
 	case DW_CFA_undefined:
-		set_where(cfi, reg, UNWIND_UNDEFINED, 0);
+		cfi_set_where(cfi, reg, UNWIND_UNDEFINED, 0);
 		break;
 	case DW_CFA_same_value:
-		set_where(cfi, reg, UNWIND_SAME, 0);
+		cfi_set_where(cfi, reg, UNWIND_SAME, 0);
 		break;
 	case DW_CFA_register:
-		in_register(cfi, reg, cfi_uleb(b));
+		cfi_set_in_register(cfi, reg, cfi_uleb(b));
 		break;
 	case DW_CFA_expression:
-		by_expression(b, reg, false);
+		cfi_set_by_expression(b, reg, false);
 		break;
 	case DW_CFA_val_expression:
-		by_expression(b, reg, true);
+		cfi_set_by_expression(b, reg, true);
 		break;
 	}
 }
 
 /* Instructions that have no operand in the opcode byte.  Returns false to stop. */
-static bool extended_instruction(struct unwind_cfi_bytes *b, u8 op)
+static bool cfi_run_extended_op(struct unwind_cfi_bytes *b, u8 op)
 {
 	struct unwind_cfi *cfi = b->cfi;
 
@@ -392,12 +392,12 @@ static bool extended_instruction(struct unwind_cfi_bytes *b, u8 op)
 	case DW_CFA_advance_loc1:
 	case DW_CFA_advance_loc2:
 	case DW_CFA_advance_loc4:
-		return new_row(b, op);
+		return cfi_begin_row(b, op);
 	case DW_CFA_remember_state:
-		remember(cfi);
+		cfi_remember_row(cfi);
 		return true;
 	case DW_CFA_restore_state:
-		restore_remembered(cfi);
+		cfi_restore_row(cfi);
 		return true;
 	case DW_CFA_GNU_args_size:
 		cfi_uleb(b);
@@ -408,28 +408,28 @@ static bool extended_instruction(struct unwind_cfi_bytes *b, u8 op)
 		cfi_fail(cfi, -EOPNOTSUPP);
 		return false;
 	}
-	if (!cfa_instruction(b, op))
-		register_instruction(b, op);
+	if (!cfi_run_cfa_op(b, op))
+		cfi_run_register_op(b, op);
 	return true;
 }
 
 /* Returns false to stop. */
-static bool instruction(struct unwind_cfi_bytes *b)
+static bool cfi_run_op(struct unwind_cfi_bytes *b)
 {
 	struct unwind_cfi *cfi = b->cfi;
 	u8 op = cfi_u8(b), arg = op & 0x3f;
 
 	switch (op & 0xc0) {
 	case DW_CFA_advance_loc:
-		return advance(b, arg);
+		return cfi_advance_loc(b, arg);
 	case DW_CFA_offset:
-		set_where(cfi, arg, UNWIND_AT_CFA, factored(cfi, cfi_uleb_s64(b)));
+		cfi_set_where(cfi, arg, UNWIND_AT_CFA, cfi_factored(cfi, cfi_uleb_s64(b)));
 		return true;
 	case DW_CFA_restore:
-		restore(cfi, arg);
+		cfi_restore_register(cfi, arg);
 		return true;
 	}
-	return extended_instruction(b, arg);
+	return cfi_run_extended_op(b, arg);
 }
 
 /*
@@ -437,7 +437,7 @@ static bool instruction(struct unwind_cfi_bytes *b)
  * the window together with it.  Stop at the first other instruction, and at one that
  * starts a row past the wanted one.
  */
-static void run_common(struct unwind_cfi_bytes *b)
+static void cfi_run_common(struct unwind_cfi_bytes *b)
 {
 	struct unwind_cfi *cfi = b->cfi;
 	const u8 *p = b->buf + b->pos, *end = b->buf + b->nr;
@@ -460,10 +460,10 @@ static void run_common(struct unwind_cfi_bytes *b)
 			cfi->row.cfa_off = p[1];
 			p += 2;
 		} else if ((*p & 0xc0) == DW_CFA_offset && p[1] < 0x80) {
-			set_where(cfi, arg, UNWIND_AT_CFA, p[1] * data_align);
+			cfi_set_where(cfi, arg, UNWIND_AT_CFA, p[1] * data_align);
 			p += 2;
 		} else if ((*p & 0xc0) == DW_CFA_restore) {
-			restore(cfi, arg);
+			cfi_restore_register(cfi, arg);
 			p++;
 		} else {
 			break;
@@ -474,19 +474,19 @@ static void run_common(struct unwind_cfi_bytes *b)
 }
 
 /* Run the instructions from @b to the end of the entry or of the wanted row. */
-static int run(struct unwind_cfi_bytes *b)
+static int cfi_run_program(struct unwind_cfi_bytes *b)
 {
 	struct unwind_cfi *cfi = b->cfi;
 
 	do {
 		if (b == &cfi->fde)
-			run_common(b);
-	} while (cfi_left(b) && instruction(b) && !cfi->err);
+			cfi_run_common(b);
+	} while (cfi_left(b) && cfi_run_op(b) && !cfi->err);
 	return cfi->err;
 }
 
 /* Skip the address of the personality routine, which unwinding does not need. */
-static void skip_personality(struct unwind_cfi_bytes *b)
+static void cfi_skip_personality(struct unwind_cfi_bytes *b)
 {
 	u8 encoding = cfi_u8(b);
 
@@ -500,7 +500,7 @@ static void skip_personality(struct unwind_cfi_bytes *b)
 }
 
 /* Read the augmentation data, whose fields the letters after "z" announce. */
-static void read_augmentation(struct unwind_cfi_bytes *b, const char *letter)
+static void cfi_read_augmentation(struct unwind_cfi_bytes *b, const char *letter)
 {
 	struct unwind_cfi *cfi = b->cfi;
 	u64 len = cfi_uleb(b);
@@ -521,7 +521,7 @@ static void read_augmentation(struct unwind_cfi_bytes *b, const char *letter)
 			cfi_u8(b);
 			break;
 		case 'P':
-			skip_personality(b);
+			cfi_skip_personality(b);
 			break;
 		case 'S':
 			cfi->signal = true;
@@ -537,7 +537,7 @@ static void read_augmentation(struct unwind_cfi_bytes *b, const char *letter)
 		cfi_skip(b, end - cfi_here(b));
 }
 
-static void read_string(struct unwind_cfi_bytes *b, char *to, size_t size)
+static void cfi_read_string(struct unwind_cfi_bytes *b, char *to, size_t size)
 {
 	size_t i;
 
@@ -551,7 +551,7 @@ static void read_string(struct unwind_cfi_bytes *b, char *to, size_t size)
 }
 
 /* Read a CIE, which is open, up to its instructions. */
-static int read_cie(struct unwind_cfi *cfi)
+static int cfi_read_cie(struct unwind_cfi *cfi)
 {
 	struct unwind_cfi_bytes *b = &cfi->cie;
 	char augmentation[MAX_AUGMENTATION];
@@ -561,7 +561,7 @@ static int read_cie(struct unwind_cfi *cfi)
 	if (cfi_u32(b))
 		cfi_fail(cfi, -EINVAL);	/* not a CIE */
 	version = cfi_u8(b);
-	read_string(b, augmentation, sizeof(augmentation));
+	cfi_read_string(b, augmentation, sizeof(augmentation));
 	if (version == 4) {
 		/* size of addresses, size of segment selectors */
 		if (cfi_u8(b) != cfi->word || cfi_u8(b))
@@ -579,7 +579,7 @@ static int read_cie(struct unwind_cfi *cfi)
 	cfi->signal = false;
 	cfi->augmented = augmentation[0] == 'z';
 	if (cfi->augmented)
-		read_augmentation(b, augmentation + 1);
+		cfi_read_augmentation(b, augmentation + 1);
 	else if (augmentation[0])
 		cfi_fail(cfi, -EOPNOTSUPP);
 	return cfi->err;
@@ -613,7 +613,7 @@ static bool cie_is_at_hand(const struct unwind_cfi *cfi, unsigned long addr)
 }
 
 /* Read the CIE at @addr: what all of its FDEs have in common. */
-static int use_cie(struct unwind_cfi *cfi, unsigned long addr)
+static int cfi_use_cie(struct unwind_cfi *cfi, unsigned long addr)
 {
 	struct unwind_cfi_bytes *b = &cfi->cie;
 	unsigned int nr;
@@ -639,7 +639,7 @@ static int use_cie(struct unwind_cfi *cfi, unsigned long addr)
 	memset(&cfi->row, 0, sizeof(cfi->row));
 	memset(&cfi->initial, 0, sizeof(cfi->initial));
 
-	if (read_cie(cfi) || run(b))
+	if (cfi_read_cie(cfi) || cfi_run_program(b))
 		return cfi->err;
 	cfi->nr_remembered = 0;
 	cfi->initial = cfi->row;
@@ -652,7 +652,7 @@ static int use_cie(struct unwind_cfi *cfi, unsigned long addr)
 }
 
 /* Use the CIE of an FDE, and read the FDE up to its instructions. */
-static int read_fde(struct unwind_cfi *cfi, unsigned long addr)
+static int cfi_read_fde(struct unwind_cfi *cfi, unsigned long addr)
 {
 	struct unwind_cfi_bytes *b = &cfi->fde;
 	unsigned long field, start, len;
@@ -663,7 +663,7 @@ static int read_fde(struct unwind_cfi *cfi, unsigned long addr)
 	distance = cfi_u32(b);
 	if (!distance || distance > field)
 		cfi_fail(cfi, -EINVAL);	/* a CIE, or not the address of one */
-	if (cfi->err || use_cie(cfi, field - distance))
+	if (cfi->err || cfi_use_cie(cfi, field - distance))
 		return cfi->err;
 
 	start = cfi_pointer(b, cfi->encoding);
@@ -695,7 +695,7 @@ static bool sp_is_cfa(const struct unwind_cfi_row *row)
 }
 
 /* Fill in the CFA of a row that gives it by an expression. */
-static void make_cfa(const struct unwind_cfi_row *row, struct unwind_cfi_rule *rule)
+static void cfi_make_cfa(const struct unwind_cfi_row *row, struct unwind_cfi_rule *rule)
 {
 	rule->cfa_off = row->expr_off;
 	if (row->cfa_kind == CFA_HARD) {
@@ -708,7 +708,7 @@ static void make_cfa(const struct unwind_cfi_row *row, struct unwind_cfi_rule *r
 }
 
 /* Does the row have usable rules for the return address and the stack pointer? */
-static int check_row(const struct unwind_cfi_row *row)
+static int cfi_check_row(const struct unwind_cfi_row *row)
 {
 	switch (row->where[UNWIND_SLOT_RA]) {
 	case UNWIND_UNDEFINED:
@@ -726,7 +726,7 @@ static int check_row(const struct unwind_cfi_row *row)
 	return row->where[UNWIND_SLOT_SP] < UNWIND_UNDEFINED ? 0 : -EOPNOTSUPP;
 }
 
-static int make_rule(const struct unwind_cfi *cfi, struct unwind_cfi_rule *rule)
+static int cfi_make_rule(const struct unwind_cfi *cfi, struct unwind_cfi_rule *rule)
 {
 	const struct unwind_cfi_row *row = &cfi->row;
 
@@ -739,14 +739,14 @@ static int make_rule(const struct unwind_cfi *cfi, struct unwind_cfi_rule *rule)
 		.expr_base	= row->has_expr ? cfi->entry : 0,
 	};
 	if (unlikely(row->cfa_kind != CFA_OFFSET))
-		make_cfa(row, rule);
+		cfi_make_cfa(row, rule);
 	memcpy(rule->kept_off, row->off, sizeof(rule->kept_off));
 	memcpy(rule->kept_where, row->where, sizeof(rule->kept_where));
 	if (!sp_is_cfa(row)) {
 		rule->sp_where = row->where[UNWIND_SLOT_SP];
 		rule->sp_off = row->off[UNWIND_SLOT_SP];
 	}
-	return check_row(row);
+	return cfi_check_row(row);
 }
 
 /**
@@ -772,18 +772,18 @@ int unwind_cfi_rule(struct unwind_cfi *cfi, unsigned long fde, unsigned long ip,
 	cfi->nr_remembered = 0;
 	cfi->ip_used = false;
 
-	ret = read_fde(cfi, fde);
+	ret = cfi_read_fde(cfi, fde);
 	if (ret)
 		return ret;
 	if (ip < cfi->row_start || ip >= cfi->row_end)
 		return -ENOENT;
 
-	ret = run(&cfi->fde);
+	ret = cfi_run_program(&cfi->fde);
 	if (ret)
 		return ret;
 	if (cfi->ip_used) {
 		cfi->row_start = ip;
 		cfi->row_end = ip + 1;
 	}
-	return make_rule(cfi, rule);
+	return cfi_make_rule(cfi, rule);
 }

@@ -23,7 +23,7 @@
 #define CFI_MAX_BYTES	(64 * 1024)
 
 /* An address in the program, which may be a 32-bit one. */
-static unsigned long to_addr(const struct unwind_cfi *cfi, u64 val)
+static unsigned long cfi_to_addr(const struct unwind_cfi *cfi, u64 val)
 {
 	return cfi->word == 4 ? (u32)val : val;
 }
@@ -91,7 +91,7 @@ void cfi_skip(struct unwind_cfi_bytes *b, u64 len)
 }
 
 /* little endian, across the end of the window */
-static u64 read_slowly(struct unwind_cfi_bytes *b, unsigned int size)
+static u64 cfi_read_slowly(struct unwind_cfi_bytes *b, unsigned int size)
 {
 	unsigned int i;
 	u64 val = 0;
@@ -109,7 +109,7 @@ static u64 read_slowly(struct unwind_cfi_bytes *b, unsigned int size)
  */
 u16 cfi_u16(struct unwind_cfi_bytes *b)
 {
-	return read_slowly(b, sizeof(u16));
+	return cfi_read_slowly(b, sizeof(u16));
 }
 
 /**
@@ -125,7 +125,7 @@ u32 cfi_u32(struct unwind_cfi_bytes *b)
 	if (b->pos == b->nr && !cfi_refill(b))
 		return 0;
 	if (b->nr - b->pos < sizeof(val))
-		return read_slowly(b, sizeof(val));
+		return cfi_read_slowly(b, sizeof(val));
 	val = get_unaligned_le32(b->buf + b->pos);
 	b->pos += sizeof(val);
 	return val;
@@ -139,7 +139,7 @@ u32 cfi_u32(struct unwind_cfi_bytes *b)
  */
 u64 cfi_u64(struct unwind_cfi_bytes *b)
 {
-	return read_slowly(b, sizeof(u64));
+	return cfi_read_slowly(b, sizeof(u64));
 }
 
 /**
@@ -194,16 +194,16 @@ s64 cfi_sleb(struct unwind_cfi_bytes *b)
 	return 0;
 }
 
-static u64 read_word(struct unwind_cfi_bytes *b)
+static u64 cfi_read_word(struct unwind_cfi_bytes *b)
 {
 	return b->cfi->word == 4 ? cfi_u32(b) : cfi_u64(b);
 }
 
-static u64 read_format(struct unwind_cfi_bytes *b, u8 encoding)
+static u64 cfi_read_format(struct unwind_cfi_bytes *b, u8 encoding)
 {
 	switch (encoding & DW_EH_PE_format) {
 	case DW_EH_PE_absptr:
-		return read_word(b);
+		return cfi_read_word(b);
 	case DW_EH_PE_uleb128:
 		return cfi_uleb(b);
 	case DW_EH_PE_udata2:
@@ -225,7 +225,7 @@ static u64 read_format(struct unwind_cfi_bytes *b, u8 encoding)
 }
 
 /* Load the word that an indirect pointer refers to.  It is outside the tables. */
-static unsigned long follow(struct unwind_cfi *cfi, unsigned long addr)
+static unsigned long cfi_follow_indirect(struct unwind_cfi *cfi, unsigned long addr)
 {
 	u8 word[8] = {};
 	int err;
@@ -237,10 +237,10 @@ static unsigned long follow(struct unwind_cfi *cfi, unsigned long addr)
 		cfi_fail(cfi, err);
 		return 0;
 	}
-	return to_addr(cfi, get_unaligned_le64(word));
+	return cfi_to_addr(cfi, get_unaligned_le64(word));
 }
 
-static void align(struct unwind_cfi_bytes *b)
+static void cfi_align(struct unwind_cfi_bytes *b)
 {
 	unsigned long here = cfi_here(b);
 
@@ -260,8 +260,8 @@ unsigned long cfi_pointer(struct unwind_cfi_bytes *b, u8 encoding)
 	unsigned long base = 0, addr;
 
 	if (encoding == DW_EH_PE_aligned) {
-		align(b);
-		return to_addr(cfi, read_word(b));
+		cfi_align(b);
+		return cfi_to_addr(cfi, cfi_read_word(b));
 	}
 
 	switch (encoding & DW_EH_PE_base) {
@@ -281,8 +281,8 @@ unsigned long cfi_pointer(struct unwind_cfi_bytes *b, u8 encoding)
 		return 0;
 	}
 
-	addr = to_addr(cfi, base + read_format(b, encoding));
-	return encoding & DW_EH_PE_indirect ? follow(cfi, addr) : addr;
+	addr = cfi_to_addr(cfi, base + cfi_read_format(b, encoding));
+	return encoding & DW_EH_PE_indirect ? cfi_follow_indirect(cfi, addr) : addr;
 }
 
 /**

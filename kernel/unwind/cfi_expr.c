@@ -112,7 +112,7 @@ struct operation {
 };
 
 /* The expression is invalid: it has no value in any frame. */
-static bool wrong(struct expr *e)
+static bool expr_fail(struct expr *e)
 {
 	if (!e->err)
 		e->err = -EOPNOTSUPP;
@@ -120,85 +120,85 @@ static bool wrong(struct expr *e)
 }
 
 /* numbers are as wide as a word */
-static s64 wrap(const struct expr *e, s64 val)
+static s64 expr_wrap(const struct expr *e, s64 val)
 {
 	return e->b->cfi->word == 4 ? (s32)val : val;
 }
 
 /* the same value as an unsigned number, or as an address */
-static u64 to_unsigned(const struct expr *e, s64 val)
+static u64 expr_to_unsigned(const struct expr *e, s64 val)
 {
 	return e->b->cfi->word == 4 ? (u32)val : (u64)val;
 }
 
-static bool push(struct expr *e, u8 base, s64 off)
+static bool expr_push(struct expr *e, u8 base, s64 off)
 {
 	if (e->nr == EXPR_STACK)
-		return wrong(e);
+		return expr_fail(e);
 	e->stack[e->nr++] = (struct cfi_value) {
-		.base = base, .off = wrap(e, off),
+		.base = base, .off = expr_wrap(e, off),
 	};
 	return true;
 }
 
-static bool push_number(struct expr *e, s64 val)
+static bool expr_push_number(struct expr *e, s64 val)
 {
-	return push(e, CFI_BASE_NONE, val);
+	return expr_push(e, CFI_BASE_NONE, val);
 }
 
-static bool push_reg(struct expr *e, u64 dwarf, s64 off)
+static bool expr_push_reg(struct expr *e, u64 dwarf, s64 off)
 {
 	struct unwind_cfi *cfi = e->b->cfi;
 	int reg = arch_unwind_reg(dwarf, cfi->word);
 	unsigned long val = 0;
 
 	if (reg < 0)
-		return wrong(e);
+		return expr_fail(e);
 	if (reg == UNWIND_REG_RA) {
 		cfi->ip_used = true;
-		return push_number(e, (s64)(cfi->ip + (u64)off));
+		return expr_push_number(e, (s64)(cfi->ip + (u64)off));
 	}
 	if (!e->frame)
-		return push(e, reg, off);
+		return expr_push(e, reg, off);
 	e->err = e->frame->reg(e->frame->ctx, reg, &val);
-	return !e->err && push_number(e, (s64)((u64)val + (u64)off));
+	return !e->err && expr_push_number(e, (s64)((u64)val + (u64)off));
 }
 
 /* The value that is so many below the top. */
-static struct cfi_value *below_top(struct expr *e, u64 depth)
+static struct cfi_value *expr_below_top(struct expr *e, u64 depth)
 {
 	if (depth >= e->nr) {
-		wrong(e);
+		expr_fail(e);
 		return NULL;
 	}
 	return &e->stack[e->nr - 1 - depth];
 }
 
-static bool add(const struct expr *e, struct cfi_value *v, s64 n)
+static bool expr_add(const struct expr *e, struct cfi_value *v, s64 n)
 {
 	s64 *to = v->deref ? &v->add : &v->off;
 
 	if (v->base == CFI_BASE_NONE) {
-		v->off = wrap(e, (s64)((u64)v->off + (u64)n));
+		v->off = expr_wrap(e, (s64)((u64)v->off + (u64)n));
 		return true;
 	}
 	return !check_add_overflow(*to, n, to);
 }
 
-static bool pick(struct expr *e, u64 depth)
+static bool expr_pick(struct expr *e, u64 depth)
 {
-	struct cfi_value *v = below_top(e, depth);
+	struct cfi_value *v = expr_below_top(e, depth);
 
 	if (!v || e->nr == EXPR_STACK)
-		return wrong(e);
+		return expr_fail(e);
 	e->stack[e->nr++] = *v;
 	return true;
 }
 
 /* The value on top goes below so many others. */
-static bool rotate(struct expr *e, unsigned int others)
+static bool expr_rotate(struct expr *e, unsigned int others)
 {
-	struct cfi_value *to = below_top(e, others);
+	struct cfi_value *to = expr_below_top(e, others);
 	struct cfi_value top_value;
 
 	if (!to)
@@ -210,62 +210,62 @@ static bool rotate(struct expr *e, unsigned int others)
 }
 
 /* Replace the number on top, which is an address, with the number in memory there. */
-static bool load(struct expr *e, struct cfi_value *v, size_t len)
+static bool expr_load(struct expr *e, struct cfi_value *v, size_t len)
 {
 	u8 bytes[8] = {};
 
-	e->err = e->frame->load(e->frame->ctx, to_unsigned(e, v->off), bytes, len);
-	v->off = wrap(e, get_unaligned_le64(bytes));
+	e->err = e->frame->load(e->frame->ctx, expr_to_unsigned(e, v->off), bytes, len);
+	v->off = expr_wrap(e, get_unaligned_le64(bytes));
 	return !e->err;
 }
 
-static bool deref_top(struct expr *e, u64 len)
+static bool expr_deref_top(struct expr *e, u64 len)
 {
-	struct cfi_value *v = below_top(e, 0);
+	struct cfi_value *v = expr_below_top(e, 0);
 
 	if (!v || !len || len > e->b->cfi->word)
-		return wrong(e);
+		return expr_fail(e);
 	if (e->frame)
-		return load(e, v, len);
+		return expr_load(e, v, len);
 	if (v->deref || v->base == CFI_BASE_NONE || len != e->b->cfi->word)
 		return false;
 	v->deref = true;
 	return true;
 }
 
-static bool add_to_top(struct expr *e, s64 n)
+static bool expr_add_to_top(struct expr *e, s64 n)
 {
-	struct cfi_value *v = below_top(e, 0);
+	struct cfi_value *v = expr_below_top(e, 0);
 
-	return v && add(e, v, n);
+	return v && expr_add(e, v, n);
 }
 
 /* Signed division; the smallest number divided by -1 wraps. */
-static bool divide(struct expr *e, s64 x, s64 y, s64 *res)
+static bool expr_divide(struct expr *e, s64 x, s64 y, s64 *res)
 {
 	if (!y)
-		return wrong(e);
+		return expr_fail(e);
 	*res = y == -1 ? (s64)-(u64)x : x / y;
 	return true;
 }
 
-static bool modulo(struct expr *e, s64 x, s64 y, s64 *res)
+static bool expr_modulo(struct expr *e, s64 x, s64 y, s64 *res)
 {
 	if (!y)
-		return wrong(e);
-	*res = to_unsigned(e, x) % to_unsigned(e, y);
+		return expr_fail(e);
+	*res = expr_to_unsigned(e, x) % expr_to_unsigned(e, y);
 	return true;
 }
 
 /* arithmetic on numbers, modulo the size of a word; comparisons are signed */
-static bool compute(struct expr *e, u8 op, s64 x, s64 y, s64 *res)
+static bool expr_compute(struct expr *e, u8 op, s64 x, s64 y, s64 *res)
 {
 	switch (op) {
 	case DW_OP_and:
 		*res = x & y;
 		return true;
 	case DW_OP_div:
-		return divide(e, x, y, res);
+		return expr_divide(e, x, y, res);
 	case DW_OP_or:
 		*res = x | y;
 		return true;
@@ -279,18 +279,18 @@ static bool compute(struct expr *e, u8 op, s64 x, s64 y, s64 *res)
 		*res = (s64)((u64)x - (u64)y);
 		return true;
 	case DW_OP_mod:
-		return modulo(e, x, y, res);
+		return expr_modulo(e, x, y, res);
 	case DW_OP_mul:
 		*res = (s64)((u64)x * (u64)y);
 		return true;
 	case DW_OP_shl:
-		*res = to_unsigned(e, y) < 64 ? (s64)((u64)x << y) : 0;
+		*res = expr_to_unsigned(e, y) < 64 ? (s64)((u64)x << y) : 0;
 		return true;
 	case DW_OP_shr:
-		*res = to_unsigned(e, y) < 64 ? (s64)(to_unsigned(e, x) >> y) : 0;
+		*res = expr_to_unsigned(e, y) < 64 ? (s64)(expr_to_unsigned(e, x) >> y) : 0;
 		return true;
 	case DW_OP_shra:
-		*res = x >> min_t(u64, to_unsigned(e, y), 63);
+		*res = x >> min_t(u64, expr_to_unsigned(e, y), 63);
 		return true;
 	case DW_OP_eq:
 		*res = x == y;
@@ -311,16 +311,16 @@ static bool compute(struct expr *e, u8 op, s64 x, s64 y, s64 *res)
 		*res = x != y;
 		return true;
 	}
-	return wrong(e);
+	return expr_fail(e);
 }
 
-static bool binary(struct expr *e, u8 op)
+static bool expr_binary(struct expr *e, u8 op)
 {
-	struct cfi_value *x = below_top(e, 1), *y;
+	struct cfi_value *x = expr_below_top(e, 1), *y;
 
 	if (!x)
 		return false;
-	y = below_top(e, 0);
+	y = expr_below_top(e, 0);
 	e->nr--;
 
 	/* make the number the second operand */
@@ -334,31 +334,31 @@ static bool binary(struct expr *e, u8 op)
 		return false;
 
 	if (x->base == CFI_BASE_NONE) {
-		if (!compute(e, op, x->off, y->off, &x->off))
+		if (!expr_compute(e, op, x->off, y->off, &x->off))
 			return false;
-		x->off = wrap(e, x->off);
+		x->off = expr_wrap(e, x->off);
 		return true;
 	}
 	if (op == DW_OP_minus && check_sub_overflow((s64)0, y->off, &y->off))
 		return false;
-	return (op == DW_OP_plus || op == DW_OP_minus) && add(e, x, y->off);
+	return (op == DW_OP_plus || op == DW_OP_minus) && expr_add(e, x, y->off);
 }
 
-static bool unary(struct expr *e, u8 op)
+static bool expr_unary(struct expr *e, u8 op)
 {
-	struct cfi_value *x = below_top(e, 0);
+	struct cfi_value *x = expr_below_top(e, 0);
 
 	if (!x || x->base != CFI_BASE_NONE)
 		return false;
 	if (op == DW_OP_not)
 		x->off = ~x->off;
 	else if (op == DW_OP_neg || x->off < 0)
-		x->off = wrap(e, (s64)-(u64)x->off);
+		x->off = expr_wrap(e, (s64)-(u64)x->off);
 	return true;
 }
 
 /* Jump, only when evaluating, and only within the expression. */
-static bool jump(struct expr *e, s64 by)
+static bool expr_jump(struct expr *e, s64 by)
 {
 	struct unwind_cfi_bytes *b = e->b;
 	unsigned long to = cfi_here(b) + by;
@@ -366,7 +366,7 @@ static bool jump(struct expr *e, s64 by)
 	if (!e->frame)
 		return false;
 	if (to < e->start || to > e->end)
-		return wrong(e);
+		return expr_fail(e);
 	if (to >= b->at && to - b->at <= b->nr) {
 		b->pos = to - b->at;
 		return true;
@@ -377,69 +377,69 @@ static bool jump(struct expr *e, s64 by)
 	return true;
 }
 
-static bool branch(struct expr *e, s64 by)
+static bool expr_branch(struct expr *e, s64 by)
 {
-	struct cfi_value *v = below_top(e, 0);
+	struct cfi_value *v = expr_below_top(e, 0);
 
 	if (!v || !e->frame)
 		return false;
 	e->nr--;
-	return !v->off || jump(e, by);
+	return !v->off || expr_jump(e, by);
 }
 
-static bool drop(struct expr *e)
+static bool expr_drop(struct expr *e)
 {
-	return below_top(e, 0) && e->nr--;
+	return expr_below_top(e, 0) && e->nr--;
 }
 
 /* Returns false if the operation cannot be done; if e->err is set, in no frame. */
-static bool carry_out(struct expr *e, const struct operation *o)
+static bool expr_carry_out(struct expr *e, const struct operation *o)
 {
 	switch (o->op) {
 	case DW_OP_consts:
-		return push_number(e, o->arg);
+		return expr_push_number(e, o->arg);
 	case DW_OP_bregx:
-		return push_reg(e, o->reg, o->arg);
+		return expr_push_reg(e, o->reg, o->arg);
 	case DW_OP_dup:
-		return pick(e, 0);
+		return expr_pick(e, 0);
 	case DW_OP_drop:
-		return drop(e);
+		return expr_drop(e);
 	case DW_OP_over:
-		return pick(e, 1);
+		return expr_pick(e, 1);
 	case DW_OP_pick:
-		return pick(e, o->arg);
+		return expr_pick(e, o->arg);
 	case DW_OP_swap:
-		return rotate(e, 1);
+		return expr_rotate(e, 1);
 	case DW_OP_rot:
-		return rotate(e, 2);
+		return expr_rotate(e, 2);
 	case DW_OP_deref:
-		return deref_top(e, e->b->cfi->word);
+		return expr_deref_top(e, e->b->cfi->word);
 	case DW_OP_deref_size:
-		return deref_top(e, o->arg);
+		return expr_deref_top(e, o->arg);
 	case DW_OP_plus_uconst:
-		return add_to_top(e, o->arg);
+		return expr_add_to_top(e, o->arg);
 	case DW_OP_abs:
 	case DW_OP_neg:
 	case DW_OP_not:
-		return unary(e, o->op);
+		return expr_unary(e, o->op);
 	case DW_OP_skip:
-		return jump(e, o->arg);
+		return expr_jump(e, o->arg);
 	case DW_OP_bra:
-		return branch(e, o->arg);
+		return expr_branch(e, o->arg);
 	case DW_OP_nop:
 		return true;
 	}
-	return binary(e, o->op);
+	return expr_binary(e, o->op);
 }
 
-static bool number(struct operation *o, s64 val)
+static bool expr_set_number(struct operation *o, s64 val)
 {
 	o->op = DW_OP_consts;
 	o->arg = val;
 	return true;
 }
 
-static bool reg_and_offset(struct operation *o, u64 reg, s64 off)
+static bool expr_set_reg_and_offset(struct operation *o, u64 reg, s64 off)
 {
 	o->op = DW_OP_bregx;
 	o->reg = reg;
@@ -448,7 +448,7 @@ static bool reg_and_offset(struct operation *o, u64 reg, s64 off)
 }
 
 /* Operations without operands, other than those that combine two values. */
-static bool is_plain(u8 op)
+static bool expr_is_plain(u8 op)
 {
 	switch (op) {
 	case DW_OP_deref:
@@ -466,7 +466,7 @@ static bool is_plain(u8 op)
 }
 
 /* Read the next operation.  False if it is not known. */
-static bool read_operation(struct expr *e, struct operation *o)
+static bool expr_read_operation(struct expr *e, struct operation *o)
 {
 	struct unwind_cfi_bytes *b = e->b;
 	u8 op = cfi_u8(b);
@@ -474,35 +474,35 @@ static bool read_operation(struct expr *e, struct operation *o)
 
 	o->op = op;
 	if (op >= DW_OP_lit0 && op <= DW_OP_lit31)
-		return number(o, op - DW_OP_lit0);
+		return expr_set_number(o, op - DW_OP_lit0);
 	if (op >= DW_OP_breg0 && op <= DW_OP_breg31)
-		return reg_and_offset(o, op - DW_OP_breg0, cfi_sleb(b));
+		return expr_set_reg_and_offset(o, op - DW_OP_breg0, cfi_sleb(b));
 
 	switch (op) {
 	case DW_OP_addr:
-		return number(o, b->cfi->word == 4 ? cfi_u32(b) : cfi_u64(b));
+		return expr_set_number(o, b->cfi->word == 4 ? cfi_u32(b) : cfi_u64(b));
 	case DW_OP_const1u:
-		return number(o, cfi_u8(b));
+		return expr_set_number(o, cfi_u8(b));
 	case DW_OP_const1s:
-		return number(o, (s8)cfi_u8(b));
+		return expr_set_number(o, (s8)cfi_u8(b));
 	case DW_OP_const2u:
-		return number(o, cfi_u16(b));
+		return expr_set_number(o, cfi_u16(b));
 	case DW_OP_const2s:
-		return number(o, (s16)cfi_u16(b));
+		return expr_set_number(o, (s16)cfi_u16(b));
 	case DW_OP_const4u:
-		return number(o, cfi_u32(b));
+		return expr_set_number(o, cfi_u32(b));
 	case DW_OP_const4s:
-		return number(o, (s32)cfi_u32(b));
+		return expr_set_number(o, (s32)cfi_u32(b));
 	case DW_OP_const8u:
 	case DW_OP_const8s:
-		return number(o, cfi_u64(b));
+		return expr_set_number(o, cfi_u64(b));
 	case DW_OP_constu:
-		return number(o, cfi_uleb(b));
+		return expr_set_number(o, cfi_uleb(b));
 	case DW_OP_consts:
-		return number(o, cfi_sleb(b));
+		return expr_set_number(o, cfi_sleb(b));
 	case DW_OP_bregx:
 		reg = cfi_uleb(b);
-		return reg_and_offset(o, reg, cfi_sleb(b));
+		return expr_set_reg_and_offset(o, reg, cfi_sleb(b));
 	case DW_OP_pick:
 	case DW_OP_deref_size:
 		o->arg = cfi_u8(b);
@@ -515,11 +515,11 @@ static bool read_operation(struct expr *e, struct operation *o)
 		o->arg = (s16)cfi_u16(b);
 		return true;
 	}
-	return is_plain(op) || wrong(e);
+	return expr_is_plain(op) || expr_fail(e);
 }
 
 /* Read its length. */
-static bool open_expr(struct expr *e)
+static bool expr_open(struct expr *e)
 {
 	struct unwind_cfi_bytes *b = e->b;
 	u64 len = cfi_uleb(b);
@@ -534,7 +534,7 @@ static bool open_expr(struct expr *e)
 }
 
 /* Run the whole expression: evaluate it, or reduce it if there is no frame. */
-static bool run_expr(struct expr *e)
+static bool expr_run(struct expr *e)
 {
 	unsigned int steps = EXPR_STEPS;
 	struct operation o = {};
@@ -542,14 +542,14 @@ static bool run_expr(struct expr *e)
 
 	while (!e->err && !e->b->cfi->err && cfi_here(e->b) < e->end) {
 		if (!steps--)
-			return wrong(e);
-		if (read_operation(e, &o) && good)
-			good = carry_out(e, &o);
+			return expr_fail(e);
+		if (expr_read_operation(e, &o) && good)
+			good = expr_carry_out(e, &o);
 	}
 	if (cfi_here(e->b) > e->end)
 		cfi_fail(e->b->cfi, -EINVAL);
 	if (good && !e->nr)
-		wrong(e);
+		expr_fail(e);
 	return good && !e->err && !e->b->cfi->err;
 }
 
@@ -568,12 +568,12 @@ enum cfi_expr_kind cfi_expr(struct unwind_cfi_bytes *b, bool have_cfa,
 	struct expr e = { .b = b };
 	bool good;
 
-	if (!open_expr(&e))
+	if (!expr_open(&e))
 		return CFI_EXPR_BAD;
 	if (have_cfa)
-		push(&e, CFI_BASE_CFA, 0);
+		expr_push(&e, CFI_BASE_CFA, 0);
 
-	good = run_expr(&e);
+	good = expr_run(&e);
 	if (b->cfi->err)
 		return CFI_EXPR_BAD;
 	cfi_skip(b, e.end - cfi_here(b));
@@ -585,8 +585,8 @@ enum cfi_expr_kind cfi_expr(struct unwind_cfi_bytes *b, bool have_cfa,
 }
 
 /* Start reading at an address without knowing the entry around it. */
-static void open_anywhere(struct unwind_cfi_bytes *b, struct unwind_cfi *cfi,
-			  unsigned long addr)
+static void expr_open_anywhere(struct unwind_cfi_bytes *b, struct unwind_cfi *cfi,
+			       unsigned long addr)
 {
 	b->cfi = cfi;
 	b->at = addr;
@@ -618,17 +618,17 @@ int unwind_cfi_expr(struct unwind_cfi *cfi, const struct unwind_cfi_frame *frame
 	cfi->ip = ip;
 	cfi->err = 0;
 	cfi->spent = 0;
-	open_anywhere(e.b, cfi, expr);
-	if (!open_expr(&e))
+	expr_open_anywhere(e.b, cfi, expr);
+	if (!expr_open(&e))
 		return cfi->err;
 	/* read no byte after the expression */
 	e.b->end = e.end;
 	e.b->nr = min_t(unsigned long, e.b->nr, e.end - e.b->at);
 	if (cfa)
-		push_number(&e, *cfa);
+		expr_push_number(&e, *cfa);
 
-	if (!run_expr(&e))
+	if (!expr_run(&e))
 		return cfi->err ?: e.err ?: -EOPNOTSUPP;
-	*val = to_unsigned(&e, e.stack[e.nr - 1].off);
+	*val = expr_to_unsigned(&e, e.stack[e.nr - 1].off);
 	return 0;
 }
