@@ -258,29 +258,29 @@ static struct code_value path_reg(const struct code_path *path, u8 reg)
 }
 
 /* Has it come from the stack? */
-static bool is_place(struct code_value v)
+static bool value_is_place(struct code_value v)
 {
 	return v.kind >= AT_SP;
 }
 
-static struct code_value place_of(struct code_value v)
+static struct code_value code_place_of(struct code_value v)
 {
 	v.kind -= AT_SP - SP;
 	return v;
 }
 
 /* Is it an address on the stack? */
-static bool is_on_stack(struct code_value v)
+static bool value_is_on_stack(struct code_value v)
 {
 	return v.kind >= SP && v.kind <= ANY;
 }
 
-static struct code_value place_behind(const struct code_path *path, struct code_value v)
+static struct code_value code_place_behind(const struct code_path *path, struct code_value v)
 {
-	return value_plus(place_of(v), path->code->word);
+	return value_plus(code_place_of(v), path->code->word);
 }
 
-static u16 reg_bit(u8 reg)
+static u16 code_reg_bit(u8 reg)
 {
 	return reg < UNWIND_CODE_NR_REGS ? BIT(reg) : 0;
 }
@@ -296,7 +296,7 @@ static bool value_same(struct code_value a, struct code_value b)
 	return a.kind == b.kind && a.off == b.off && a.nr == b.nr;
 }
 
-static bool is_lower(struct code_value a, struct code_value b)
+static bool value_is_lower(struct code_value a, struct code_value b)
 {
 	return a.kind == b.kind && a.nr == b.nr && a.off < b.off;
 }
@@ -307,7 +307,7 @@ static struct code_written *path_find_written(struct code_path *path, struct cod
 	struct code_written *w = path->written + path->nr_written;
 
 	while (w-- > path->written) {
-		if (w->dropped && is_lower(place, w->place))
+		if (w->dropped && value_is_lower(place, w->place))
 			return NULL;
 		if (!w->dropped && value_same(w->place, place))
 			return w;
@@ -315,14 +315,14 @@ static struct code_written *path_find_written(struct code_path *path, struct cod
 	return NULL;
 }
 
-static void mark(u64 *marks, struct code_value place, unsigned int word)
+static void code_mark(u64 *marks, struct code_value place, unsigned int word)
 {
 	if (place.kind == SP || place.kind == FP)
 		marks[place.kind == FP] |= BIT_ULL((u32)place.off / word % 64);
 }
 
 /* Is this below the stack of the start of the path?  Only the path has written there. */
-static bool is_below(struct code_value place)
+static bool value_is_below(struct code_value place)
 {
 	return place.kind == SP && place.off < 0;
 }
@@ -338,7 +338,7 @@ static bool path_wrote_to_stack(const struct code_path *path)
 	const struct code_written *w = path->written + path->nr_written;
 
 	while (w-- > path->written) {
-		if (!w->dropped && !is_below(w->place))
+		if (!w->dropped && !value_is_below(w->place))
 			return true;
 	}
 	return false;
@@ -355,14 +355,14 @@ static bool path_may_have_written(const struct code_path *path, struct code_valu
 		return false;
 	if (place.kind != SP && place.kind != FP)
 		return true;
-	mark(marks, place, path->code->word);
+	code_mark(marks, place, path->code->word);
 	return path->marks[place.kind == FP] & marks[place.kind == FP];
 }
 
 /* Is this a word that the function needs at its end? */
-static bool is_to_keep(const struct code_written *w)
+static bool code_is_to_keep(const struct code_written *w)
 {
-	return !w->dropped && (is_place(w->val) || (w->val.kind == FP && !w->val.off));
+	return !w->dropped && (value_is_place(w->val) || (w->val.kind == FP && !w->val.off));
 }
 
 static void path_store_word(struct code_path *path, struct code_value place,
@@ -370,18 +370,18 @@ static void path_store_word(struct code_path *path, struct code_value place,
 {
 	struct code_written *w = path_find_written(path, place);
 
-	if ((!w && !val.kind && is_below(place)) || path->nr_written > MAX_WRITTEN)
+	if ((!w && !val.kind && value_is_below(place)) || path->nr_written > MAX_WRITTEN)
 		return;
 	/* leave what this path shares with its forks */
 	if (!w || (path->nr_forks &&
 		   w - path->written < path->forks[path->nr_forks - 1].nr_written))
 		w = &path->written[path->nr_written++];
 	*w = (struct code_written) { .place = place, .val = val, .pushed = pushed };
-	if (!is_to_keep(w))
-		mark(path->marks, place, path->code->word);
+	if (!code_is_to_keep(w))
+		code_mark(path->marks, place, path->code->word);
 }
 
-static bool is_aligned(const struct code_path *path, struct code_value place)
+static bool value_is_aligned(const struct code_path *path, struct code_value place)
 {
 	return IS_ALIGNED(place.off, path->code->word);
 }
@@ -392,10 +392,10 @@ static void path_store(struct code_path *path, struct code_value place, unsigned
 {
 	s32 word = path->code->word, end = place.off + bytes;
 
-	path->wrote |= !is_below(place);
-	if (!is_on_stack(place))
+	path->wrote |= !value_is_below(place);
+	if (!value_is_on_stack(place))
 		return;
-	if (!is_aligned(path, place))
+	if (!value_is_aligned(path, place))
 		val = (struct code_value) {};
 	for (place.off = ALIGN_DOWN(place.off, word); place.off < end; place.off += word)
 		path_store_word(path, place, val, pushed);
@@ -452,12 +452,12 @@ static struct code_value path_load(struct code_path *path, struct code_value pla
 
 	if (place.kind == REG)
 		return path_load_base(path, place);
-	if (!is_on_stack(place) || !is_aligned(path, place))
+	if (!value_is_on_stack(place) || !value_is_aligned(path, place))
 		return (struct code_value) {};
 	w = path_find_written(path, place);
 	if (w)
 		return w->val;
-	if (is_below(place) || place.kind == ANY || path_may_have_written(path, place))
+	if (value_is_below(place) || place.kind == ANY || path_may_have_written(path, place))
 		return (struct code_value) {};
 	place.kind += AT_SP - SP;
 	return place;
@@ -506,10 +506,10 @@ static bool path_return_at(struct code_path *path, struct code_value place)
 	bool moved;
 
 	moved = path_find_written(path, place) ||
-		(is_place(fp) && path_find_written(path, place_of(fp)));
+		(value_is_place(fp) && path_find_written(path, code_place_of(fp)));
 	place = path_load(path, place);
 	/* a return address never lies below the frame pointer */
-	if (!is_place(place) || (place.kind == AT_FP && place.off < 0))
+	if (!value_is_place(place) || (place.kind == AT_FP && place.off < 0))
 		return false;
 
 	/* if the path moved it, the rule does not hold for addresses on the way */
@@ -575,7 +575,7 @@ static bool path_is_callee_frame(struct code_path *path, struct code_value fp)
 	struct code_written *w = path_find_fp_at(path, fp);
 
 	return w && !w->pushed && !path_find_written(path, above) &&
-	       (is_below(above) || fp.kind == ANY || (fp.kind == FP && fp.off < 0));
+	       (value_is_below(above) || fp.kind == ANY || (fp.kind == FP && fp.off < 0));
 }
 
 /*
@@ -646,7 +646,7 @@ static struct code_fork path_fork_at(const struct code_path *path, unsigned long
 	unsigned int i, nr = 0;
 
 	for (i = 0; i < UNWIND_CODE_NR_REGS && nr < MAX_OTHERS; i++) {
-		if (i == unwind_code_sp || i == unwind_code_fp || !is_on_stack(path->regs[i]))
+		if (i == unwind_code_sp || i == unwind_code_fp || !value_is_on_stack(path->regs[i]))
 			continue;
 		fork.others[nr].val = path->regs[i];
 		fork.others[nr++].reg = i;
@@ -701,12 +701,12 @@ static void path_put_off(struct code_path *path)
 	behind->fork.called = true;
 	behind->fork.forgot = path->forgot || path_wrote_to_stack(path);
 	while (w-- > path->written) {
-		if (!is_to_keep(w) || path_find_written(path, w->place) != w)
+		if (!code_is_to_keep(w) || path_find_written(path, w->place) != w)
 			continue;
 		if (nr < MAX_KEPT)
 			behind->kept[nr++] = *w;
 		else
-			mark(behind->fork.marks, w->place, path->code->word);
+			code_mark(behind->fork.marks, w->place, path->code->word);
 	}
 	behind->fork.nr_written = nr;
 }
@@ -728,7 +728,7 @@ static bool path_next(struct code_path *path)
 	return true;
 }
 
-static bool is_memory(u8 op)
+static bool insn_is_memory(u8 op)
 {
 	return op == UNWIND_CODE_LOAD || op == UNWIND_CODE_STORE ||
 	       op == UNWIND_CODE_PUSH_MEM || op == UNWIND_CODE_POP_MEM;
@@ -744,7 +744,7 @@ static bool path_is_within(const struct code_path *path, unsigned long ip)
 	if (!unwind_code_decode(bytes, nr, path->code->word, &insn))
 		return false;
 	return insn.uses_flags ||
-	       (is_memory(insn.op) && insn.base == unwind_code_fp && insn.off < 0);
+	       (insn_is_memory(insn.op) && insn.base == unwind_code_fp && insn.off < 0);
 }
 
 /*
@@ -788,17 +788,17 @@ static void path_note_use(struct code_path *path, const struct unwind_code_insn 
 
 	switch (insn->op) {
 	case UNWIND_CODE_MOVE:
-		from = reg_bit(insn->base);
-		to |= reg_bit(insn->reg);
+		from = code_reg_bit(insn->base);
+		to |= code_reg_bit(insn->reg);
 		break;
 	case UNWIND_CODE_LOAD:
 	case UNWIND_CODE_POP:
-		to |= reg_bit(insn->reg);
+		to |= code_reg_bit(insn->reg);
 		break;
 	case UNWIND_CODE_STORE:
 	case UNWIND_CODE_PUSH:
 	case UNWIND_CODE_JUMP_REG:
-		from = reg_bit(insn->reg);
+		from = code_reg_bit(insn->reg);
 		break;
 	}
 	path->used |= from & ~path->dead;
@@ -878,14 +878,14 @@ static bool path_ends(struct code_path *path)
 	const struct code_value own = { .kind = FP };
 	struct code_value v;
 
-	if (is_place(fp)) {
-		v = place_behind(path, fp);
+	if (value_is_place(fp)) {
+		v = code_place_behind(path, fp);
 		if (value_same(v, sp))
 			return path_return_at(path, v);
 		return path_has_left_frame(path, v) && path_return_at(path, v);
 	}
 	v = path_load(path, sp);
-	if (!value_same(fp, own) || (!is_below(sp) && sp.kind != ANY))
+	if (!value_same(fp, own) || (!value_is_below(sp) && sp.kind != ANY))
 		return false;
 	/* HotSpot's adapters realign the stack before they jump to the function */
 	if (v.kind == AT_SP && sp.kind == ANY)
@@ -898,8 +898,8 @@ static enum step path_jump(struct code_path *path, struct code_value to)
 {
 	struct code_value sp = path->regs[unwind_code_sp];
 
-	if (is_place(to) && value_same(place_behind(path, to), sp))
-		return path_return_at(path, place_of(to)) ? FOUND : NO_WAY;
+	if (value_is_place(to) && value_same(code_place_behind(path, to), sp))
+		return path_return_at(path, code_place_of(to)) ? FOUND : NO_WAY;
 	if (path_ends(path))
 		return FOUND;
 	/* otherwise the top of the stack is unknown */
@@ -1078,13 +1078,13 @@ static bool path_follow(struct code_path *path)
 	return step == FOUND;
 }
 
-static bool same_rule(const struct unwind_code *a, const struct unwind_code *b)
+static bool code_same_rule(const struct unwind_code *a, const struct unwind_code *b)
 {
 	return a->by_fp == b->by_fp && a->by_mem == b->by_mem && a->cfa_off == b->cfa_off &&
 	       (!a->by_mem || (a->mem_reg == b->mem_reg && a->mem_off == b->mem_off));
 }
 
-static bool same_fp(const struct unwind_code *a, const struct unwind_code *b)
+static bool code_same_fp(const struct unwind_code *a, const struct unwind_code *b)
 {
 	return a->fp_saved == b->fp_saved && a->fp_lost == b->fp_lost &&
 	       a->fp_at_fp == b->fp_at_fp && (!a->fp_saved || a->fp_off == b->fp_off);
@@ -1188,12 +1188,12 @@ int unwind_code_find(struct unwind_code *code, unsigned long ip)
 	path->insns = min_t(unsigned int, path->insns, MAX_MORE);
 	for (found = false; !found && path_next(path);)
 		found = path_follow(path);
-	if (found && !same_rule(code, &first)) {
+	if (found && !code_same_rule(code, &first)) {
 		/* the two paths disagree, so do not use what the second says of registers */
 		code->live = first.live;
 		return -ENOENT;
 	}
-	if (found && !same_fp(code, &first)) {
+	if (found && !code_same_fp(code, &first)) {
 		first.fp_saved = false;
 		first.fp_at_fp = false;
 		first.fp_lost = true;
@@ -1293,7 +1293,7 @@ bool unwind_code_goes_on(struct unwind_code *code, unsigned long ip, unsigned lo
 }
 
 /* Does execution never continue with the next instruction? */
-static bool is_last(const struct unwind_code_insn *insn)
+static bool code_insn_is_last(const struct unwind_code_insn *insn)
 {
 	return insn->op == UNWIND_CODE_JUMP || insn->op == UNWIND_CODE_JUMP_REG ||
 	       insn->op == UNWIND_CODE_RETURN || insn->op == UNWIND_CODE_END;
@@ -1303,15 +1303,15 @@ static bool is_last(const struct unwind_code_insn *insn)
  * Did the compiler write this breakpoint?  A debugger's breakpoint replaces the first byte of
  * an instruction, so its other bytes follow, and no branch leads there.
  */
-static bool is_own_trap(const u8 *bytes, unsigned int nr, unsigned long end,
-			unsigned long target, bool after_trap)
+static bool code_is_own_trap(const u8 *bytes, unsigned int nr, unsigned long end,
+			     unsigned long target, bool after_trap)
 {
 	return after_trap || target == end || (nr > 1 && bytes[1] == bytes[0]);
 }
 
 /* Bytes pushed since the last branch or call, after this instruction. */
-static s64 push_on(s64 pushed, const struct unwind_code *code,
-		   const struct unwind_code_insn *insn)
+static s64 prologue_push(s64 pushed, const struct unwind_code *code,
+			 const struct unwind_code_insn *insn)
 {
 	switch (insn->op) {
 	case UNWIND_CODE_PUSH:
@@ -1331,7 +1331,8 @@ static s64 push_on(s64 pushed, const struct unwind_code *code,
 }
 
 /* As unwind_code_is_one(); @pushed is set to the bytes pushed for a call that ends at @ip. */
-static bool is_one(struct unwind_code *code, unsigned long at, unsigned long ip, s64 *pushed)
+static bool prologue_fits(struct unwind_code *code, unsigned long at, unsigned long ip,
+			  s64 *pushed)
 {
 	bool trap, after_trap = false, taken_down = false;
 	u8 bytes[UNWIND_CODE_INSN_BYTES];
@@ -1346,7 +1347,7 @@ static bool is_one(struct unwind_code *code, unsigned long at, unsigned long ip,
 			return false;
 		at += insn.len;
 		trap = insn.op == UNWIND_CODE_END && insn.len == 1;
-		if (trap && !is_own_trap(bytes, nr, at, target, after_trap))
+		if (trap && !code_is_own_trap(bytes, nr, at, target, after_trap))
 			return false;
 		after_trap = trap;
 		target = 0;
@@ -1358,11 +1359,11 @@ static bool is_one(struct unwind_code *code, unsigned long at, unsigned long ip,
 		}
 		taken_down = insn.op == UNWIND_CODE_LEAVE ||
 			     (insn.op == UNWIND_CODE_POP && insn.reg == unwind_code_fp);
-		if (is_last(&insn) && far < at)
+		if (code_insn_is_last(&insn) && far < at)
 			return false;
 		if (at < ip || (insn.op != UNWIND_CODE_CALL &&
 				insn.op != UNWIND_CODE_CALL_OTHER))
-			*pushed = push_on(*pushed, code, &insn);
+			*pushed = prologue_push(*pushed, code, &insn);
 	}
 	return at == ip;
 }
@@ -1380,7 +1381,7 @@ bool unwind_code_is_one(struct unwind_code *code, unsigned long at, unsigned lon
 {
 	s64 pushed;
 
-	return is_one(code, at, ip, &pushed);
+	return prologue_fits(code, at, ip, &pushed);
 }
 
 /**
@@ -1399,7 +1400,7 @@ unsigned long unwind_code_prologue(struct unwind_code *code, unsigned long start
 
 	while (start && ip - start <= MAX_ENTRY) {
 		nr = code->read(code->ctx, ip, bytes, sizeof(bytes));
-		if (!unwind_code_decode(bytes, nr, code->word, &insn) || is_last(&insn))
+		if (!unwind_code_decode(bytes, nr, code->word, &insn) || code_insn_is_last(&insn))
 			return 0;
 		if (insn.op == UNWIND_CODE_MOVE && insn.reg == unwind_code_fp &&
 		    insn.base == unwind_code_sp)
@@ -1410,34 +1411,34 @@ unsigned long unwind_code_prologue(struct unwind_code *code, unsigned long start
 }
 
 /* The registers that an instruction writes to, other than the stack pointer. */
-static u16 written_by(const struct unwind_code_insn *insn)
+static u16 code_written_by(const struct unwind_code_insn *insn)
 {
 	switch (insn->op) {
 	case UNWIND_CODE_MOVE:
 	case UNWIND_CODE_LOAD:
 	case UNWIND_CODE_POP:
-		return insn->clobbers | reg_bit(insn->reg);
+		return insn->clobbers | code_reg_bit(insn->reg);
 	case UNWIND_CODE_LEAVE:
-		return insn->clobbers | reg_bit(unwind_code_fp);
+		return insn->clobbers | code_reg_bit(unwind_code_fp);
 	}
 	return insn->clobbers;
 }
 
 /* Does an instruction change neither pointer, and continue with the next one? */
-static bool keeps_pointers(const struct unwind_code_insn *insn)
+static bool frame_keeps_pointers(const struct unwind_code_insn *insn)
 {
 	return insn->op <= UNWIND_CODE_STORE &&
-	       !(written_by(insn) & (BIT(unwind_code_sp) | BIT(unwind_code_fp)));
+	       !(code_written_by(insn) & (BIT(unwind_code_sp) | BIT(unwind_code_fp)));
 }
 
-static bool moves_sp(const struct unwind_code_insn *insn)
+static bool insn_moves_sp(const struct unwind_code_insn *insn)
 {
 	return insn->op == UNWIND_CODE_MOVE && insn->reg == unwind_code_sp &&
 	       insn->base == unwind_code_sp;
 }
 
 /* After a call, does code remove @depth bytes from the stack, and then an unknown number? */
-static bool is_taken_down(struct unwind_code *code, unsigned long ip, s64 depth)
+static bool frame_is_taken_down(struct unwind_code *code, unsigned long ip, s64 depth)
 {
 	u8 bytes[UNWIND_CODE_INSN_BYTES];
 	struct unwind_code_insn insn;
@@ -1447,11 +1448,11 @@ static bool is_taken_down(struct unwind_code *code, unsigned long ip, s64 depth)
 		nr = code->read(code->ctx, ip, bytes, sizeof(bytes));
 		if (!unwind_code_decode(bytes, nr, code->word, &insn))
 			return false;
-		if (moves_sp(&insn))
+		if (insn_moves_sp(&insn))
 			depth -= insn.off;
 		else if (insn.op == UNWIND_CODE_OTHER && insn.clobbers == BIT(unwind_code_sp))
 			return !depth;
-		else if (!keeps_pointers(&insn))
+		else if (!frame_keeps_pointers(&insn))
 			return false;
 	}
 	return false;
@@ -1485,11 +1486,11 @@ s64 unwind_code_depth(struct unwind_code *code, unsigned long start, unsigned lo
 		if (!unwind_code_decode(bytes, nr, code->word, &insn))
 			return -ENOENT;
 		at += insn.len;
-		if (moves_sp(&insn))
+		if (insn_moves_sp(&insn))
 			depth -= insn.off;
 		else if (insn.op == UNWIND_CODE_PUSH || insn.op == UNWIND_CODE_PUSH_MEM)
 			depth += code->word;
-		else if (!keeps_pointers(&insn))
+		else if (!frame_keeps_pointers(&insn))
 			break;
 	}
 	if (at != ip || depth <= 0)
@@ -1497,7 +1498,7 @@ s64 unwind_code_depth(struct unwind_code *code, unsigned long start, unsigned lo
 	/* a call of the next instruction is a push of its address */
 	if (insn.op != UNWIND_CODE_CALL_OTHER && (insn.op != UNWIND_CODE_CALL || !insn.off))
 		return -ENOENT;
-	return is_taken_down(code, ip, depth) ? depth : -ENOENT;
+	return frame_is_taken_down(code, ip, depth) ? depth : -ENOENT;
 }
 
 /*
@@ -1512,7 +1513,7 @@ static enum unwind_code_frame frame_is_of(struct unwind_code *code, s64 has, uns
 
 	if (has != size && (has <= 0 || has > size))
 		return UNWIND_CODE_FRAME_OTHER;
-	if (!is_one(code, code->prologue, ip, &pushed))
+	if (!prologue_fits(code, code->prologue, ip, &pushed))
 		return has == size ? UNWIND_CODE_FRAME_IN_FRONT : UNWIND_CODE_FRAME_OTHER;
 	return has == size || has + pushed == size ? UNWIND_CODE_FRAME_OWN :
 						     UNWIND_CODE_FRAME_OTHER;
@@ -1568,7 +1569,7 @@ enum unwind_code_frame unwind_code_has_frame(struct unwind_code *code, unsigned 
 u16 unwind_code_keeps(struct unwind_code *code, unsigned long start, unsigned long ip)
 {
 	unsigned long at = start, end, target, far = start;
-	u16 keeps = (u16)~reg_bit(unwind_code_sp);
+	u16 keeps = (u16)~code_reg_bit(unwind_code_sp);
 	struct unwind_code_insn insn;
 	u8 bytes[UNWIND_CODE_INSN_BYTES];
 	bool is_in = false;
@@ -1580,7 +1581,7 @@ u16 unwind_code_keeps(struct unwind_code *code, unsigned long start, unsigned lo
 			return 0;
 		end = at + insn.len;
 		is_in |= at == ip;
-		keeps &= ~written_by(&insn);
+		keeps &= ~code_written_by(&insn);
 
 		switch (insn.op) {
 		case UNWIND_CODE_JUMP:

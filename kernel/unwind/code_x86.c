@@ -37,7 +37,7 @@ struct operands {
 	bool	plain;	/* memory: it is base plus displacement, without a segment */
 };
 
-static bool has_prefix(const struct insn *insn, u8 prefix)
+static bool x86_has_prefix(const struct insn *insn, u8 prefix)
 {
 	int i;
 
@@ -49,7 +49,7 @@ static bool has_prefix(const struct insn *insn, u8 prefix)
 }
 
 /* The bits R, X and B where REX has them; those of VEX and EVEX prefixes are inverted. */
-static u8 rex_bits(const struct insn *insn)
+static u8 x86_rex_bits(const struct insn *insn)
 {
 	u8 vex = ~insn->vex_prefix.bytes[1];
 
@@ -58,9 +58,9 @@ static u8 rex_bits(const struct insn *insn)
 	return insn->rex_prefix.nbytes ? insn->rex_prefix.bytes[0] : 0;
 }
 
-static void get_operands(const struct insn *insn, unsigned int word, struct operands *o)
+static void x86_get_operands(const struct insn *insn, unsigned int word, struct operands *o)
 {
-	u8 rex = rex_bits(insn);
+	u8 rex = x86_rex_bits(insn);
 	u8 modrm = insn->modrm.bytes[0];
 
 	o->mod = X86_MODRM_MOD(modrm);
@@ -68,8 +68,8 @@ static void get_operands(const struct insn *insn, unsigned int word, struct oper
 	o->reg = o->ext | (X86_REX_R(rex) ? 8 : 0);
 	o->rm = X86_MODRM_RM(modrm) | (X86_REX_B(rex) ? 8 : 0);
 	o->full = insn->opnd_bytes == word;
-	o->plain = insn->addr_bytes == word && !has_prefix(insn, 0x64) &&
-		   !has_prefix(insn, 0x65);
+	o->plain = insn->addr_bytes == word && !x86_has_prefix(insn, 0x64) &&
+		   !x86_has_prefix(insn, 0x65);
 	if (o->mod == 3)
 		return;
 	if (insn->sib.nbytes) {
@@ -88,18 +88,18 @@ static void get_operands(const struct insn *insn, unsigned int word, struct oper
 }
 
 /* The register that is written to if the r/m operand is one. */
-static u16 rm_bit(const struct operands *o)
+static u16 x86_rm_bit(const struct operands *o)
 {
 	return o->mod == 3 ? REG(o->rm) : 0;
 }
 
 /* The register that a byte is of: without REX, 4 to 7 are ah to bh. */
-static u16 byte_bit(const struct insn *insn, u8 reg)
+static u16 x86_byte_bit(const struct insn *insn, u8 reg)
 {
 	return insn->rex_prefix.nbytes || reg < 4 ? REG(reg) : REG(reg & 3);
 }
 
-static void set(struct unwind_code_insn *to, u8 op, u8 reg, u8 base, s32 off)
+static void x86_set_insn(struct unwind_code_insn *to, u8 op, u8 reg, u8 base, s32 off)
 {
 	to->op = op;
 	to->reg = reg;
@@ -117,13 +117,14 @@ static void decode_mov(const struct insn *insn, const struct operands *o, bool t
 		u8 dst = to_rm ? o->rm : o->reg, src = to_rm ? o->reg : o->rm;
 
 		if (o->full)
-			set(to, UNWIND_CODE_MOVE, dst, src, 0);
+			x86_set_insn(to, UNWIND_CODE_MOVE, dst, src, 0);
 		else
 			to->clobbers = REG(dst);
 	} else if (to_rm) {
-		set(to, UNWIND_CODE_STORE, o->full ? o->reg : UNWIND_CODE_NO_REG, o->rm, disp);
+		x86_set_insn(to, UNWIND_CODE_STORE, o->full ? o->reg : UNWIND_CODE_NO_REG,
+			     o->rm, disp);
 	} else if (o->full && o->plain) {
-		set(to, UNWIND_CODE_LOAD, o->reg, o->rm, disp);
+		x86_set_insn(to, UNWIND_CODE_LOAD, o->reg, o->rm, disp);
 	} else {
 		to->clobbers = REG(o->reg);
 	}
@@ -140,7 +141,7 @@ static void decode_group1(const struct insn *insn, const struct operands *o,
 	if (o->mod != 3)
 		return;
 	if (o->full && (o->ext == 0 || (o->ext == 5 && imm != (s32)0x80000000)))
-		set(to, UNWIND_CODE_MOVE, o->rm, o->rm, o->ext ? -imm : imm);
+		x86_set_insn(to, UNWIND_CODE_MOVE, o->rm, o->rm, o->ext ? -imm : imm);
 	else
 		to->clobbers = REG(o->rm);
 }
@@ -150,11 +151,12 @@ static void decode_push_pop(const struct insn *insn, const struct operands *o, u
 			    struct unwind_code_insn *to)
 {
 	if (o->mod == 3)
-		set(to, op, o->rm, 0, 0);
+		x86_set_insn(to, op, o->rm, 0, 0);
 	else
-		set(to, op == UNWIND_CODE_PUSH ? UNWIND_CODE_PUSH_MEM : UNWIND_CODE_POP_MEM,
-		    UNWIND_CODE_NO_REG, o->plain ? o->rm : UNWIND_CODE_NO_REG,
-		    insn->displacement.value);
+		x86_set_insn(to, op == UNWIND_CODE_PUSH ?
+			     UNWIND_CODE_PUSH_MEM : UNWIND_CODE_POP_MEM,
+			     UNWIND_CODE_NO_REG, o->plain ? o->rm : UNWIND_CODE_NO_REG,
+			     insn->displacement.value);
 }
 
 /* ff: inc, dec, call, far call, jmp, far jmp, push */
@@ -166,13 +168,13 @@ static bool decode_group5(const struct insn *insn, const struct operands *o,
 	switch (o->ext) {
 	case 0:
 	case 1:
-		to->clobbers = rm_bit(o);
+		to->clobbers = x86_rm_bit(o);
 		return true;
 	case 2:
 		to->op = UNWIND_CODE_CALL_OTHER;
 		return true;
 	case 4:
-		set(to, UNWIND_CODE_JUMP_REG, reg, 0, 0);
+		x86_set_insn(to, UNWIND_CODE_JUMP_REG, reg, 0, 0);
 		return true;
 	case 6:
 		decode_push_pop(insn, o, UNWIND_CODE_PUSH, to);
@@ -182,9 +184,9 @@ static bool decode_group5(const struct insn *insn, const struct operands *o,
 }
 
 /* pushes and pops of words are 64 bits wide in 64-bit code without a prefix */
-static bool is_short(const struct insn *insn)
+static bool x86_is_short(const struct insn *insn)
 {
-	return has_prefix(insn, 0x66);
+	return x86_has_prefix(insn, 0x66);
 }
 
 /* One-byte opcodes whose operand is in the low bits or that have none. */
@@ -200,22 +202,22 @@ static bool decode_one_byte_short(const struct insn *insn, unsigned int word,
 		to->clobbers = REG(op & 7);
 		return word == 4;
 	case 0x50 ... 0x57:
-		set(to, UNWIND_CODE_PUSH, reg, 0, 0);
-		return !is_short(insn);
+		x86_set_insn(to, UNWIND_CODE_PUSH, reg, 0, 0);
+		return !x86_is_short(insn);
 	case 0x58 ... 0x5f:
-		set(to, UNWIND_CODE_POP, reg, 0, 0);
-		return !is_short(insn);
+		x86_set_insn(to, UNWIND_CODE_POP, reg, 0, 0);
+		return !x86_is_short(insn);
 	case 0x68:
 	case 0x6a:
 	case 0x9c:		/* pushf */
-		set(to, UNWIND_CODE_PUSH, UNWIND_CODE_NO_REG, 0, 0);
-		return !is_short(insn);
+		x86_set_insn(to, UNWIND_CODE_PUSH, UNWIND_CODE_NO_REG, 0, 0);
+		return !x86_is_short(insn);
 	case 0x9d:		/* popf */
-		set(to, UNWIND_CODE_POP, UNWIND_CODE_NO_REG, 0, 0);
-		return !is_short(insn);
+		x86_set_insn(to, UNWIND_CODE_POP, UNWIND_CODE_NO_REG, 0, 0);
+		return !x86_is_short(insn);
 	case 0x70 ... 0x7f:
 	case 0xe0 ... 0xe3:	/* loop, jrcxz */
-		set(to, UNWIND_CODE_BRANCH, 0, 0, insn->immediate.value);
+		x86_set_insn(to, UNWIND_CODE_BRANCH, 0, 0, insn->immediate.value);
 		if (op >= 0xe0 && op < 0xe3)
 			to->clobbers = REG(RCX);
 		return true;
@@ -256,20 +258,20 @@ static bool decode_one_byte_short(const struct insn *insn, unsigned int word,
 		return true;
 	case 0xc2:		/* ret that takes off arguments: where the stack is then differs */
 		to->op = UNWIND_CODE_END;
-		return !is_short(insn);
+		return !x86_is_short(insn);
 	case 0xc3:
 		to->op = UNWIND_CODE_RETURN;
-		return !is_short(insn);
+		return !x86_is_short(insn);
 	case 0xc9:
 		to->op = UNWIND_CODE_LEAVE;
-		return !is_short(insn);
+		return !x86_is_short(insn);
 	case 0xe8:
-		set(to, UNWIND_CODE_CALL, 0, 0, insn->immediate.value);
-		return !is_short(insn);
+		x86_set_insn(to, UNWIND_CODE_CALL, 0, 0, insn->immediate.value);
+		return !x86_is_short(insn);
 	case 0xe9:
 	case 0xeb:
-		set(to, UNWIND_CODE_JUMP, 0, 0, insn->immediate.value);
-		return !is_short(insn);
+		x86_set_insn(to, UNWIND_CODE_JUMP, 0, 0, insn->immediate.value);
+		return !x86_is_short(insn);
 	}
 	return false;
 }
@@ -285,20 +287,20 @@ static bool decode_one_byte(const struct insn *insn, const struct operands *o,
 	case 0x84: case 0x85:	/* test */
 		return true;
 	case 0x00: case 0x08: case 0x10: case 0x18: case 0x20: case 0x28: case 0x30:
-		to->clobbers = o->mod == 3 ? byte_bit(insn, o->rm) : 0;
+		to->clobbers = o->mod == 3 ? x86_byte_bit(insn, o->rm) : 0;
 		return true;
 	case 0x01: case 0x09: case 0x11: case 0x19: case 0x21: case 0x29: case 0x31:
-		to->clobbers = rm_bit(o);
+		to->clobbers = x86_rm_bit(o);
 		return true;
 	case 0x02: case 0x0a: case 0x12: case 0x1a: case 0x22: case 0x2a: case 0x32:
-		to->clobbers = byte_bit(insn, o->reg);
+		to->clobbers = x86_byte_bit(insn, o->reg);
 		return true;
 	case 0x03: case 0x0b: case 0x13: case 0x1b: case 0x23: case 0x2b: case 0x33:
 	case 0x69: case 0x6b:	/* imul */
 		to->clobbers = REG(o->reg);
 		return true;
 	case 0x63:		/* movsxd */
-		to->clobbers = word == 8 ? REG(o->reg) : rm_bit(o);
+		to->clobbers = word == 8 ? REG(o->reg) : x86_rm_bit(o);
 		return true;
 	case 0x80 ... 0x83:
 		/* 32-bit code has 82 as well */
@@ -309,9 +311,10 @@ static bool decode_one_byte(const struct insn *insn, const struct operands *o,
 		decode_group1(insn, o, to);
 		return true;
 	case 0x86: case 0x87:	/* xchg, as a rule of a lock */
-		to->clobbers = op == 0x86 ? byte_bit(insn, o->reg) : REG(o->reg);
+		to->clobbers = op == 0x86 ? x86_byte_bit(insn, o->reg) : REG(o->reg);
 		if (o->full && o->mod != 3)
-			set(to, UNWIND_CODE_STORE, o->reg, o->rm, insn->displacement.value);
+			x86_set_insn(to, UNWIND_CODE_STORE, o->reg, o->rm,
+				     insn->displacement.value);
 		return o->mod != 3;
 	case 0x88:
 		to->clobbers = o->mod == 3 ? REG(o->rm) | REG(o->rm & 3) : 0;
@@ -326,25 +329,25 @@ static bool decode_one_byte(const struct insn *insn, const struct operands *o,
 		decode_mov(insn, o, false, to);
 		return true;
 	case 0x8c:		/* mov from a segment register */
-		to->clobbers = rm_bit(o);
+		to->clobbers = x86_rm_bit(o);
 		return true;
 	case 0x8d:
 		if (o->mod == 3)
 			return false;
 		if (o->full && o->plain)
-			set(to, UNWIND_CODE_MOVE, o->reg, o->rm,
-			    insn->displacement.value);
+			x86_set_insn(to, UNWIND_CODE_MOVE, o->reg, o->rm,
+				     insn->displacement.value);
 		else
 			to->clobbers = REG(o->reg);
 		return true;
 	case 0x8f:
-		if (o->ext || is_short(insn))
+		if (o->ext || x86_is_short(insn))
 			return false;
 		decode_push_pop(insn, o, UNWIND_CODE_POP, to);
 		return true;
 	case 0xc0: case 0xc1:
 	case 0xd0 ... 0xd3:	/* shifts */
-		to->clobbers = rm_bit(o) | (op & 1 || o->mod != 3 ? 0 : REG(o->rm & 3));
+		to->clobbers = x86_rm_bit(o) | (op & 1 || o->mod != 3 ? 0 : REG(o->rm & 3));
 		return true;
 	case 0xc6: case 0xc7:
 		if (o->ext)
@@ -359,7 +362,7 @@ static bool decode_one_byte(const struct insn *insn, const struct operands *o,
 		if (o->ext < 2)		/* test */
 			return true;
 		if (o->ext < 4)		/* not, neg */
-			to->clobbers = rm_bit(o) |
+			to->clobbers = x86_rm_bit(o) |
 				       (op == 0xf6 && o->mod == 3 ? REG(o->rm & 3) : 0);
 		else			/* mul, imul, div, idiv */
 			to->clobbers = REG(RAX) | REG(RDX);
@@ -368,7 +371,7 @@ static bool decode_one_byte(const struct insn *insn, const struct operands *o,
 		to->clobbers = o->mod == 3 ? REG(o->rm) | REG(o->rm & 3) : 0;
 		return o->ext < 2;
 	case 0xff:
-		return !is_short(insn) && decode_group5(insn, o, to);
+		return !x86_is_short(insn) && decode_group5(insn, o, to);
 	}
 	return false;
 }
@@ -416,36 +419,36 @@ static bool decode_two_byte(const struct insn *insn, const struct operands *o, u
 		to->clobbers = REG(o->reg);
 		return true;
 	case 0x7e:		/* movd; movq between SSE registers */
-		to->clobbers = rm_bit(o);
+		to->clobbers = x86_rm_bit(o);
 		return true;
 	case 0x90 ... 0x9f:	/* setcc; kmov with VEX */
 		if (insn->vex_prefix.nbytes)
 			to->clobbers = op == 0x93 ? REG(o->reg) : 0;
 		else
-			to->clobbers = o->mod == 3 ? byte_bit(insn, o->rm) : 0;
+			to->clobbers = o->mod == 3 ? x86_byte_bit(insn, o->rm) : 0;
 		return true;
 	case 0x80 ... 0x8f:
-		set(to, UNWIND_CODE_BRANCH, 0, 0, insn->immediate.value);
-		return !is_short(insn);
+		x86_set_insn(to, UNWIND_CODE_BRANCH, 0, 0, insn->immediate.value);
+		return !x86_is_short(insn);
 	case 0xa4: case 0xa5: case 0xac: case 0xad:	/* shld, shrd */
 	case 0xab: case 0xb3: case 0xbb:		/* bts, btr, btc */
-		to->clobbers = rm_bit(o);
+		to->clobbers = x86_rm_bit(o);
 		return true;
 	case 0xba:
-		to->clobbers = o->ext == 4 ? 0 : rm_bit(o);
+		to->clobbers = o->ext == 4 ? 0 : x86_rm_bit(o);
 		return true;
 	case 0xae:		/* fences; ldmxcsr; rdfsbase */
-		to->clobbers = rm_bit(o);
+		to->clobbers = x86_rm_bit(o);
 		return true;
 	case 0xb0: case 0xb1:	/* cmpxchg */
-		to->clobbers = REG(RAX) | rm_bit(o) | (o->mod == 3 ? REG(o->rm & 3) : 0);
+		to->clobbers = REG(RAX) | x86_rm_bit(o) | (o->mod == 3 ? REG(o->rm & 3) : 0);
 		return true;
 	case 0xc0: case 0xc1:	/* xadd */
-		to->clobbers = REG(o->reg) | REG(o->reg & 3) | rm_bit(o) |
+		to->clobbers = REG(o->reg) | REG(o->reg & 3) | x86_rm_bit(o) |
 			       (o->mod == 3 ? REG(o->rm & 3) : 0);
 		return true;
 	case 0xc7:		/* cmpxchg8b, rdrand */
-		to->clobbers = REG(RAX) | REG(RDX) | rm_bit(o);
+		to->clobbers = REG(RAX) | REG(RDX) | x86_rm_bit(o);
 		return true;
 	case 0xc8 ... 0xcf:	/* bswap */
 		to->clobbers = REG((op & 7) | (X86_REX_B(rex) ? 8 : 0));
@@ -473,11 +476,11 @@ static bool decode_three_byte(const struct insn *insn, const struct operands *o,
 		else if (op >= 0x60 && op <= 0x63)	/* pcmpestri */
 			to->clobbers = REG(RCX);
 		else if (op >= 0x14 && op <= 0x17)	/* pextr */
-			to->clobbers = rm_bit(o);
+			to->clobbers = x86_rm_bit(o);
 		return true;
 	}
 	if (op >= 0xe0) {	/* cmpccxadd, movbe, crc32, adx; andn, bextr and their like */
-		to->clobbers = REG(o->reg) | rm_bit(o);
+		to->clobbers = REG(o->reg) | x86_rm_bit(o);
 		if (insn->vex_prefix.nbytes)
 			to->clobbers |= REG(~(insn->vex_prefix.bytes[2] >> 3) & 15);
 	}
@@ -485,7 +488,7 @@ static bool decode_three_byte(const struct insn *insn, const struct operands *o,
 }
 
 /* 0 for the opcodes of one byte, 1 for those after 0f, 2 and 3 after 0f 38 and 0f 3a */
-static unsigned int opcode_map(struct insn *insn)
+static unsigned int x86_opcode_map(struct insn *insn)
 {
 	if (insn->vex_prefix.nbytes)
 		return insn_vex_m_bits(insn);
@@ -495,14 +498,14 @@ static unsigned int opcode_map(struct insn *insn)
 }
 
 /* 8 bytes, or 4; opnd_bytes does not tell with EVEX */
-static unsigned int wide_bytes(const struct insn *insn)
+static unsigned int x86_wide_bytes(const struct insn *insn)
 {
 	if (insn->vex_prefix.nbytes)
 		return insn_vex_w_bit((struct insn *)insn) ? 8 : 4;
 	return insn->opnd_bytes == 8 ? 8 : 4;
 }
 
-static unsigned int vector_bytes(const struct insn *insn)
+static unsigned int x86_vector_bytes(const struct insn *insn)
 {
 	const u8 *vex = insn->vex_prefix.bytes;
 
@@ -518,11 +521,11 @@ static u8 simd_prefix(const struct insn *insn)
 {
 	if (insn->vex_prefix.nbytes)
 		return insn_vex_p_bits((struct insn *)insn);
-	if (has_prefix(insn, 0xf3))
+	if (x86_has_prefix(insn, 0xf3))
 		return 2;
-	if (has_prefix(insn, 0xf2))
+	if (x86_has_prefix(insn, 0xf2))
 		return 3;
-	return has_prefix(insn, 0x66);
+	return x86_has_prefix(insn, 0x66);
 }
 
 /* fst, fstenv, fstcw, fisttp, fist, fstsw, fbstp: by bits 1 and 2 of d9 to df, and ext */
@@ -565,15 +568,15 @@ static unsigned int stored_two_byte(const struct insn *insn, const struct operan
 
 	switch (op) {
 	case 0x11:
-		return prefix < 2 ? vector_bytes(insn) : prefix == 2 ? 4 : 8;
+		return prefix < 2 ? x86_vector_bytes(insn) : prefix == 2 ? 4 : 8;
 	case 0x13: case 0x17: case 0xd6:
 		return 8;
 	case 0x29: case 0x2b:
-		return vector_bytes(insn);
+		return x86_vector_bytes(insn);
 	case 0x7f: case 0xe7:
-		return prefix ? vector_bytes(insn) : 8;
+		return prefix ? x86_vector_bytes(insn) : 8;
 	case 0x7e:
-		return prefix == 2 ? 0 : wide_bytes(insn);
+		return prefix == 2 ? 0 : x86_wide_bytes(insn);
 	case 0x90 ... 0x9f:	/* setcc; kmov with VEX */
 		if (!insn->vex_prefix.nbytes)
 			return 1;
@@ -588,7 +591,7 @@ static unsigned int stored_two_byte(const struct insn *insn, const struct operan
 	case 0xba:
 		return o->ext > 4 ? insn->opnd_bytes : 0;
 	case 0xc7:
-		return o->ext == 1 ? 2 * wide_bytes(insn) : 0;
+		return o->ext == 1 ? 2 * x86_wide_bytes(insn) : 0;
 	}
 	return 0;
 }
@@ -598,9 +601,9 @@ static unsigned int stored_three_byte(const struct insn *insn, u8 map, u8 op)
 	if (map == 2) {
 		switch (op) {
 		case 0x2e: case 0x2f: case 0x8e:	/* vmaskmov, vpmaskmov */
-			return insn->vex_prefix.nbytes ? vector_bytes(insn) : 0;
+			return insn->vex_prefix.nbytes ? x86_vector_bytes(insn) : 0;
 		case 0xe0 ... 0xef:	/* cmpccxadd */
-			return wide_bytes(insn);
+			return x86_wide_bytes(insn);
 		case 0xf1: case 0xf9:	/* movbe, movdiri */
 			return simd_prefix(insn) == 3 ? 0 : insn->opnd_bytes;
 		}
@@ -612,7 +615,7 @@ static unsigned int stored_three_byte(const struct insn *insn, u8 map, u8 op)
 	case 0x15:
 		return 2;
 	case 0x16:
-		return wide_bytes(insn);
+		return x86_wide_bytes(insn);
 	case 0x17:
 		return 4;
 	case 0x19: case 0x39:	/* vextract of 16 bytes, and of 32 */
@@ -620,7 +623,7 @@ static unsigned int stored_three_byte(const struct insn *insn, u8 map, u8 op)
 	case 0x1b: case 0x3b:
 		return 32;
 	case 0x1d:		/* vcvtps2ph */
-		return vector_bytes(insn) / 2;
+		return x86_vector_bytes(insn) / 2;
 	}
 	return 0;
 }
@@ -630,8 +633,8 @@ static unsigned int stored_three_byte(const struct insn *insn, u8 map, u8 op)
  * the FPU or what a mask chooses are left out: no function puts a return address back with
  * them, nor overwrites its own.
  */
-static unsigned int stored(const struct insn *insn, const struct operands *o,
-			   unsigned int map, u8 op)
+static unsigned int x86_stored_bytes(const struct insn *insn, const struct operands *o,
+				     unsigned int map, u8 op)
 {
 	if (!insn->modrm.nbytes || o->mod == 3)
 		return 0;
@@ -646,8 +649,8 @@ static unsigned int stored(const struct insn *insn, const struct operands *o,
 }
 
 /* What is not listed is taken to write to its operand in memory. */
-static bool may_write(const struct insn *insn, const struct operands *o, unsigned int map,
-		      u8 op)
+static bool x86_may_write(const struct insn *insn, const struct operands *o, unsigned int map,
+			  u8 op)
 {
 	if (insn->modrm.nbytes)
 		return o->mod != 3;
@@ -658,7 +661,7 @@ static bool may_write(const struct insn *insn, const struct operands *o, unsigne
 }
 
 /* jcc, setcc and cmov */
-static bool uses_flags(const struct insn *insn, unsigned int map, u8 op)
+static bool x86_uses_flags(const struct insn *insn, unsigned int map, u8 op)
 {
 	if (insn->vex_prefix.nbytes)
 		return false;
@@ -667,8 +670,9 @@ static bool uses_flags(const struct insn *insn, unsigned int map, u8 op)
 	return map == 1 && ((op >= 0x40 && op <= 0x4f) || (op >= 0x80 && op <= 0x9f));
 }
 
-static bool decode(const struct insn *insn, const struct operands *o, unsigned int map,
-		   u8 op, unsigned int word, struct unwind_code_insn *to)
+static bool x86_decode_opcode(const struct insn *insn, const struct operands *o,
+			      unsigned int map, u8 op, unsigned int word,
+			      struct unwind_code_insn *to)
 {
 	switch (map) {
 	case 0:
@@ -709,21 +713,21 @@ bool unwind_code_decode(const u8 *bytes, unsigned int nr, unsigned int word,
 	*to = (struct unwind_code_insn) { .op = UNWIND_CODE_OTHER, .len = insn.length };
 
 	if (insn.modrm.nbytes)
-		get_operands(&insn, word, &o);
+		x86_get_operands(&insn, word, &o);
 
 	op = insn.opcode.bytes[insn.opcode.nbytes - 1];
-	map = opcode_map(&insn);
-	if (!decode(&insn, &o, map, op, word, to))
+	map = x86_opcode_map(&insn);
+	if (!x86_decode_opcode(&insn, &o, map, op, word, to))
 		return false;
-	to->width = stored(&insn, &o, map, op);
+	to->width = x86_stored_bytes(&insn, &o, map, op);
 	if (to->width && to->op == UNWIND_CODE_OTHER)
-		set(to, UNWIND_CODE_STORE, UNWIND_CODE_NO_REG, o.rm,
-		    insn.displacement.value);
+		x86_set_insn(to, UNWIND_CODE_STORE, UNWIND_CODE_NO_REG, o.rm,
+			     insn.displacement.value);
 	/* in EVEX, displacements of one byte count by the size of the operand */
 	if (to->width && insn.vex_prefix.nbytes == 4 && insn.displacement.nbytes == 1)
 		to->off *= to->width;
-	to->writes = to->op == UNWIND_CODE_OTHER && may_write(&insn, &o, map, op);
-	to->uses_flags = uses_flags(&insn, map, op);
+	to->writes = to->op == UNWIND_CODE_OTHER && x86_may_write(&insn, &o, map, op);
+	to->uses_flags = x86_uses_flags(&insn, map, op);
 	return true;
 }
 
