@@ -90,7 +90,7 @@ static u64 next_cookie(void)
 	return this_cpu_add_return(last_cookie, nr_cpu_ids);
 }
 
-static struct task_struct *task_of(struct unwind_task_info *info)
+static struct task_struct *deferred_task_of(struct unwind_task_info *info)
 {
 	return container_of(info, struct task_struct, unwind_info);
 }
@@ -110,7 +110,7 @@ static void note_start(struct pt_regs *regs, bool all, struct unwind_user_start 
 
 static bool start_holds(struct unwind_task_info *info)
 {
-	struct pt_regs *regs = task_pt_regs(task_of(info));
+	struct pt_regs *regs = task_pt_regs(deferred_task_of(info));
 	struct unwind_user_start now;
 
 	note_start(regs, info->start.others & 1, &now);
@@ -124,7 +124,7 @@ static bool start_holds(struct unwind_task_info *info)
  */
 static u64 open_context(struct unwind_task_info *info)
 {
-	struct pt_regs *regs = task_pt_regs(task_of(info));
+	struct pt_regs *regs = task_pt_regs(deferred_task_of(info));
 	u64 cookie, old;
 
 	note_start(regs, !arch_unwind_in_syscall(regs), &info->start);
@@ -187,7 +187,7 @@ static unsigned int max_entries(void)
 }
 
 /* Walk the stack, once for each entry context. */
-static void walk(struct unwind_task_info *info, u64 cookie)
+static void deferred_walk(struct unwind_task_info *info, u64 cookie)
 {
 	struct unwind_stacktrace trace;
 
@@ -288,7 +288,7 @@ static void send_records(struct unwind_task_info *info)
 	if (!(context & CONTEXT_OWED))
 		return;
 
-	walk(info, cookie);
+	deferred_walk(info, cookie);
 	count_pass(info);
 	WRITE_ONCE(info->sending, 1);
 	barrier();
@@ -345,28 +345,28 @@ static int queue_work_once(struct unwind_task_info *info,
 		return 0;
 
 	info->work.func = unwind_deferred_work;
-	ret = task_work_add(task_of(info), &info->work, notify);
+	ret = task_work_add(deferred_task_of(info), &info->work, notify);
 	if (ret)
 		WRITE_ONCE(info->queued, 0);
 	return ret;
 }
 
-static int request(struct unwind_work *work, struct unwind_task_info *info,
-		   enum task_work_notify_mode notify, u64 *cookie)
+static int deferred_queue_request(struct unwind_work *work, struct unwind_task_info *info,
+				  enum task_work_notify_mode notify, u64 *cookie)
 {
 	u32 stamp = READ_ONCE(work->stamp);
 	u64 context;
 	int ret;
 
 	*cookie = 0;
-	if (!stamp || !unwind_user_exists(task_of(info)))
+	if (!stamp || !unwind_user_exists(deferred_task_of(info)))
 		return -EINVAL;
 	ret = READ_ONCE(info->refuse);
 	if (ret)
 		return ret;
 	if (is_too_late(notify))
 		return -EBUSY;
-	if (unwind_user_left_out(task_of(info), UNWIND_REALTIME_IN_PLACE))
+	if (unwind_user_left_out(deferred_task_of(info), UNWIND_REALTIME_IN_PLACE))
 		return -EPERM;
 
 	context = current_context(info) & ~CONTEXT_OWED;
@@ -413,9 +413,9 @@ static int request(struct unwind_work *work, struct unwind_task_info *info,
  */
 int unwind_deferred_request(struct unwind_work *work, u64 *cookie)
 {
-	return request(work, &current->unwind_info,
-		       in_nmi() ? TWA_NMI_CURRENT : TWA_RESUME | TWAF_NO_ALLOC,
-		       cookie);
+	return deferred_queue_request(work, &current->unwind_info,
+				      in_nmi() ? TWA_NMI_CURRENT : TWA_RESUME | TWAF_NO_ALLOC,
+				      cookie);
 }
 
 /**
@@ -467,8 +467,8 @@ int unwind_deferred_request_next(struct unwind_work *work,
 	if (task == current || task_cpu(task) != raw_smp_processor_id() ||
 	    !task_curr(task))
 		return -EINVAL;
-	return request(work, &task->unwind_info, TWA_RESUME | TWAF_NO_ALLOC,
-		       cookie);
+	return deferred_queue_request(work, &task->unwind_info, TWA_RESUME | TWAF_NO_ALLOC,
+				      cookie);
 }
 
 /**
@@ -494,7 +494,7 @@ int unwind_user_faultable(struct unwind_stacktrace *trace)
 	if (!cookie)
 		return -EINVAL;
 
-	walk(info, cookie);
+	deferred_walk(info, cookie);
 	trace->nr = info->nr;
 	trace->entries = info->entries;
 	return 0;
@@ -510,12 +510,12 @@ void __unwind_deferred_close(void)
 		send_records(info);
 }
 
-static void do_nothing(struct irq_work *work)
+static void deferred_do_nothing(struct irq_work *work)
 {
 }
 
 static DEFINE_PER_CPU(struct irq_work, look_again) =
-	IRQ_WORK_INIT_HARD(do_nothing);
+	IRQ_WORK_INIT_HARD(deferred_do_nothing);
 
 /*
  * The out-of-line half of unwind_deferred_leave().  A record is still owed if a
@@ -538,7 +538,7 @@ noinstr void __unwind_deferred_leave(void)
 }
 
 /* Refuse further requests, so that one round sends all that is owed. */
-static void close_for_good(struct unwind_task_info *info, int error)
+static void deferred_close_for_good(struct unwind_task_info *info, int error)
 {
 	WRITE_ONCE(info->refuse, error);
 	barrier();
@@ -558,7 +558,7 @@ void unwind_deferred_exec_begin(void)
 {
 	struct unwind_task_info *info = &current->unwind_info;
 
-	close_for_good(info, -EAGAIN);
+	deferred_close_for_good(info, -EAGAIN);
 	WRITE_ONCE(info->refuse, -EINVAL);
 }
 
@@ -584,7 +584,7 @@ void unwind_deferred_exit(void)
 {
 	struct unwind_task_info *info = &current->unwind_info;
 
-	close_for_good(info, READ_ONCE(info->refuse) ?: -ESRCH);
+	deferred_close_for_good(info, READ_ONCE(info->refuse) ?: -ESRCH);
 	kfree(info->entries);
 	info->entries = NULL;
 	info->walked = 0;

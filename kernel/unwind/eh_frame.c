@@ -35,9 +35,9 @@ struct table_row {
 };
 
 /* The last row whose function begins at @ip or before it. */
-static int find_row(struct unwind_user_state *state,
-		    const struct unwind_object *object, unsigned long ip,
-		    struct table_row *row)
+static int eh_find_row(struct unwind_user_state *state,
+		       const struct unwind_object *object, unsigned long ip,
+		       struct table_row *row)
 {
 	s64 want = ip - object->base;
 	u32 low = 0, high = object->nr;
@@ -67,16 +67,16 @@ static int find_row(struct unwind_user_state *state,
 }
 
 /* The FDE of the last function that begins at @ip or before it. */
-static int find_fde(struct unwind_user_state *state,
-		    const struct unwind_object *object, unsigned long ip,
-		    unsigned long *fde)
+static int eh_find_fde(struct unwind_user_state *state,
+		       const struct unwind_object *object, unsigned long ip,
+		       unsigned long *fde)
 {
 	struct table_row row __uninitialized;
 	int ret;
 
 	if (object->eh_frame_size)
 		return unwind_cache_find_fde(ip, fde);
-	ret = find_row(state, object, ip, &row);
+	ret = eh_find_row(state, object, ip, &row);
 	if (!ret)
 		*fde = object->base + row.fde;
 	return ret;
@@ -96,7 +96,7 @@ struct entry_reader {
 	bool				strayed;
 };
 
-static int read_entry(void *ctx, unsigned long addr, void *to, size_t len)
+static int eh_read_entry(void *ctx, unsigned long addr, void *to, size_t len)
 {
 	struct entry_reader *reader = ctx;
 
@@ -113,8 +113,8 @@ static int read_entry(void *ctx, unsigned long addr, void *to, size_t len)
  * but stubs of one instruction, an indirect jump: there the stack is as at the entry of
  * a function.
  */
-static int stub_rule(struct unwind_user_state *state, const struct unwind_object *object,
-		     unsigned long ip, struct unwind_cfi_rule *full)
+static int eh_stub_rule(struct unwind_user_state *state, const struct unwind_object *object,
+			unsigned long ip, struct unwind_cfi_rule *full)
 {
 	u8 insn[UNWIND_ARCH_STUB_BYTES];
 	int slot;
@@ -140,9 +140,9 @@ static int stub_rule(struct unwind_user_state *state, const struct unwind_object
 }
 
 /* The rule for @ip from the tables, in full; and whether it is for keeping. */
-static int interpret(struct unwind_user_state *state,
-		     const struct unwind_object *object, unsigned long ip,
-		     struct unwind_cfi_rule *full, bool *stays)
+static int eh_interpret_fde(struct unwind_user_state *state,
+			    const struct unwind_object *object, unsigned long ip,
+			    struct unwind_cfi_rule *full, bool *stays)
 {
 	struct entry_reader reader = {
 		.state = state,
@@ -153,13 +153,13 @@ static int interpret(struct unwind_user_state *state,
 	unsigned long fde;
 	int ret;
 
-	ret = find_fde(state, object, ip, &fde);
+	ret = eh_find_fde(state, object, ip, &fde);
 	if (ret == -ENOENT && object->eh_frame_size)
-		return stub_rule(state, object, ip, full);
+		return eh_stub_rule(state, object, ip, full);
 	if (ret)
 		return ret;
 
-	cfi->read = read_entry;
+	cfi->read = eh_read_entry;
 	cfi->ctx = &reader;
 	cfi->start = object->start;
 	cfi->limit = object->end;
@@ -170,11 +170,11 @@ static int interpret(struct unwind_user_state *state,
 	if (!*stays)
 		unwind_cfi_moved(cfi);
 	if (ret == -ENOENT && object->eh_frame_size)
-		ret = stub_rule(state, object, ip, full);
+		ret = eh_stub_rule(state, object, ip, full);
 	return ret;
 }
 
-static bool fits(s32 offset)
+static bool eh_offset_fits(s32 offset)
 {
 	return offset == (s16)offset;
 }
@@ -219,7 +219,7 @@ void unwind_compact_rule(const struct unwind_cfi_rule *full, unsigned int word,
 			continue;
 		}
 		if (full->kept_where[slot] != kept_where ||
-		    !fits(full->kept_off[slot]))
+		    !eh_offset_fits(full->kept_off[slot]))
 			return;
 		rule->kept |= BIT(slot);
 		rule->kept_off[slot] = full->kept_off[slot];
@@ -230,9 +230,9 @@ void unwind_compact_rule(const struct unwind_cfi_rule *full, unsigned int word,
 }
 
 /* The same for an object with a file.  If it is not kept, @held has a reference to that. */
-static int find_file_object(struct unwind_user_state *state,
-			    const struct unwind_cache_state *begun, unsigned long ip,
-			    struct unwind_object *object, struct unwind_file **held)
+static int eh_find_file_object(struct unwind_user_state *state,
+			       const struct unwind_cache_state *begun, unsigned long ip,
+			       struct unwind_object *object, struct unwind_file **held)
 {
 	int ret = unwind_file_object(state, ip, object);
 
@@ -251,16 +251,16 @@ static int find_file_object(struct unwind_user_state *state,
 	return 0;
 }
 
-static int find_object(struct unwind_user_state *state,
-		       const struct unwind_cache_state *begun, unsigned long ip,
-		       struct unwind_object *object, struct unwind_file **held)
+static int eh_find_object(struct unwind_user_state *state,
+			  const struct unwind_cache_state *begun, unsigned long ip,
+			  struct unwind_object *object, struct unwind_file **held)
 {
 	bool written;
 	int ret;
 
 	if (!unwind_cache_find_object(ip, object))
 		return 0;
-	ret = find_file_object(state, begun, ip, object, held);
+	ret = eh_find_file_object(state, begun, ip, object, held);
 	if (!ret)
 		return ret;
 	/* of what is being written to nothing is kept */
@@ -285,9 +285,9 @@ static int find_object(struct unwind_user_state *state,
  * Where a function ends and a restorer begins, @ip has two rules: the function's, and
  * that of the restorer for a walk that comes by a return address.
  */
-static int look_behind(struct unwind_user_state *state, unsigned long ip,
-		       struct unwind_user_rule *rule, struct unwind_cfi_rule *full,
-		       bool *stays)
+static int eh_look_behind(struct unwind_user_state *state, unsigned long ip,
+			  struct unwind_user_rule *rule, struct unwind_cfi_rule *full,
+			  bool *stays)
 {
 	struct unwind_cfi_rule signal __uninitialized;
 	int ret = unwind_sigframe_behind(state, ip, &signal);
@@ -303,7 +303,7 @@ static int look_behind(struct unwind_user_state *state, unsigned long ip,
 }
 
 /* What was read of tables holds for the next search if nothing was unmapped. */
-static bool begin_search(struct unwind_user_state *state)
+static bool eh_begin_search(struct unwind_user_state *state)
 {
 	struct unwind_cache_state before = state->tables;
 
@@ -315,7 +315,7 @@ static bool begin_search(struct unwind_user_state *state)
 }
 
 /* Addresses of CIEs in memory are not those of a file. */
-static void leave_file(struct unwind_user_state *state)
+static void eh_leave_file(struct unwind_user_state *state)
 {
 	if (state->of_file)
 		unwind_cfi_moved(state->cfi);
@@ -326,9 +326,9 @@ static void leave_file(struct unwind_user_state *state)
  * What could not be read may be there the next time, and is not for keeping.
  * That there is no rule, or none that can be followed, is.
  */
-static int search_tables(struct unwind_user_state *state, unsigned long ip,
-			 struct unwind_user_rule *rule, struct unwind_cfi_rule *full,
-			 struct unwind_file **held)
+static int eh_search_tables(struct unwind_user_state *state, unsigned long ip,
+			    struct unwind_user_rule *rule, struct unwind_cfi_rule *full,
+			    struct unwind_file **held)
 {
 	const struct unwind_cache_state *begun = &state->tables;
 	struct unwind_object object __uninitialized;
@@ -338,9 +338,9 @@ static int search_tables(struct unwind_user_state *state, unsigned long ip,
 	cond_resched();
 	if (time_after(jiffies, state->deadline))
 		return -EFAULT;
-	if (!begin_search(state))
+	if (!eh_begin_search(state))
 		return -ENOMEM;
-	ret = find_object(state, begun, ip, &object, held);
+	ret = eh_find_object(state, begun, ip, &object, held);
 	if (ret)
 		return ret;
 
@@ -351,7 +351,7 @@ static int search_tables(struct unwind_user_state *state, unsigned long ip,
 		else if (ret != -ENOENT)
 			return ret;
 	}
-	leave_file(state);
+	eh_leave_file(state);
 	if (object.eh_frame_size && !object.nr)
 		return unwind_eh_index_build(state, begun, ip, &object);
 	if (!object.nr)
@@ -360,7 +360,7 @@ static int search_tables(struct unwind_user_state *state, unsigned long ip,
 		return -EOPNOTSUPP;
 	stays = !object.transient;
 	state->found[UNWIND_FOUND_TABLES]++;
-	ret = interpret(state, &object, ip, full, &stays);
+	ret = eh_interpret_fde(state, &object, ip, full, &stays);
 	if (ret == -EFAULT || ret == -EINTR || ret == -EAGAIN)
 		return ret;
 	if (ret)
@@ -370,7 +370,7 @@ static int search_tables(struct unwind_user_state *state, unsigned long ip,
 	else
 		unwind_compact_rule(full, object.word, rule);
 	if (!ret && state->cfi->row_end == ip + 1 && ip + 1 < object.code_end) {
-		ret = look_behind(state, ip, rule, full, &stays);
+		ret = eh_look_behind(state, ip, rule, full, &stays);
 		if (ret)
 			return ret;
 	}
@@ -385,14 +385,14 @@ static int search_tables(struct unwind_user_state *state, unsigned long ip,
 	return 0;
 }
 
-static int find_in_tables(struct unwind_user_state *state, unsigned long ip,
-			  struct unwind_user_rule *rule,
-			  struct unwind_cfi_rule *full)
+static int eh_find_in_tables(struct unwind_user_state *state, unsigned long ip,
+			     struct unwind_user_rule *rule,
+			     struct unwind_cfi_rule *full)
 {
 	struct unwind_file *held = NULL;
 	int ret;
 
-	ret = search_tables(state, ip, rule, full, &held);
+	ret = eh_search_tables(state, ip, rule, full, &held);
 	/* after the reads of tables */
 	smp_rmb();
 	if (held && unwind_file_is_dead(held))
@@ -402,7 +402,7 @@ static int find_in_tables(struct unwind_user_state *state, unsigned long ip,
 }
 
 /* Rules of code without tables are kept by their addresses, too. */
-static bool is_by_tables(const struct unwind_user_rule *rule)
+static bool eh_is_by_tables(const struct unwind_user_rule *rule)
 {
 	switch (rule->kind) {
 	case UNWIND_RULE_NONE:
@@ -421,14 +421,14 @@ static bool is_by_tables(const struct unwind_user_rule *rule)
  * The bytes of a rule's expressions are read later, so the state of the mm is noted
  * before the rule is looked up.
  */
-static bool find_cached(struct unwind_user_state *state,
-			struct unwind_user_rule *rule, struct unwind_cfi_rule *full)
+static bool eh_find_cached(struct unwind_user_state *state,
+			   struct unwind_user_rule *rule, struct unwind_cfi_rule *full)
 {
 	if (unwind_cache_find_rule(unwind_rule_key(state), rule, full))
 		return false;
 	if (likely(rule->kind != UNWIND_RULE_FULL || !full->expr_base))
 		return true;
-	return begin_search(state) &&
+	return eh_begin_search(state) &&
 	       !unwind_cache_find_rule(unwind_rule_key(state), rule, full);
 }
 
@@ -456,17 +456,17 @@ int unwind_eh_frame_rule(struct unwind_user_state *state,
 	int ret, tries;
 
 	/* the key of an address that is no user's may be that of one that is */
-	if (find_cached(state, rule, full) && likely(ip < TASK_SIZE_MAX))
-		return is_by_tables(rule) ? 0 : -ENOENT;
+	if (eh_find_cached(state, rule, full) && likely(ip < TASK_SIZE_MAX))
+		return eh_is_by_tables(rule) ? 0 : -ENOENT;
 
 	for (tries = 0, ret = -EAGAIN; ret == -EAGAIN && tries < 3; tries++)
-		ret = find_in_tables(state, ip, rule, full);
+		ret = eh_find_in_tables(state, ip, rule, full);
 	if (ret)
 		return ret;
 	return rule->kind == UNWIND_RULE_NONE ? -ENOENT : 0;
 }
 
-static int read_expr(void *ctx, unsigned long addr, void *to, size_t len)
+static int eh_read_expr(void *ctx, unsigned long addr, void *to, size_t len)
 {
 	struct unwind_user_state *state = ctx;
 
@@ -515,11 +515,11 @@ int unwind_eh_frame_expr(struct unwind_user_state *state, unsigned long expr,
 	if (state->ss_base)
 		return -EOPNOTSUPP;
 
-	cfi->read = read_expr;
+	cfi->read = eh_read_expr;
 	cfi->ctx = state;
 	cfi->word = state->word;
 	ret = unwind_cfi_expr(cfi, &frame, expr, state->ip - state->back, cfa, val);
-	/* as in search_tables() */
+	/* as in eh_search_tables() */
 	if (unwind_file_at_is_dead(state->ip - state->back))
 		return -ESTALE;
 	return unwind_cache_holds(&state->tables) ? ret : -EAGAIN;

@@ -133,7 +133,7 @@ static bool is_shareable(const struct inode *inode)
 	       inode->i_mapping == &inode->i_data && is_known_filesystem(inode->i_sb);
 }
 
-static struct unwind_file *find_file(const struct inode *inode)
+static struct unwind_file *files_find(const struct inode *inode)
 {
 	struct unwind_file *file;
 
@@ -146,7 +146,7 @@ static struct unwind_file *find_file(const struct inode *inode)
 }
 
 /* A cache line that all CPUs read is written to once. */
-static void note_use(struct unwind_file *file)
+static void files_note_use(struct unwind_file *file)
 {
 	if (!READ_ONCE(file->used))
 		WRITE_ONCE(file->used, true);
@@ -172,15 +172,15 @@ static bool take_rules(struct unwind_file *file)
 	return rules;
 }
 
-static void uncharge_file(void)
+static void files_uncharge_one(void)
 {
 	atomic_long_sub(sizeof(struct unwind_file), &alone_bytes);
 	atomic_long_sub(sizeof(struct unwind_file), &files_bytes);
 }
 
-static void free_file(struct unwind_file *file)
+static void files_free(struct unwind_file *file)
 {
-	uncharge_file();
+	files_uncharge_one();
 	kfree_rcu(file, rcu);
 }
 
@@ -195,7 +195,7 @@ void unwind_file_put(struct unwind_file *file)
 	if (!file || !refcount_dec_and_test(&file->refs))
 		return;
 	take_rules(file);
-	free_file(file);
+	files_free(file);
 }
 
 /* Under files_lock: it is found no more; the hash table's reference is the caller's. */
@@ -245,7 +245,7 @@ void __unwind_user_file_change(struct inode *inode)
 	struct unwind_file *file;
 
 	spin_lock(&files_lock);
-	file = find_file(inode);
+	file = files_find(inode);
 	if (file)
 		kill_changing_file(file, inode);
 	else
@@ -267,7 +267,7 @@ static bool take_file(struct unwind_file *file)
 		return false;
 	unlink_file(file);
 	take_rules(file);
-	free_file(file);
+	files_free(file);
 	return true;
 }
 
@@ -287,7 +287,7 @@ static bool take_unused(struct unwind_file *file, bool alone)
 }
 
 /* Walks that still use the rules go on, and find others by themselves. */
-static bool make_room(bool alone)
+static bool files_make_room(bool alone)
 {
 	unsigned int looks = MAX_LOOKS;
 	struct unwind_file *file;
@@ -303,14 +303,14 @@ static bool make_room(bool alone)
 	return made;
 }
 
-static bool charge_to(atomic_long_t *sum, long max, size_t bytes)
+static bool files_charge_to(atomic_long_t *sum, long max, size_t bytes)
 {
 	unsigned int tries = MAX_TRIES;
 
 	while (atomic_long_add_return(bytes, sum) > max) {
 		atomic_long_sub(bytes, sum);
 		/* files that are in use are the first to make room the next time */
-		if (!make_room(sum == &alone_bytes) && !--tries)
+		if (!files_make_room(sum == &alone_bytes) && !--tries)
 			return false;
 		cond_resched();
 	}
@@ -318,18 +318,18 @@ static bool charge_to(atomic_long_t *sum, long max, size_t bytes)
 }
 
 /* May so much be allocated?  If so, it is counted. */
-static bool charge(size_t bytes)
+static bool files_charge(size_t bytes)
 {
-	return charge_to(&files_bytes, READ_ONCE(unwind_files_max_kb) * 1024L, bytes);
+	return files_charge_to(&files_bytes, READ_ONCE(unwind_files_max_kb) * 1024L, bytes);
 }
 
-static bool charge_file(void)
+static bool files_charge_one(void)
 {
 	const size_t bytes = sizeof(struct unwind_file);
 
-	if (!charge_to(&alone_bytes, READ_ONCE(unwind_files_max_kb) * 512L, bytes))
+	if (!files_charge_to(&alone_bytes, READ_ONCE(unwind_files_max_kb) * 512L, bytes))
 		return false;
-	if (charge(bytes))
+	if (files_charge(bytes))
 		return true;
 	atomic_long_sub(bytes, &alone_bytes);
 	return false;
@@ -353,7 +353,7 @@ bool unwind_file_peek(struct unwind_file *file, u64 vaddr, struct unwind_user_ru
 
 	if (!table)
 		return false;
-	note_use(file);
+	files_note_use(file);
 	for (i = 0; i < UNWIND_ROW_SIZES; i++) {
 		set = unwind_rules_set(table, unwind_row_hash(addr, i));
 		if (unwind_row_read(&set[0], addr, rule) || unwind_row_read(&set[1], addr, rule))
@@ -372,8 +372,8 @@ static unsigned int row_size(u32 len)
 }
 
 /* In the granules that the row lies in, or those around @at of a long one. */
-static void add_row(struct unwind_rule_table *table, u32 start, u32 len, u32 at,
-		    const struct unwind_user_rule *rule)
+static void files_add_row(struct unwind_rule_table *table, u32 start, u32 len, u32 at,
+			  const struct unwind_user_rule *rule)
 {
 	unsigned int i = row_size(len);
 	u32 shift = unwind_row_shift(i), low = start >> shift;
@@ -442,7 +442,7 @@ void unwind_file_grow(struct unwind_file *file)
 
 	if (!bits || !unwind_task_may_allocate())
 		return;
-	if (!charge(unwind_rules_bytes(bits)))
+	if (!files_charge(unwind_rules_bytes(bits)))
 		return;
 	table = unwind_rules_alloc(bits, FILE_GFP);
 	if (!table)
@@ -451,15 +451,15 @@ void unwind_file_grow(struct unwind_file *file)
 		free_rules(replace_rules(file, table));
 }
 
-static struct unwind_file *alloc_file(struct inode *inode)
+static struct unwind_file *files_alloc(struct inode *inode)
 {
 	struct unwind_file *file;
 
-	if (!unwind_task_may_allocate() || !charge_file())
+	if (!unwind_task_may_allocate() || !files_charge_one())
 		return NULL;
 	file = kzalloc(sizeof(*file), FILE_GFP);
 	if (!file) {
-		uncharge_file();
+		files_uncharge_one();
 		return NULL;
 	}
 	spin_lock_init(&file->lock);
@@ -488,7 +488,7 @@ static void link_file(struct unwind_file *file, struct inode *inode)
 /* Under files_lock: the file of an inode, and not of one that was at its address before. */
 static struct unwind_file *known_file(const struct inode *inode, struct unwind_file **gone)
 {
-	struct unwind_file *file = find_file(inode);
+	struct unwind_file *file = files_find(inode);
 
 	if (!file || test_bit(UNWIND_FILE_BIT, &inode->i_data.flags))
 		return file;
@@ -502,7 +502,7 @@ static struct unwind_file *add_file(struct inode *inode)
 	struct unwind_file *file, *known, *gone = NULL;
 	bool dead = false;
 
-	file = alloc_file(inode);
+	file = files_alloc(inode);
 	if (!file)
 		return ERR_PTR(-EOPNOTSUPP);
 	spin_lock(&files_lock);
@@ -518,7 +518,7 @@ static struct unwind_file *add_file(struct inode *inode)
 	spin_unlock(&files_lock);
 	unwind_file_put(gone);
 	if (known) {
-		uncharge_file();
+		files_uncharge_one();
 		kfree(file);
 		return known;
 	}
@@ -539,12 +539,12 @@ static struct unwind_file *find_live_file(const struct inode *inode)
 	/* one of an inode that was at its address before has gone; pairs with link_file() */
 	smp_rmb();
 	rcu_read_lock();
-	file = find_file(inode);
+	file = files_find(inode);
 	if (file && !refcount_inc_not_zero(&file->refs))
 		file = NULL;
 	rcu_read_unlock();
 	if (file)
-		note_use(file);
+		files_note_use(file);
 	return file;
 }
 
@@ -621,7 +621,7 @@ int unwind_file_add_rule(struct unwind_file *file, u64 start, u64 end, u64 at,
 	table = rcu_dereference_protected(file->rules, lockdep_is_held(&file->lock));
 	/* what another task has added meanwhile has the same key */
 	if (table && fits && !dead)
-		add_row(table, start - first, end - start, at - first, rule);
+		files_add_row(table, start - first, end - start, at - first, rule);
 	if (!table || unwind_rules_is_crowded(table))
 		ret = -ENOSPC;
 	spin_unlock(&file->lock);
@@ -650,7 +650,7 @@ static unsigned long shrink_files(struct shrinker *shrinker, struct shrink_contr
 {
 	unsigned long freed = 0;
 
-	while (freed < sc->nr_to_scan && make_room(false))
+	while (freed < sc->nr_to_scan && files_make_room(false))
 		freed++;
 	return freed ?: SHRINK_STOP;
 }

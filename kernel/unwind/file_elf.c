@@ -129,7 +129,7 @@ static int reader_get(struct reader *reader, pgoff_t index)
 }
 
 /* A few words: quicker than memcpy(). */
-static void copy_words(void *to, const void *from, size_t len)
+static void reader_copy_words(void *to, const void *from, size_t len)
 {
 	for (; len >= sizeof(u64); len -= sizeof(u64)) {
 		put_unaligned(get_unaligned((const u64 *)from), (u64 *)to);
@@ -159,7 +159,7 @@ static int reader_copy(struct reader *reader, u64 pos, void *to, size_t len)
 	if (PageHWPoison(page))
 		return -EFAULT;
 	from = kmap_local_page(page);
-	copy_words(to, from + offset_in_page(pos), len);
+	reader_copy_words(to, from + offset_in_page(pos), len);
 	kunmap_local(from);
 	return 0;
 }
@@ -179,7 +179,7 @@ static int reader_read(struct reader *reader, u64 pos, void *to, size_t len)
 	return 0;
 }
 
-static __always_inline int read_at(struct reader *reader, u64 pos, void *to, size_t len)
+static __always_inline int reader_read_at(struct reader *reader, u64 pos, void *to, size_t len)
 {
 	u64 size = i_size_read(reader->mapping->host);
 
@@ -240,7 +240,7 @@ static int read_tables(void *ctx, unsigned long vaddr, void *to, size_t len)
 		memset(to + (size - pos), 0, len - (size - pos));
 		len = size - pos;
 	}
-	return read_at(reader, pos, to, len);
+	return reader_read_at(reader, pos, to, len);
 }
 
 struct phdrs {
@@ -259,7 +259,7 @@ static int read_elf_header(struct reader *reader, struct unwind_file_layout *lay
 	} elf;
 	int ret;
 
-	ret = read_at(reader, 0, &elf, sizeof(elf));
+	ret = reader_read_at(reader, 0, &elf, sizeof(elf));
 	if (ret)
 		return ret;
 	if (memcmp(elf.ident, ELFMAG, SELFMAG) || elf.ident[EI_DATA] != ELFDATA2LSB)
@@ -319,8 +319,8 @@ static int read_phdr(struct reader *reader, const struct unwind_file_layout *lay
 	int ret;
 
 	if (layout->word == sizeof(u64))
-		return read_at(reader, pos, ph, sizeof(*ph));
-	ret = read_at(reader, pos, &ph32, sizeof(ph32));
+		return reader_read_at(reader, pos, ph, sizeof(*ph));
+	ret = reader_read_at(reader, pos, &ph32, sizeof(ph32));
 	*ph = (struct elf64_phdr) {
 		.p_type = ph32.p_type,
 		.p_flags = ph32.p_flags,
@@ -349,8 +349,8 @@ static int read_hdr(struct reader *reader, struct unwind_file_layout *layout, u6
 	at = segment_of(layout, layout->hdr, size);
 	if (size < sizeof(hdr) || at < 0)
 		return -EINVAL;
-	ret = read_at(reader, layout->hdr - layout->segment[at].vaddr +
-		      layout->segment[at].offset, &hdr, sizeof(hdr));
+	ret = reader_read_at(reader, layout->hdr - layout->segment[at].vaddr +
+			     layout->segment[at].offset, &hdr, sizeof(hdr));
 	if (ret)
 		return ret;
 	if (hdr.version != HDR_VERSION || hdr.eh_frame_enc != ENC_SDATA4_PCREL ||
@@ -666,7 +666,7 @@ struct function {
 	u64	next;
 };
 
-static int find_function(struct reader *reader, u64 vaddr, struct function *function)
+static int elf_find_function(struct reader *reader, u64 vaddr, struct function *function)
 {
 	const struct unwind_file_layout *layout = reader->layout;
 	const struct unwind_file_segment *segment = &layout->segment[layout->tables[0]];
@@ -714,8 +714,8 @@ static void clip_row(struct unwind_cfi *cfi, const struct function *function)
 		cfi->row_end = min_t(u64, cfi->row_end, function->next);
 }
 
-static int decode(struct reader *reader, const struct function *function, u64 vaddr,
-		  struct unwind_cfi_rule *full)
+static int elf_decode_function(struct reader *reader, const struct function *function,
+			       u64 vaddr, struct unwind_cfi_rule *full)
 {
 	const struct unwind_file_layout *layout = reader->layout;
 	struct unwind_cfi *cfi = reader->state->cfi;
@@ -735,14 +735,15 @@ static int decode(struct reader *reader, const struct function *function, u64 va
  * Returns 0; -ENOENT if the tables in memory are to be asked; -EBUSY if they may change
  * untold; or -EFAULT if a page is not there.
  */
-static int decode_rule(struct reader *reader, u64 vaddr, struct unwind_user_rule *rule,
-		       struct unwind_cfi_rule *full)
+static int elf_decode_rule(struct reader *reader, u64 vaddr, struct unwind_user_rule *rule,
+			   struct unwind_cfi_rule *full)
 {
 	struct unwind_cfi *cfi = reader->state->cfi;
 	struct function function = {};
 	int ret;
 
-	ret = find_function(reader, vaddr, &function) ?: decode(reader, &function, vaddr, full);
+	ret = elf_find_function(reader, vaddr, &function) ?:
+	      elf_decode_function(reader, &function, vaddr, full);
 	reader_end(reader);
 	if (ret == -ENOENT && function.next > vaddr && vaddr >= cfi->row_end) {
 		/* between two functions that have tables there is code without */
@@ -801,7 +802,7 @@ static int rule_of_cached_pages(struct unwind_user_state *state, unsigned long i
 	reader.layout = &known->layout;
 	reader.mapping = known->inode->i_mapping;
 	begin_decoding(state, known);
-	ret = decode_rule(&reader, ip - bias, rule, full);
+	ret = elf_decode_rule(&reader, ip - bias, rule, full);
 	if (ret)
 		goto unlock;
 	state->found[UNWIND_FOUND_FILE]++;
@@ -840,7 +841,7 @@ static int wait_for_pages(struct unwind_user_state *state, unsigned long ip,
 	if (known) {
 		reader.layout = &known->layout;
 		begin_decoding(state, known);
-		ret = decode_rule(&reader, ip - bias, rule, full);
+		ret = elf_decode_rule(&reader, ip - bias, rule, full);
 		unwind_file_put(known);
 	}
 	fput(reader.file);
