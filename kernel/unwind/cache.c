@@ -25,7 +25,7 @@
  * TLB entry.  So a search also notes whether a flush is pending, and nothing that it finds
  * is kept if so.  mm->tlb_flush_pending is raised before the entries are cleared and
  * lowered after the flush.  The release of the count in __unwind_user_unmap() pairs with
- * the acquire in note_state(): a search that sees the count sees the flush pending, or
+ * the acquire in cache_note_state(): a search that sees the count sees the flush pending, or
  * begins after it.
  *
  * Rules of files (file.c) are copied from there.  An object whose file has died is dropped
@@ -39,7 +39,8 @@
  * Readers are under RCU.  Entries have a sequence count each, and so has the list of
  * objects; objects do not change but for what unwind_cache_end_index() adds.  Writers
  * hold the lock, and allocate before they take it.  The shrinker takes whole caches from
- * their mm, and the next walk makes a new one; readers of one that was taken see its last contents.
+ * their mm, and the next walk makes a new one; readers of one that was taken see its last
+ * contents.
  * An index of .eh_frame belongs to its object in the cache, and is freed after
  * a grace period: it is searched under RCU, and found again for each search.
  * Generations are of all caches together, so that one
@@ -141,13 +142,13 @@ static unsigned long nr_caches;
 static atomic_long_t caches_bytes;
 static atomic64_t last_gen = ATOMIC64_INIT(0);
 
-static unsigned long addr_of(u64 key)
+static unsigned long unwind_cache_key_addr(u64 key)
 {
 	return key & (BIT_ULL(UNWIND_KEY_WORD) - 1);
 }
 
-static __always_inline bool read_entry(const struct unwind_rule_entry *entry, u64 key,
-				       struct unwind_user_rule *rule)
+static __always_inline bool cache_read_entry(const struct unwind_rule_entry *entry, u64 key,
+					     struct unwind_user_rule *rule)
 {
 	/* pairs with the release in write_entry() */
 	u32 seq = smp_load_acquire(&entry->seq);
@@ -155,9 +156,10 @@ static __always_inline bool read_entry(const struct unwind_rule_entry *entry, u6
 	return READ_ONCE(entry->key) == key && unwind_rules_read(entry, seq, rule);
 }
 
-static struct unwind_object *list_find(const struct object_list *list, unsigned long addr)
+static struct unwind_object *unwind_cache_list_find(const struct object_list *list,
+						    unsigned long addr)
 {
-	/* pairs with insert_object(): all of them have been written */
+	/* pairs with cache_insert_object(): all of them have been written */
 	unsigned int low = 0, high = smp_load_acquire(&list->nr);
 	struct unwind_object *object;
 
@@ -178,29 +180,29 @@ static struct unwind_object *list_find(const struct object_list *list, unsigned 
 }
 
 /* Under RCU: the object at an address, which changes no more but for its index. */
-static struct unwind_object *find_object(struct unwind_cache *cache, unsigned long addr)
+static struct unwind_object *unwind_cache_object_at(struct unwind_cache *cache, unsigned long addr)
 {
 	struct unwind_object *object;
 	unsigned int seq;
 
 	do {
 		seq = read_seqcount_begin(&cache->list_seq);
-		object = list_find(rcu_dereference(cache->list), addr);
+		object = unwind_cache_list_find(rcu_dereference(cache->list), addr);
 	} while (read_seqcount_retry(&cache->list_seq, seq));
 	return object;
 }
 
 /* Under RCU: the rule that the file of an address has there, which is copied. */
-static noinline bool peek_file(struct unwind_cache *cache, u64 key,
-			       struct unwind_user_rule *rule)
+static noinline bool cache_peek_file(struct unwind_cache *cache, u64 key,
+				     struct unwind_user_rule *rule)
 {
 	u64 gen = READ_ONCE(cache->gen);
 	struct unwind_object *object;
-	unsigned long addr = addr_of(key);
+	unsigned long addr = unwind_cache_key_addr(key);
 
 	/* the generation is that of the object, or an older one */
 	smp_rmb();
-	object = find_object(cache, addr);
+	object = unwind_cache_object_at(cache, addr);
 	if (!object || !object->file || (key >> UNWIND_KEY_WORD) != (object->word & 4) >> 2 ||
 	    !unwind_file_peek(object->file, addr - object->bias, rule))
 		return false;
@@ -240,18 +242,18 @@ bool unwind_cache_peek(struct unwind_cache *cache, u64 key,
 	const struct unwind_rule_table *table = rcu_dereference(cache->rules);
 	const struct unwind_rule_entry *set = unwind_rules_set(table, unwind_rules_hash(key));
 
-	return read_entry(&set[0], key, rule) || read_entry(&set[1], key, rule) ||
-	       peek_file(cache, key, rule);
+	return cache_read_entry(&set[0], key, rule) || cache_read_entry(&set[1], key, rule) ||
+	       cache_peek_file(cache, key, rule);
 }
 
-static struct full_entry *full_entry_of(struct full_table *table, u64 key)
+static struct full_entry *cache_full_entry(struct full_table *table, u64 key)
 {
 	return &table->entries[unwind_rules_hash(key) >> (64 - FULL_RULE_BITS)];
 }
 
 /* The same for full rules. */
-static bool peek_full(struct unwind_cache *cache, u64 key, struct unwind_user_rule *rule,
-		      struct unwind_cfi_rule *full)
+static bool cache_peek_full(struct unwind_cache *cache, u64 key, struct unwind_user_rule *rule,
+			    struct unwind_cfi_rule *full)
 {
 	struct full_table *table = rcu_dereference(cache->full);
 	struct full_entry *entry;
@@ -259,15 +261,15 @@ static bool peek_full(struct unwind_cache *cache, u64 key, struct unwind_user_ru
 
 	if (!table)
 		return false;
-	entry = full_entry_of(table, key);
-	/* pairs with the release in add_full() */
+	entry = cache_full_entry(table, key);
+	/* pairs with the release in cache_add_full() */
 	seq = smp_load_acquire(&entry->seq);
 	if (!seq || (seq & 1) || READ_ONCE(entry->key) != key)
 		return false;
 	rule->kind = UNWIND_RULE_FULL;
 	/* thrown away if the count tells that it was written meanwhile */
 	data_race((*full = entry->rule, 0));
-	/* pairs with the barriers of add_full() */
+	/* pairs with the barriers of cache_add_full() */
 	smp_rmb();
 	return READ_ONCE(entry->seq) == seq;
 }
@@ -290,7 +292,7 @@ int unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
 	rcu_read_lock();
 	cache = unwind_cache_of_current();
 	found = cache && (unwind_cache_peek(cache, key, rule) ||
-			  peek_full(cache, key, rule, full));
+			  cache_peek_full(cache, key, rule, full));
 	rcu_read_unlock();
 	return found ? 0 : -ENOENT;
 }
@@ -311,7 +313,7 @@ int unwind_cache_find_object(unsigned long ip, struct unwind_object *object)
 	rcu_read_lock();
 	cache = unwind_cache_of_current();
 	if (cache)
-		found = find_object(cache, ip);
+		found = unwind_cache_object_at(cache, ip);
 	if (found)
 		/* what may change meanwhile is looked at under the lock */
 		data_race((*object = *found, 0));
@@ -330,7 +332,7 @@ int unwind_cache_find_object(unsigned long ip, struct unwind_object *object)
 struct unwind_file *unwind_cache_find_file(unsigned long ip, unsigned long *bias)
 {
 	struct unwind_cache *cache = unwind_cache_of_current();
-	struct unwind_object *object = cache ? find_object(cache, ip) : NULL;
+	struct unwind_object *object = cache ? unwind_cache_object_at(cache, ip) : NULL;
 
 	if (!object)
 		return NULL;
@@ -338,7 +340,7 @@ struct unwind_file *unwind_cache_find_file(unsigned long ip, unsigned long *bias
 	return object->file;
 }
 
-static struct object_list *alloc_list(unsigned int max)
+static struct object_list *cache_alloc_list(unsigned int max)
 {
 	struct object_list *list;
 
@@ -348,13 +350,13 @@ static struct object_list *alloc_list(unsigned int max)
 	return list;
 }
 
-static size_t cache_bytes(void)
+static size_t cache_first_bytes(void)
 {
 	return sizeof(struct unwind_cache) + unwind_rules_bytes(UNWIND_RULES_FIRST) +
 	       struct_size_t(struct object_list, objects, FIRST_OBJECTS);
 }
 
-static void free_cache_now(struct unwind_cache *cache)
+static void cache_free_now(struct unwind_cache *cache)
 {
 	kfree(rcu_dereference_raw(cache->list));
 	unwind_rules_free(rcu_dereference_raw(cache->rules));
@@ -362,7 +364,7 @@ static void free_cache_now(struct unwind_cache *cache)
 	kfree(cache);
 }
 
-static struct unwind_cache *new_cache(void)
+static struct unwind_cache *cache_new(void)
 {
 	struct unwind_cache *cache;
 
@@ -371,10 +373,10 @@ static struct unwind_cache *new_cache(void)
 		return NULL;
 	spin_lock_init(&cache->lock);
 	seqcount_spinlock_init(&cache->list_seq, &cache->lock);
-	RCU_INIT_POINTER(cache->list, alloc_list(FIRST_OBJECTS));
+	RCU_INIT_POINTER(cache->list, cache_alloc_list(FIRST_OBJECTS));
 	RCU_INIT_POINTER(cache->rules, unwind_rules_alloc(UNWIND_RULES_FIRST, CACHE_GFP));
 	if (!rcu_access_pointer(cache->list) || !rcu_access_pointer(cache->rules)) {
-		free_cache_now(cache);
+		cache_free_now(cache);
 		return NULL;
 	}
 	cache->gen = atomic64_inc_return(&last_gen);
@@ -383,25 +385,25 @@ static struct unwind_cache *new_cache(void)
 }
 
 /* The first of the mm's threads that comes here wins. */
-static void install_cache(struct unwind_cache *cache)
+static void cache_install(struct unwind_cache *cache)
 {
 	struct mm_struct *mm = current->mm;
 
 	spin_lock(&all_caches_lock);
 	if (rcu_access_pointer(mm->unwind_cache)) {
 		spin_unlock(&all_caches_lock);
-		free_cache_now(cache);
+		cache_free_now(cache);
 		return;
 	}
 	cache->mm = mm;
 	list_add_tail(&cache->node, &all_caches);
 	WRITE_ONCE(nr_caches, nr_caches + 1);
-	atomic_long_add(cache_bytes(), &caches_bytes);
+	atomic_long_add(cache_first_bytes(), &caches_bytes);
 	rcu_assign_pointer(mm->unwind_cache, cache);
 	spin_unlock(&all_caches_lock);
 }
 
-static void note_state(struct unwind_cache_state *state)
+static void cache_note_state(struct unwind_cache_state *state)
 {
 	struct unwind_cache *cache;
 
@@ -419,7 +421,7 @@ static void note_state(struct unwind_cache_state *state)
 
 #ifdef CONFIG_PER_VMA_LOCK
 /* Without a cache: how often a writer has released the mmap lock; false while one has it. */
-static bool note_writers(unsigned long *writers)
+static bool cache_note_writers(unsigned long *writers)
 {
 	struct mm_struct *mm = current->mm;
 
@@ -431,7 +433,7 @@ static bool note_writers(unsigned long *writers)
 	return true;
 }
 #else
-static bool note_writers(unsigned long *writers)
+static bool cache_note_writers(unsigned long *writers)
 {
 	return false;
 }
@@ -450,14 +452,14 @@ bool unwind_cache_begin(struct unwind_cache_state *state)
 {
 	struct unwind_cache *cache;
 
-	note_state(state);
+	cache_note_state(state);
 	if (unlikely(!state->gen)) {
-		cache = unwind_task_may_allocate() ? new_cache() : NULL;
+		cache = unwind_task_may_allocate() ? cache_new() : NULL;
 		if (cache)
-			install_cache(cache);
-		note_state(state);
+			cache_install(cache);
+		cache_note_state(state);
 		if (!state->gen)
-			return note_writers(&state->unmaps);
+			return cache_note_writers(&state->unmaps);
 	}
 	/* before the mmap lock is taken, which orders no loads before it */
 	smp_rmb();
@@ -479,41 +481,41 @@ bool unwind_cache_holds(const struct unwind_cache_state *state)
 	/* after the reads of the search */
 	smp_rmb();
 	if (unlikely(!state->gen))
-		return note_writers(&writers) && writers == state->unmaps;
-	note_state(&now);
+		return cache_note_writers(&writers) && writers == state->unmaps;
+	cache_note_state(&now);
 	return now.gen == state->gen && now.unmaps == state->unmaps;
 }
 
 /* Under the lock: may the result of the search be kept? */
-static bool still_so(const struct unwind_cache *cache,
-		     const struct unwind_cache_state *state)
+static bool cache_state_holds(const struct unwind_cache *cache,
+			      const struct unwind_cache_state *state)
 {
 	return state->gen && cache->gen == state->gen &&
 	       cache->unmaps == state->unmaps && !state->flush_pending;
 }
 
-static struct unwind_rule_table *rules_of(struct unwind_cache *cache)
+static struct unwind_rule_table *cache_rules(struct unwind_cache *cache)
 {
 	return rcu_dereference_protected(cache->rules, lockdep_is_held(&cache->lock));
 }
 
-static struct object_list *list_of(struct unwind_cache *cache)
+static struct object_list *cache_list(struct unwind_cache *cache)
 {
 	return rcu_dereference_protected(cache->list, lockdep_is_held(&cache->lock));
 }
 
-static struct full_table *full_of(struct unwind_cache *cache)
+static struct full_table *cache_full_table(struct unwind_cache *cache)
 {
 	return rcu_dereference_protected(cache->full, lockdep_is_held(&cache->lock));
 }
 
-static void add_full(struct full_table *table, u64 key, const struct unwind_cfi_rule *full)
+static void cache_add_full(struct full_table *table, u64 key, const struct unwind_cfi_rule *full)
 {
-	struct full_entry *entry = full_entry_of(table, key);
+	struct full_entry *entry = cache_full_entry(table, key);
 	u32 seq = entry->seq | 1;
 
 	WRITE_ONCE(entry->seq, seq);
-	/* the count is odd before anything is written; pairs with peek_full() */
+	/* the count is odd before anything is written; pairs with cache_peek_full() */
 	smp_wmb();
 	WRITE_ONCE(entry->key, key);
 	entry->rule = *full;
@@ -522,7 +524,7 @@ static void add_full(struct full_table *table, u64 key, const struct unwind_cfi_
 }
 
 /* The first full rule needs a table to be in. */
-static void make_full_table(void)
+static void cache_make_full_table(void)
 {
 	struct full_table *table;
 	struct unwind_cache *cache;
@@ -536,7 +538,7 @@ static void make_full_table(void)
 	cache = unwind_cache_of_current();
 	if (cache) {
 		spin_lock(&cache->lock);
-		if (cache->gen && !full_of(cache)) {
+		if (cache->gen && !cache_full_table(cache)) {
 			rcu_assign_pointer(cache->full, table);
 			atomic_long_add(sizeof(*table), &caches_bytes);
 			table = NULL;
@@ -547,7 +549,7 @@ static void make_full_table(void)
 	kfree(table);
 }
 
-static bool has_full_table(void)
+static bool cache_has_full_table(void)
 {
 	struct unwind_cache *cache;
 	bool has;
@@ -575,18 +577,18 @@ void unwind_cache_add_rule(const struct unwind_cache_state *state, u64 key,
 	struct unwind_cache *cache;
 	bool is_full = rule->kind == UNWIND_RULE_FULL;
 
-	if (is_full && !has_full_table())
-		make_full_table();
+	if (is_full && !cache_has_full_table())
+		cache_make_full_table();
 	rcu_read_lock();
 	cache = unwind_cache_of_current();
 	if (cache) {
 		spin_lock(&cache->lock);
-		if (still_so(cache, state)) {
+		if (cache_state_holds(cache, state)) {
 			if (!is_full)
-				unwind_rules_add(rules_of(cache), unwind_rules_hash(key), key,
+				unwind_rules_add(cache_rules(cache), unwind_rules_hash(key), key,
 						 rule);
-			else if (full_of(cache))
-				add_full(full_of(cache), key, full);
+			else if (cache_full_table(cache))
+				cache_add_full(cache_full_table(cache), key, full);
 		}
 		spin_unlock(&cache->lock);
 	}
@@ -614,20 +616,20 @@ void unwind_cache_add_file_rule(const struct unwind_cache_state *state, u64 key,
 	if (cache) {
 		spin_lock(&cache->lock);
 		if (state->gen && cache->gen == state->gen)
-			unwind_rules_add(rules_of(cache), unwind_rules_hash(key), key, rule);
+			unwind_rules_add(cache_rules(cache), unwind_rules_hash(key), key, rule);
 		spin_unlock(&cache->lock);
 	}
 	rcu_read_unlock();
 }
 
 /* Of an object without tables there is no rule. */
-static bool has_tables(const struct unwind_object *object)
+static bool object_has_tables(const struct unwind_object *object)
 {
 	return object->nr || object->eh_frame_size;
 }
 
 /* An object that nobody finds any more. */
-static void free_object(struct unwind_object *object)
+static void unwind_cache_free_object(struct unwind_object *object)
 {
 	if (object->index)
 		kvfree_rcu(object->index, rcu);
@@ -636,21 +638,22 @@ static void free_object(struct unwind_object *object)
 	kfree_rcu(object, rcu);
 }
 
-static bool is_in_range(u64 key, unsigned long start, unsigned long end)
+static bool cache_key_is_in_range(u64 key, unsigned long start, unsigned long end)
 {
-	return addr_of(key) >= start && addr_of(key) < end;
+	return unwind_cache_key_addr(key) >= start && unwind_cache_key_addr(key) < end;
 }
 
-static void drop_rules(struct unwind_cache *cache, unsigned long start, unsigned long end)
+static void unwind_cache_drop_rules(struct unwind_cache *cache, unsigned long start,
+				    unsigned long end)
 {
-	struct full_table *full = full_of(cache);
+	struct full_table *full = cache_full_table(cache);
 	unsigned int i;
 
-	unwind_rules_drop(rules_of(cache), is_in_range, start, end);
+	unwind_rules_drop(cache_rules(cache), cache_key_is_in_range, start, end);
 	for (i = 0; full && i < FULL_RULES; i++) {
 		struct full_entry *entry = &full->entries[i];
 
-		if (!(entry->seq & 1) && is_in_range(entry->key, start, end))
+		if (!(entry->seq & 1) && cache_key_is_in_range(entry->key, start, end))
 			WRITE_ONCE(entry->seq, entry->seq + 1);
 	}
 }
@@ -659,9 +662,9 @@ static void drop_rules(struct unwind_cache *cache, unsigned long start, unsigned
  * Take an object out of the list, and the rules that were found in its tables.  Rules of
  * code without tables have a checksum, and code made at run time is unmapped often.
  */
-static void drop_object(struct unwind_cache *cache, unsigned int i)
+static void unwind_cache_drop_object(struct unwind_cache *cache, unsigned int i)
 {
-	struct object_list *list = list_of(cache);
+	struct object_list *list = cache_list(cache);
 	struct unwind_object *object = list->objects[i];
 
 	write_seqcount_begin(&cache->list_seq);
@@ -669,18 +672,18 @@ static void drop_object(struct unwind_cache *cache, unsigned int i)
 	for (; i < list->nr; i++)
 		WRITE_ONCE(list->objects[i], list->objects[i + 1]);
 	write_seqcount_end(&cache->list_seq);
-	/* who sees it finds the object no more; pairs with note_state() and peek_file() */
+	/* who sees it finds the object no more; pairs with cache_note_state() and cache_peek_file() */
 	smp_wmb();
-	if (has_tables(object)) {
+	if (object_has_tables(object)) {
 		WRITE_ONCE(cache->gen, atomic64_inc_return(&last_gen));
-		drop_rules(cache, object->code_start, object->code_end);
+		unwind_cache_drop_rules(cache, object->code_start, object->code_end);
 	}
-	free_object(object);
+	unwind_cache_free_object(object);
 }
 
-static void insert_object(struct unwind_cache *cache, struct unwind_object *object)
+static void cache_insert_object(struct unwind_cache *cache, struct unwind_object *object)
 {
-	struct object_list *list = list_of(cache);
+	struct object_list *list = cache_list(cache);
 	unsigned int i;
 
 	write_seqcount_begin(&cache->list_seq);
@@ -693,22 +696,22 @@ static void insert_object(struct unwind_cache *cache, struct unwind_object *obje
 }
 
 /* Those without tables go first, as they have no rules. */
-static void make_room(struct unwind_cache *cache)
+static void cache_make_room(struct unwind_cache *cache)
 {
-	struct object_list *list = list_of(cache);
+	struct object_list *list = cache_list(cache);
 	unsigned int i;
 
 	for (i = 0; i < list->nr; i++) {
-		if (!has_tables(list->objects[i])) {
-			drop_object(cache, i);
+		if (!object_has_tables(list->objects[i])) {
+			unwind_cache_drop_object(cache, i);
 			return;
 		}
 	}
 	cache->last_replaced = (cache->last_replaced + 1) % list->nr;
-	drop_object(cache, cache->last_replaced);
+	unwind_cache_drop_object(cache, cache->last_replaced);
 }
 
-static bool is_same(const struct unwind_object *a, const struct unwind_object *b)
+static bool object_is_same(const struct unwind_object *a, const struct unwind_object *b)
 {
 	return a->start == b->start && a->end == b->end && a->table == b->table &&
 	       a->code_start == b->code_start && a->code_end == b->code_end &&
@@ -719,9 +722,9 @@ static bool is_same(const struct unwind_object *a, const struct unwind_object *b
  * Another thread may have found the same object.  Where a known one has some of its code
  * in another form, as part of a mapping that has grown, that one goes.
  */
-static bool overlaps(struct unwind_cache *cache, const struct unwind_object *object)
+static bool cache_drop_overlapping(struct unwind_cache *cache, const struct unwind_object *object)
 {
-	struct object_list *list = list_of(cache);
+	struct object_list *list = cache_list(cache);
 	unsigned int i = 0;
 
 	while (i < list->nr) {
@@ -732,17 +735,17 @@ static bool overlaps(struct unwind_cache *cache, const struct unwind_object *obj
 			i++;
 			continue;
 		}
-		if (is_same(known, object))
+		if (object_is_same(known, object))
 			return true;
-		drop_object(cache, i);
+		unwind_cache_drop_object(cache, i);
 	}
 	return false;
 }
 
 /* A list with more room, if there is none; which takes the place of the old one. */
-static void grow_list(struct unwind_cache *cache, struct object_list **larger)
+static void cache_grow_list(struct unwind_cache *cache, struct object_list **larger)
 {
-	struct object_list *list = list_of(cache);
+	struct object_list *list = cache_list(cache);
 
 	if (list->nr < list->max || !*larger || (*larger)->max <= list->max)
 		return;
@@ -757,7 +760,7 @@ static void grow_list(struct unwind_cache *cache, struct object_list **larger)
 }
 
 /* Does the list need to grow for one more? */
-static unsigned int next_max(void)
+static unsigned int cache_next_list_max(void)
 {
 	const struct object_list *list;
 	struct unwind_cache *cache;
@@ -773,11 +776,11 @@ static unsigned int next_max(void)
 }
 
 /* What it was found from may be void, or have changed. */
-static bool object_is_void(const struct unwind_cache *cache,
-			   const struct unwind_cache_state *state,
-			   const struct unwind_object *object)
+static bool cache_object_is_void(const struct unwind_cache *cache,
+				 const struct unwind_cache_state *state,
+				 const struct unwind_object *object)
 {
-	return !still_so(cache, state) || (object->file && unwind_file_is_dead(object->file));
+	return !cache_state_holds(cache, state) || (object->file && unwind_file_is_dead(object->file));
 }
 
 /**
@@ -796,9 +799,9 @@ void unwind_cache_add_object(const struct unwind_cache_state *state,
 	unsigned int max;
 
 	if (unwind_task_may_allocate()) {
-		max = next_max();
+		max = cache_next_list_max();
 		if (max)
-			larger = alloc_list(max);
+			larger = cache_alloc_list(max);
 		copy = kmalloc(sizeof(*copy), CACHE_GFP);
 	}
 	if (!copy) {
@@ -813,11 +816,11 @@ void unwind_cache_add_object(const struct unwind_cache_state *state,
 	cache = unwind_cache_of_current();
 	if (cache) {
 		spin_lock(&cache->lock);
-		if (!object_is_void(cache, state, copy) && !overlaps(cache, copy)) {
-			grow_list(cache, &larger);
-			if (list_of(cache)->nr == list_of(cache)->max)
-				make_room(cache);
-			insert_object(cache, copy);
+		if (!cache_object_is_void(cache, state, copy) && !cache_drop_overlapping(cache, copy)) {
+			cache_grow_list(cache, &larger);
+			if (cache_list(cache)->nr == cache_list(cache)->max)
+				cache_make_room(cache);
+			cache_insert_object(cache, copy);
 			copy = NULL;
 		}
 		spin_unlock(&cache->lock);
@@ -825,18 +828,18 @@ void unwind_cache_add_object(const struct unwind_cache_state *state,
 	rcu_read_unlock();
 	kfree(larger);
 	if (copy)
-		free_object(copy);
+		unwind_cache_free_object(copy);
 }
 
 /* Under the lock: the object at an address, if its .eh_frame is not indexed. */
-static struct unwind_object *unindexed_object(struct unwind_cache *cache, u64 gen,
-					      unsigned long ip)
+static struct unwind_object *cache_unindexed_object(struct unwind_cache *cache, u64 gen,
+						    unsigned long ip)
 {
 	struct unwind_object *object;
 
 	if (!gen || cache->gen != gen)
 		return NULL;
-	object = list_find(list_of(cache), ip);
+	object = unwind_cache_list_find(cache_list(cache), ip);
 	return object && object->eh_frame_size && !object->index ? object : NULL;
 }
 
@@ -863,7 +866,7 @@ bool unwind_cache_claim_index(const struct unwind_cache_state *state,
 	cache = unwind_cache_of_current();
 	if (cache) {
 		spin_lock(&cache->lock);
-		object = unindexed_object(cache, state->gen, ip);
+		object = cache_unindexed_object(cache, state->gen, ip);
 		if (object && object->indexing)
 			object = NULL;
 		if (object) {
@@ -876,9 +879,9 @@ bool unwind_cache_claim_index(const struct unwind_cache_state *state,
 	return object;
 }
 
-static bool has_room(struct unwind_cache *cache, const struct unwind_eh_index *index)
+static bool cache_has_index_room(struct unwind_cache *cache, const struct unwind_eh_index *index)
 {
-	struct object_list *list = list_of(cache);
+	struct object_list *list = cache_list(cache);
 	unsigned int i, rows = index->nr;
 
 	for (i = 0; i < list->nr; i++) {
@@ -889,8 +892,8 @@ static bool has_room(struct unwind_cache *cache, const struct unwind_eh_index *i
 }
 
 /* Readers that see the number of rows see the index. */
-static void end_index(struct unwind_object *object, struct unwind_eh_index *index,
-		      bool hopeless)
+static void object_end_index(struct unwind_object *object, struct unwind_eh_index *index,
+			     bool hopeless)
 {
 	if (index) {
 		/* pairs with unwind_cache_find_fde() */
@@ -928,11 +931,11 @@ void unwind_cache_end_index(const struct unwind_cache_state *state,
 	cache = unwind_cache_of_current();
 	if (cache) {
 		spin_lock(&cache->lock);
-		object = unindexed_object(cache, state->gen, ip);
-		kept = object && index && has_room(cache, index);
+		object = cache_unindexed_object(cache, state->gen, ip);
+		kept = object && index && cache_has_index_room(cache, index);
 		if (object)
-			end_index(object, kept ? index : NULL,
-				  hopeless || (index && !kept));
+			object_end_index(object, kept ? index : NULL,
+					 hopeless || (index && !kept));
 		spin_unlock(&cache->lock);
 	}
 	rcu_read_unlock();
@@ -958,9 +961,9 @@ int unwind_cache_find_fde(unsigned long ip, unsigned long *fde)
 	rcu_read_lock();
 	cache = unwind_cache_of_current();
 	if (cache)
-		object = find_object(cache, ip);
+		object = unwind_cache_object_at(cache, ip);
 	if (object)
-		/* pairs with end_index() */
+		/* pairs with object_end_index() */
 		index = smp_load_acquire(&object->index);
 	if (index)
 		ret = unwind_eh_index_find(index, ip, fde);
@@ -969,10 +972,10 @@ int unwind_cache_find_fde(unsigned long ip, unsigned long *fde)
 }
 
 /* The object of any part of the range is known no more. */
-static void forget_range(struct unwind_cache *cache, unsigned long start,
-			 unsigned long end)
+static void cache_forget_range(struct unwind_cache *cache, unsigned long start,
+			       unsigned long end)
 {
-	struct object_list *list = list_of(cache);
+	struct object_list *list = cache_list(cache);
 	unsigned int i = 0;
 
 	while (i < list->nr) {
@@ -981,7 +984,7 @@ static void forget_range(struct unwind_cache *cache, unsigned long start,
 		if (object->start >= end || start >= object->end)
 			i++;
 		else
-			drop_object(cache, i);
+			unwind_cache_drop_object(cache, i);
 	}
 }
 
@@ -1004,29 +1007,29 @@ void __unwind_user_unmap(struct mm_struct *mm, unsigned long start,
 	cache = rcu_dereference(mm->unwind_cache);
 	if (cache) {
 		spin_lock(&cache->lock);
-		/* after the page table entries were cleared; pairs with note_state() */
+		/* after the page table entries were cleared; pairs with cache_note_state() */
 		smp_store_release(&cache->unmaps, cache->unmaps + 1);
-		forget_range(cache, start, end);
+		cache_forget_range(cache, start, end);
 		spin_unlock(&cache->lock);
 	}
 	rcu_read_unlock();
 }
 
-static void free_cache_rcu(struct rcu_head *rcu)
+static void cache_free_rcu(struct rcu_head *rcu)
 {
-	free_cache_now(container_of(rcu, struct unwind_cache, rcu));
+	cache_free_now(container_of(rcu, struct unwind_cache, rcu));
 }
 
-static size_t rules_and_list_bytes(struct unwind_cache *cache)
+static size_t cache_tables_bytes(struct unwind_cache *cache)
 {
-	struct full_table *full = full_of(cache);
+	struct full_table *full = cache_full_table(cache);
 
-	return unwind_rules_bytes(rules_of(cache)->bits) + (full ? sizeof(*full) : 0) +
-	       struct_size_t(struct object_list, objects, list_of(cache)->max);
+	return unwind_rules_bytes(cache_rules(cache)->bits) + (full ? sizeof(*full) : 0) +
+	       struct_size_t(struct object_list, objects, cache_list(cache)->max);
 }
 
 /* Under all_caches_lock: nobody finds it any more. */
-static void take_cache(struct unwind_cache *cache)
+static void cache_take(struct unwind_cache *cache)
 {
 	struct object_list *list;
 	unsigned int i;
@@ -1035,17 +1038,17 @@ static void take_cache(struct unwind_cache *cache)
 	spin_lock(&cache->lock);
 	/* nothing that a walk found which still has it fits a generation of 0 */
 	WRITE_ONCE(cache->gen, 0);
-	list = list_of(cache);
+	list = cache_list(cache);
 	for (i = 0; i < list->nr; i++)
-		free_object(list->objects[i]);
+		unwind_cache_free_object(list->objects[i]);
 	write_seqcount_begin(&cache->list_seq);
 	WRITE_ONCE(list->nr, 0);
 	write_seqcount_end(&cache->list_seq);
-	atomic_long_sub(sizeof(*cache) + rules_and_list_bytes(cache), &caches_bytes);
+	atomic_long_sub(sizeof(*cache) + cache_tables_bytes(cache), &caches_bytes);
 	spin_unlock(&cache->lock);
 	list_del(&cache->node);
 	WRITE_ONCE(nr_caches, nr_caches - 1);
-	call_rcu(&cache->rcu, free_cache_rcu);
+	call_rcu(&cache->rcu, cache_free_rcu);
 }
 
 /**
@@ -1064,7 +1067,7 @@ void __unwind_user_mm_exit(struct mm_struct *mm)
 	cache = rcu_dereference_protected(mm->unwind_cache,
 					  lockdep_is_held(&all_caches_lock));
 	if (cache)
-		take_cache(cache);
+		cache_take(cache);
 	spin_unlock(&all_caches_lock);
 }
 
@@ -1082,7 +1085,7 @@ void unwind_caches_stat(unsigned long *nr, unsigned long *bytes)
 }
 
 /* Rules displace each other: have more room for them. */
-static void grow_rules(void)
+static void unwind_cache_grow_rules(void)
 {
 	struct unwind_rule_table *table = NULL, *old = NULL;
 	unsigned int bits = 0;
@@ -1104,8 +1107,8 @@ static void grow_rules(void)
 	cache = unwind_cache_of_current();
 	if (cache) {
 		spin_lock(&cache->lock);
-		if (cache->gen && rules_of(cache)->bits < bits) {
-			old = rules_of(cache);
+		if (cache->gen && cache_rules(cache)->bits < bits) {
+			old = cache_rules(cache);
 			unwind_rules_copy(table, old, unwind_rules_hash);
 			rcu_assign_pointer(cache->rules, table);
 			atomic_long_add(unwind_rules_bytes(bits) - unwind_rules_bytes(old->bits),
@@ -1120,7 +1123,7 @@ static void grow_rules(void)
 }
 
 /* Drop the objects of dead files. */
-static void drop_dead_files(struct unwind_cache *cache)
+static void cache_drop_dead_files(struct unwind_cache *cache)
 {
 	struct object_list *list;
 	unsigned int i = 0;
@@ -1129,12 +1132,12 @@ static void drop_dead_files(struct unwind_cache *cache)
 	spin_lock(&cache->lock);
 	/* who dies from here on is counted later */
 	changes = unwind_files_changes();
-	list = list_of(cache);
+	list = cache_list(cache);
 	while (i < list->nr) {
 		struct unwind_object *object = list->objects[i];
 
 		if (object->file && unwind_file_is_dead(object->file))
-			drop_object(cache, i);
+			unwind_cache_drop_object(cache, i);
 		else
 			i++;
 	}
@@ -1161,29 +1164,29 @@ u64 unwind_cache_begin_walk(void)
 	cache = unwind_cache_of_current();
 	if (cache) {
 		if (unlikely(READ_ONCE(cache->files_seen) != changes))
-			drop_dead_files(cache);
+			cache_drop_dead_files(cache);
 		crowded = unwind_rules_is_crowded(rcu_dereference(cache->rules));
 	}
 	rcu_read_unlock();
 	if (unlikely(crowded))
-		grow_rules();
+		unwind_cache_grow_rules();
 	return changes;
 }
 
-static unsigned long count_caches(struct shrinker *shrinker,
+static unsigned long caches_count(struct shrinker *shrinker,
 				  struct shrink_control *sc)
 {
 	return READ_ONCE(nr_caches) ?: SHRINK_EMPTY;
 }
 
-static unsigned long shrink_caches(struct shrinker *shrinker,
+static unsigned long caches_shrink(struct shrinker *shrinker,
 				   struct shrink_control *sc)
 {
 	unsigned long freed = 0;
 
 	spin_lock(&all_caches_lock);
 	while (freed < sc->nr_to_scan && !list_empty(&all_caches)) {
-		take_cache(list_first_entry(&all_caches, struct unwind_cache,
+		cache_take(list_first_entry(&all_caches, struct unwind_cache,
 					    node));
 		freed++;
 	}
@@ -1197,8 +1200,8 @@ static int __init unwind_cache_setup(void)
 
 	if (!shrinker)
 		return -ENOMEM;
-	shrinker->count_objects = count_caches;
-	shrinker->scan_objects = shrink_caches;
+	shrinker->count_objects = caches_count;
+	shrinker->scan_objects = caches_shrink;
 	shrinker->seeks = DEFAULT_SEEKS;
 	shrinker->batch = 1;
 	shrinker_register(shrinker);
