@@ -120,7 +120,7 @@ static bool wants_away(struct perf_event *event, struct deferred_output *out)
 }
 
 /* A full buffer counts too: it counts the record as lost. */
-static bool has_buffer(struct perf_event *event)
+static bool event_has_buffer(struct perf_event *event)
 {
 	struct perf_buffer *rb;
 
@@ -142,7 +142,7 @@ static void output_record(struct perf_event *event, void *data)
 
 	if (!event->attr.defer_output || (out->away && !wants_away(event, out)))
 		return;
-	if (!has_buffer(event))
+	if (!event_has_buffer(event))
 		return;
 	out->reached |= BIT(perf_deferred_reader(event));
 
@@ -257,7 +257,7 @@ static int attach_deferring(struct perf_event *event)
 }
 
 /* A BPF output event has no callchain itself; its program makes the requests. */
-static bool defers(struct perf_event *event)
+static bool event_defers_callchain(struct perf_event *event)
 {
 	const struct perf_event_attr *attr = &event->attr;
 
@@ -284,7 +284,7 @@ int perf_deferred_attach(struct perf_event *event)
 	/* an inherited event does not outlive its parent, which is attached */
 	if (event->parent)
 		return 0;
-	if (defers(event)) {
+	if (event_defers_callchain(event)) {
 		mutex_lock(&deferring_mutex);
 		ret = attach_deferring(event);
 		mutex_unlock(&deferring_mutex);
@@ -320,7 +320,7 @@ void perf_deferred_detach(struct perf_event *event)
  * BPF programs on the event read the callchain and do not know the marker.  The sample
  * of a guest is unrelated to the stack of the task that runs the guest.
  */
-static bool may_defer(struct perf_event *event)
+static bool event_may_defer(struct perf_event *event)
 {
 #ifdef CONFIG_BPF_SYSCALL
 	if (event->prog)
@@ -393,7 +393,7 @@ struct perf_callchain_entry *perf_callchain_deferred(struct perf_event *event,
 	u64 cookie;
 	int ret;
 
-	if (!event->attr.defer_callchain || !may_defer(event))
+	if (!event->attr.defer_callchain || !event_may_defer(event))
 		return NULL;
 
 	ret = unwind_deferred_request(&deferring, &cookie);
