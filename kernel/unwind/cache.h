@@ -33,11 +33,11 @@ struct unwind_file;
  * @eh_frame_size: bytes of .eh_frame, if @table is that; else 0
  * @plt_start: first address of its procedure linkage table, if @eh_frame_size is set
  * @plt_end: first address after that; 0 if there is none
- * @index: the index of its .eh_frame; only for cache.c, which owns it
+ * @index: the index of its .eh_frame; only for the cache, which owns it
  * @file: the file that its rules are shared with; NULL if they are of this mm alone. Only
- *	  cache.c and who has just found the object may use it
+ *	  the cache and who has just found the object may use it
  * @bias: what addresses in the file are below those in memory
- * @rcu: for cache.c
+ * @rcu: for the cache
  */
 struct unwind_object {
 	unsigned long	start;

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The indexes of .eh_frame that objects of a cache have: which task makes one, and how
+ * it is searched.
+ */
+
+#include <linux/compiler.h>
+#include <linux/mm.h>
+#include <linux/rcupdate.h>
+#include <linux/spinlock.h>
+
+#include "cache.h"
+#include "cache_parts.h"
+#include "eh_index.h"
+
+/* how often the index of an .eh_frame that cannot be read is begun */
+#define MAX_INDEX_TRIES	8
+/* rows of 8 bytes that all indexes of an mm may have */
+#define MAX_INDEX_ROWS	(512 * 1024U)
+
+/* Under the lock: the object at an address, if its .eh_frame is not indexed. */
+static struct unwind_object *cache_unindexed_object(struct unwind_cache *cache, u64 gen,
+						    unsigned long ip)
+{
+	struct unwind_object *object;
+
+	if (!gen || cache->gen != gen)
+		return NULL;
+	object = unwind_cache_list_find(cache_list(cache), ip);
+	return object && object->eh_frame_size && !object->index ? object : NULL;
+}
+
+/**
+ * unwind_cache_claim_index - is it for this task to make an object's index?
+ * @state: as unwind_cache_begin() set it when the search began
+ * @ip: address in the object
+ *
+ * If so, unwind_cache_end_index() must follow.
+ *
+ * Context: Task context of a user task.
+ * Return: false if another does, has done it, the object is not known any more, or a
+ *	   TLB flush is pending.
+ */
+bool unwind_cache_claim_index(const struct unwind_cache_state *state,
+			      unsigned long ip)
+{
+	struct unwind_object *object = NULL;
+	struct unwind_cache *cache;
+
+	if (state->flush_pending)
+		return false;
+	rcu_read_lock();
+	cache = unwind_cache_of_current();
+	if (cache) {
+		spin_lock(&cache->lock);
+		object = cache_unindexed_object(cache, state->gen, ip);
+		if (object && object->indexing)
+			object = NULL;
+		if (object) {
+			WRITE_ONCE(object->indexing, true);
+			object->index_tries++;
+		}
+		spin_unlock(&cache->lock);
+	}
+	rcu_read_unlock();
+	return object;
+}
+
+static bool cache_has_index_room(struct unwind_cache *cache, const struct unwind_eh_index *index)
+{
+	struct unwind_object_list *list = cache_list(cache);
+	unsigned int i, rows = index->nr;
+
+	for (i = 0; i < list->nr; i++) {
+		if (list->objects[i]->index)
+			rows += list->objects[i]->nr;
+	}
+	return rows <= MAX_INDEX_ROWS;
+}
+
+/* Readers that see the number of rows see the index. */
+static void object_end_index(struct unwind_object *object, struct unwind_eh_index *index,
+			     bool hopeless)
+{
+	if (index) {
+		/* pairs with unwind_cache_find_fde() */
+		smp_store_release(&object->index, index);
+		WRITE_ONCE(object->nr, index->nr);
+	} else if (hopeless || object->index_tries >= MAX_INDEX_TRIES) {
+		WRITE_ONCE(object->eh_frame_size, 0);
+		WRITE_ONCE(object->table, 0);
+	}
+	WRITE_ONCE(object->indexing, false);
+}
+
+/**
+ * unwind_cache_end_index - keep the index of an object
+ * @state: as unwind_cache_begin() set it when the search began
+ * @ip: address in the object
+ * @index: the index, which is given away; NULL if it cannot be made
+ * @hopeless: nor will it be the next time: the object has no tables
+ *
+ * The object was known all the time that the index was being made, or the generation is
+ * another.  So the index is right if that is still the same, whatever
+ * else was unmapped meanwhile.
+ *
+ * Context: Task context of a user task.
+ */
+void unwind_cache_end_index(const struct unwind_cache_state *state,
+			    unsigned long ip, struct unwind_eh_index *index,
+			    bool hopeless)
+{
+	struct unwind_object *object;
+	struct unwind_cache *cache;
+	bool kept = false;
+
+	rcu_read_lock();
+	cache = unwind_cache_of_current();
+	if (cache) {
+		spin_lock(&cache->lock);
+		object = cache_unindexed_object(cache, state->gen, ip);
+		kept = object && index && cache_has_index_room(cache, index);
+		if (object)
+			object_end_index(object, kept ? index : NULL,
+					 hopeless || (index && !kept));
+		spin_unlock(&cache->lock);
+	}
+	rcu_read_unlock();
+	if (!kept)
+		kvfree(index);
+}
+
+/**
+ * unwind_cache_find_fde - the FDE of an address, by the index of its object
+ * @ip: linear user address
+ * @fde: set to the FDE's address
+ *
+ * Context: Task context of a user task.
+ * Return: as unwind_eh_index_find(), or -EAGAIN if the index has gone.
+ */
+int unwind_cache_find_fde(unsigned long ip, unsigned long *fde)
+{
+	struct unwind_eh_index *index = NULL;
+	struct unwind_object *object = NULL;
+	struct unwind_cache *cache;
+	int ret = -EAGAIN;
+
+	rcu_read_lock();
+	cache = unwind_cache_of_current();
+	if (cache)
+		object = unwind_cache_object_at(cache, ip);
+	if (object)
+		/* pairs with object_end_index() */
+		index = smp_load_acquire(&object->index);
+	if (index)
+		ret = unwind_eh_index_find(index, ip, fde);
+	rcu_read_unlock();
+	return ret;
+}

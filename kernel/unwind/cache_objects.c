@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The objects that a cache knows, in a list sorted by the addresses of their code.
+ */
+
+#include <linux/atomic.h>
+#include <linux/compiler.h>
+#include <linux/minmax.h>
+#include <linux/overflow.h>
+#include <linux/rcupdate.h>
+#include <linux/seqlock.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+
+#include "cache.h"
+#include "cache_parts.h"
+#include "eh_index.h"
+#include "file.h"
+#include "task.h"
+
+/* pointers in a page, less what is in front of them */
+#define MAX_OBJECTS	500
+
+/* Under RCU or the lock: the object in a list that has the code at an address. */
+struct unwind_object *unwind_cache_list_find(const struct unwind_object_list *list,
+					     unsigned long addr)
+{
+	/* pairs with cache_insert_object(): all of them have been written */
+	unsigned int low = 0, high = smp_load_acquire(&list->nr);
+	struct unwind_object *object;
+
+	/* those below low begin at or before it, those from high on after it */
+	while (low < high) {
+		unsigned int mid = low + (high - low) / 2;
+
+		object = READ_ONCE(list->objects[mid]);
+		if (object->code_start <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (!low)
+		return NULL;
+	object = READ_ONCE(list->objects[low - 1]);
+	return addr < object->code_end ? object : NULL;
+}
+
+/* Under RCU: the object at an address, which changes no more but for its index. */
+struct unwind_object *unwind_cache_object_at(struct unwind_cache *cache, unsigned long addr)
+{
+	struct unwind_object *object;
+	unsigned int seq;
+
+	do {
+		seq = read_seqcount_begin(&cache->list_seq);
+		object = unwind_cache_list_find(rcu_dereference(cache->list), addr);
+	} while (read_seqcount_retry(&cache->list_seq, seq));
+	return object;
+}
+
+/**
+ * unwind_cache_find_object - the object at an address, if it is known
+ * @ip: linear user address
+ * @object: filled in
+ *
+ * Context: Task context of a user task.
+ * Return: 0 or -ENOENT.
+ */
+int unwind_cache_find_object(unsigned long ip, struct unwind_object *object)
+{
+	struct unwind_object *found = NULL;
+	struct unwind_cache *cache;
+
+	rcu_read_lock();
+	cache = unwind_cache_of_current();
+	if (cache)
+		found = unwind_cache_object_at(cache, ip);
+	if (found)
+		/* what may change meanwhile is looked at under the lock */
+		data_race((*object = *found, 0));
+	rcu_read_unlock();
+	return found ? 0 : -ENOENT;
+}
+
+/**
+ * unwind_cache_find_file - the file of the object at an address, if it is known
+ * @ip: linear user address
+ * @bias: set to what addresses in the file are below those in memory
+ *
+ * Context: Under RCU.
+ * Return: the file or NULL.
+ */
+struct unwind_file *unwind_cache_find_file(unsigned long ip, unsigned long *bias)
+{
+	struct unwind_cache *cache = unwind_cache_of_current();
+	struct unwind_object *object = cache ? unwind_cache_object_at(cache, ip) : NULL;
+
+	if (!object)
+		return NULL;
+	*bias = object->bias;
+	return object->file;
+}
+
+/* Room for @max objects, or NULL. */
+struct unwind_object_list *unwind_cache_alloc_list(unsigned int max)
+{
+	struct unwind_object_list *list;
+
+	list = kzalloc(struct_size(list, objects, max), UNWIND_CACHE_GFP);
+	if (list)
+		list->max = max;
+	return list;
+}
+
+/* Of an object without tables there is no rule. */
+static bool object_has_tables(const struct unwind_object *object)
+{
+	return object->nr || object->eh_frame_size;
+}
+
+/* An object that nobody finds any more. */
+static void cache_free_object(struct unwind_object *object)
+{
+	if (object->index)
+		kvfree_rcu(object->index, rcu);
+	unwind_file_put(object->file);
+	atomic_long_sub(sizeof(*object), &unwind_caches_bytes);
+	kfree_rcu(object, rcu);
+}
+
+/*
+ * Take an object out of the list, and the rules that were found in its tables.  Rules of
+ * code without tables have a checksum, and code made at run time is unmapped often.
+ */
+static void cache_drop_object(struct unwind_cache *cache, unsigned int i)
+{
+	struct unwind_object_list *list = cache_list(cache);
+	struct unwind_object *object = list->objects[i];
+
+	write_seqcount_begin(&cache->list_seq);
+	WRITE_ONCE(list->nr, list->nr - 1);
+	for (; i < list->nr; i++)
+		WRITE_ONCE(list->objects[i], list->objects[i + 1]);
+	write_seqcount_end(&cache->list_seq);
+	/* who sees it finds the object no more; pairs with cache_note_state() and cache_peek_file() */
+	smp_wmb();
+	if (object_has_tables(object)) {
+		WRITE_ONCE(cache->gen, unwind_cache_next_gen());
+		unwind_cache_drop_rules(cache, object->code_start, object->code_end);
+	}
+	cache_free_object(object);
+}
+
+static void cache_insert_object(struct unwind_cache *cache, struct unwind_object *object)
+{
+	struct unwind_object_list *list = cache_list(cache);
+	unsigned int i;
+
+	write_seqcount_begin(&cache->list_seq);
+	for (i = list->nr; i && list->objects[i - 1]->code_start > object->code_start; i--)
+		WRITE_ONCE(list->objects[i], list->objects[i - 1]);
+	WRITE_ONCE(list->objects[i], object);
+	/* readers that see the number see the objects, whatever the order */
+	smp_store_release(&list->nr, list->nr + 1);
+	write_seqcount_end(&cache->list_seq);
+}
+
+/* Those without tables go first, as they have no rules. */
+static void cache_make_room(struct unwind_cache *cache)
+{
+	struct unwind_object_list *list = cache_list(cache);
+	unsigned int i;
+
+	for (i = 0; i < list->nr; i++) {
+		if (!object_has_tables(list->objects[i])) {
+			cache_drop_object(cache, i);
+			return;
+		}
+	}
+	cache->last_replaced = (cache->last_replaced + 1) % list->nr;
+	cache_drop_object(cache, cache->last_replaced);
+}
+
+static bool object_is_same(const struct unwind_object *a, const struct unwind_object *b)
+{
+	return a->start == b->start && a->end == b->end && a->table == b->table &&
+	       a->code_start == b->code_start && a->code_end == b->code_end &&
+	       a->file == b->file;
+}
+
+/*
+ * Another thread may have found the same object.  Where a known one has some of its code
+ * in another form, as part of a mapping that has grown, that one goes.
+ */
+static bool cache_drop_overlapping(struct unwind_cache *cache, const struct unwind_object *object)
+{
+	struct unwind_object_list *list = cache_list(cache);
+	unsigned int i = 0;
+
+	while (i < list->nr) {
+		struct unwind_object *known = list->objects[i];
+
+		if (known->code_start >= object->code_end ||
+		    object->code_start >= known->code_end) {
+			i++;
+			continue;
+		}
+		if (object_is_same(known, object))
+			return true;
+		cache_drop_object(cache, i);
+	}
+	return false;
+}
+
+/* A list with more room, if there is none; which takes the place of the old one. */
+static void cache_grow_list(struct unwind_cache *cache, struct unwind_object_list **larger)
+{
+	struct unwind_object_list *list = cache_list(cache);
+
+	if (list->nr < list->max || !*larger || (*larger)->max <= list->max)
+		return;
+	memcpy((*larger)->objects, list->objects, list->nr * sizeof(list->objects[0]));
+	(*larger)->nr = list->nr;
+	write_seqcount_begin(&cache->list_seq);
+	rcu_assign_pointer(cache->list, *larger);
+	write_seqcount_end(&cache->list_seq);
+	atomic_long_add((long)((*larger)->max - list->max) * sizeof(void *), &unwind_caches_bytes);
+	*larger = NULL;
+	kfree_rcu(list, rcu);
+}
+
+/* Does the list need to grow for one more? */
+static unsigned int cache_next_list_max(void)
+{
+	const struct unwind_object_list *list;
+	struct unwind_cache *cache;
+	unsigned int max = 0;
+
+	rcu_read_lock();
+	cache = unwind_cache_of_current();
+	list = cache ? rcu_dereference(cache->list) : NULL;
+	if (list && READ_ONCE(list->nr) == list->max && list->max < MAX_OBJECTS)
+		max = min(list->max * 3, MAX_OBJECTS);
+	rcu_read_unlock();
+	return max;
+}
+
+/* What it was found from may be void, or have changed. */
+static bool cache_object_is_void(const struct unwind_cache *cache,
+				 const struct unwind_cache_state *state,
+				 const struct unwind_object *object)
+{
+	return !cache_state_holds(cache, state) || (object->file && unwind_file_is_dead(object->file));
+}
+
+/**
+ * unwind_cache_add_object - keep an object
+ * @state: as unwind_cache_begin() set it when the search began
+ * @object: the object; its reference to a file is taken over
+ *
+ * Context: Task context of a user task; may sleep.
+ */
+void unwind_cache_add_object(const struct unwind_cache_state *state,
+			     const struct unwind_object *object)
+{
+	struct unwind_object_list *larger = NULL;
+	struct unwind_object *copy = NULL;
+	struct unwind_cache *cache;
+	unsigned int max;
+
+	if (unwind_task_may_allocate()) {
+		max = cache_next_list_max();
+		if (max)
+			larger = unwind_cache_alloc_list(max);
+		copy = kmalloc(sizeof(*copy), UNWIND_CACHE_GFP);
+	}
+	if (!copy) {
+		kfree(larger);
+		unwind_file_put(object->file);
+		return;
+	}
+	*copy = *object;
+	atomic_long_add(sizeof(*copy), &unwind_caches_bytes);
+
+	rcu_read_lock();
+	cache = unwind_cache_of_current();
+	if (cache) {
+		spin_lock(&cache->lock);
+		if (!cache_object_is_void(cache, state, copy) && !cache_drop_overlapping(cache, copy)) {
+			cache_grow_list(cache, &larger);
+			if (cache_list(cache)->nr == cache_list(cache)->max)
+				cache_make_room(cache);
+			cache_insert_object(cache, copy);
+			copy = NULL;
+		}
+		spin_unlock(&cache->lock);
+	}
+	rcu_read_unlock();
+	kfree(larger);
+	if (copy)
+		cache_free_object(copy);
+}
+
+/* Under the lock: the object of any part of the range is known no more. */
+void unwind_cache_forget_range(struct unwind_cache *cache, unsigned long start,
+			       unsigned long end)
+{
+	struct unwind_object_list *list = cache_list(cache);
+	unsigned int i = 0;
+
+	while (i < list->nr) {
+		struct unwind_object *object = list->objects[i];
+
+		if (object->start >= end || start >= object->end)
+			i++;
+		else
+			cache_drop_object(cache, i);
+	}
+}
+
+/* Drop the objects of dead files. */
+void unwind_cache_drop_dead_files(struct unwind_cache *cache)
+{
+	struct unwind_object_list *list;
+	unsigned int i = 0;
+	u64 changes;
+
+	spin_lock(&cache->lock);
+	/* who dies from here on is counted later */
+	changes = unwind_files_changes();
+	list = cache_list(cache);
+	while (i < list->nr) {
+		struct unwind_object *object = list->objects[i];
+
+		if (object->file && unwind_file_is_dead(object->file))
+			cache_drop_object(cache, i);
+		else
+			i++;
+	}
+	WRITE_ONCE(cache->files_seen, changes);
+	spin_unlock(&cache->lock);
+}
+
+/* Under the lock: the cache is given up, and readers find none of its objects any more. */
+void unwind_cache_free_objects(struct unwind_cache *cache)
+{
+	struct unwind_object_list *list = cache_list(cache);
+	unsigned int i;
+
+	for (i = 0; i < list->nr; i++)
+		cache_free_object(list->objects[i]);
+	write_seqcount_begin(&cache->list_seq);
+	WRITE_ONCE(list->nr, 0);
+	write_seqcount_end(&cache->list_seq);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the files of the cache share: cache.c makes and frees caches, cache_state.c tells
+ * whether what a search found still holds, cache_rules.c and cache_objects.c keep it, and
+ * cache_index.c has the indexes of objects.
+ */
+#ifndef _KERNEL_UNWIND_CACHE_PARTS_H
+#define _KERNEL_UNWIND_CACHE_PARTS_H
+
+#include <linux/atomic.h>
+#include <linux/gfp.h>
+#include <linux/list.h>
+#include <linux/rcupdate.h>
+#include <linux/seqlock.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+#include "unwind.h"
+
+struct mm_struct;
+struct unwind_full_table;
+struct unwind_object;
+struct unwind_rule_table;
+
+/* no reason to kill a process of the memcg */
+#define UNWIND_CACHE_GFP	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+
+#define UNWIND_FIRST_OBJECTS	12
+
+/* known objects, sorted by where their code begins; no two have the same code */
+struct unwind_object_list {
+	struct rcu_head		rcu;
+	unsigned int		nr;
+	unsigned int		max;
+	struct unwind_object	*objects[];
+};
+
+/**
+ * struct unwind_cache - what is known of the code of one mm
+ * @rules: by address
+ * @list: known objects
+ * @lock: held by writers
+ * @list_seq: for @list
+ * @gen: the generation
+ * @unmaps: counts what unwind_user_unmap() told of
+ * @files_seen: unwind_files_changes() when the objects were looked at last
+ * @full: rules that need a struct unwind_cfi_rule; NULL if there are none
+ * @last_replaced: the object that had to make room last
+ * @node: in all_caches
+ * @mm: whose it is; only to be looked at under all_caches_lock
+ * @rcu: frees it
+ */
+struct unwind_cache {
+	struct unwind_rule_table __rcu	*rules;
+	struct unwind_object_list __rcu	*list;
+	spinlock_t			lock;	/* for writers */
+	seqcount_spinlock_t		list_seq;
+	u64				gen;
+	unsigned long			unmaps;
+	u64				files_seen;
+	struct unwind_full_table __rcu		*full;
+	unsigned int			last_replaced;
+	struct list_head		node;
+	struct mm_struct		*mm;
+	struct rcu_head			rcu;
+};
+
+extern atomic_long_t unwind_caches_bytes;
+
+static inline struct unwind_rule_table *cache_rules(struct unwind_cache *cache)
+{
+	return rcu_dereference_protected(cache->rules, lockdep_is_held(&cache->lock));
+}
+
+static inline struct unwind_object_list *cache_list(struct unwind_cache *cache)
+{
+	return rcu_dereference_protected(cache->list, lockdep_is_held(&cache->lock));
+}
+
+/* Under the lock: may the result of the search be kept? */
+static inline bool cache_state_holds(const struct unwind_cache *cache,
+				     const struct unwind_cache_state *state)
+{
+	return state->gen && cache->gen == state->gen &&
+	       cache->unmaps == state->unmaps && !state->flush_pending;
+}
+
+void unwind_cache_make(void);
+u64 unwind_cache_next_gen(void);
+
+void unwind_cache_drop_rules(struct unwind_cache *cache, unsigned long start,
+			     unsigned long end);
+void unwind_cache_grow_rules(void);
+size_t unwind_cache_rules_bytes(struct unwind_cache *cache);
+
+struct unwind_object_list *unwind_cache_alloc_list(unsigned int max);
+struct unwind_object *unwind_cache_list_find(const struct unwind_object_list *list,
+					     unsigned long addr);
+struct unwind_object *unwind_cache_object_at(struct unwind_cache *cache, unsigned long addr);
+void unwind_cache_forget_range(struct unwind_cache *cache, unsigned long start,
+			       unsigned long end);
+void unwind_cache_drop_dead_files(struct unwind_cache *cache);
+void unwind_cache_free_objects(struct unwind_cache *cache);
+
+#endif /* _KERNEL_UNWIND_CACHE_PARTS_H */

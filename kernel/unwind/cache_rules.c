@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The rules of a cache, by address: compact ones in a table that grows (rules.c), and the
+ * few that need a struct unwind_cfi_rule in a small table of their own.
+ */
+
+#include <linux/atomic.h>
+#include <linux/bits.h>
+#include <linux/compiler.h>
+#include <linux/minmax.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+
+#include "cache.h"
+#include "cache_parts.h"
+#include "cfi.h"
+#include "file.h"
+#include "rules.h"
+#include "task.h"
+
+/* at most 16 pages: 2048 rules */
+#define MAX_RULES_BITS	11
+#define FULL_RULE_BITS	4
+#define FULL_RULES	BIT(FULL_RULE_BITS)
+
+/* of signal frames and procedure linkage tables: seldom many */
+struct unwind_full_entry {
+	u64			key;
+	u32			seq;
+	struct unwind_cfi_rule	rule;
+};
+
+struct unwind_full_table {
+	struct rcu_head			rcu;
+	struct unwind_full_entry	entries[FULL_RULES];
+};
+
+static unsigned long cache_key_addr(u64 key)
+{
+	return key & (BIT_ULL(UNWIND_KEY_WORD) - 1);
+}
+
+static __always_inline bool cache_read_entry(const struct unwind_rule_entry *entry, u64 key,
+					     struct unwind_user_rule *rule)
+{
+	/* pairs with the release in write_entry() */
+	u32 seq = smp_load_acquire(&entry->seq);
+
+	return READ_ONCE(entry->key) == key && unwind_rules_read(entry, seq, rule);
+}
+
+/* Under RCU: the rule that the file of an address has there, which is copied. */
+static noinline bool cache_peek_file(struct unwind_cache *cache, u64 key,
+				     struct unwind_user_rule *rule)
+{
+	u64 gen = READ_ONCE(cache->gen);
+	struct unwind_object *object;
+	unsigned long addr = cache_key_addr(key);
+
+	/* the generation is that of the object, or an older one */
+	smp_rmb();
+	object = unwind_cache_object_at(cache, addr);
+	if (!object || !object->file || (key >> UNWIND_KEY_WORD) != (object->word & 4) >> 2 ||
+	    !unwind_file_peek(object->file, addr - object->bias, rule))
+		return false;
+
+	spin_lock(&cache->lock);
+	if (cache->gen == gen)
+		unwind_rules_add(rcu_dereference_protected(cache->rules,
+							   lockdep_is_held(&cache->lock)),
+				 unwind_rules_hash(key), key, rule);
+	spin_unlock(&cache->lock);
+	return true;
+}
+
+/**
+ * unwind_cache_peek - the rule at an address, if it is known
+ * @cache: as unwind_cache_of_current() gave it
+ * @key: unwind_rule_key() of the frame
+ * @rule: filled in
+ *
+ * Context: Under RCU.
+ * Return: false if it is not known.
+ */
+bool unwind_cache_peek(struct unwind_cache *cache, u64 key,
+		       struct unwind_user_rule *rule)
+{
+	const struct unwind_rule_table *table = rcu_dereference(cache->rules);
+	const struct unwind_rule_entry *set = unwind_rules_set(table, unwind_rules_hash(key));
+
+	return cache_read_entry(&set[0], key, rule) || cache_read_entry(&set[1], key, rule) ||
+	       cache_peek_file(cache, key, rule);
+}
+
+static struct unwind_full_entry *cache_full_entry(struct unwind_full_table *table, u64 key)
+{
+	return &table->entries[unwind_rules_hash(key) >> (64 - FULL_RULE_BITS)];
+}
+
+/* The same for full rules. */
+static bool cache_peek_full(struct unwind_cache *cache, u64 key, struct unwind_user_rule *rule,
+			    struct unwind_cfi_rule *full)
+{
+	struct unwind_full_table *table = rcu_dereference(cache->full);
+	struct unwind_full_entry *entry;
+	u32 seq;
+
+	if (!table)
+		return false;
+	entry = cache_full_entry(table, key);
+	/* pairs with the release in cache_add_full() */
+	seq = smp_load_acquire(&entry->seq);
+	if (!seq || (seq & 1) || READ_ONCE(entry->key) != key)
+		return false;
+	rule->kind = UNWIND_RULE_FULL;
+	/* thrown away if the count tells that it was written meanwhile */
+	data_race((*full = entry->rule, 0));
+	/* pairs with the barriers of cache_add_full() */
+	smp_rmb();
+	return READ_ONCE(entry->seq) == seq;
+}
+
+/**
+ * unwind_cache_find_rule - the rule at an address, if it is known
+ * @key: unwind_rule_key() of the frame
+ * @rule: filled in
+ * @full: filled in if @rule says so
+ *
+ * Context: Task context of a user task.
+ * Return: 0 or -ENOENT.
+ */
+int unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
+			   struct unwind_cfi_rule *full)
+{
+	struct unwind_cache *cache;
+	bool found;
+
+	rcu_read_lock();
+	cache = unwind_cache_of_current();
+	found = cache && (unwind_cache_peek(cache, key, rule) ||
+			  cache_peek_full(cache, key, rule, full));
+	rcu_read_unlock();
+	return found ? 0 : -ENOENT;
+}
+
+static struct unwind_full_table *cache_full_table(struct unwind_cache *cache)
+{
+	return rcu_dereference_protected(cache->full, lockdep_is_held(&cache->lock));
+}
+
+static void cache_add_full(struct unwind_full_table *table, u64 key,
+			   const struct unwind_cfi_rule *full)
+{
+	struct unwind_full_entry *entry = cache_full_entry(table, key);
+	u32 seq = entry->seq | 1;
+
+	WRITE_ONCE(entry->seq, seq);
+	/* the count is odd before anything is written; pairs with cache_peek_full() */
+	smp_wmb();
+	WRITE_ONCE(entry->key, key);
+	entry->rule = *full;
+	/* and even after it */
+	smp_store_release(&entry->seq, seq + 1);
+}
+
+/* The first full rule needs a table to be in. */
+static void cache_make_full_table(void)
+{
+	struct unwind_full_table *table;
+	struct unwind_cache *cache;
+
+	if (!unwind_task_may_allocate())
+		return;
+	table = kzalloc(sizeof(*table), UNWIND_CACHE_GFP);
+	if (!table)
+		return;
+	rcu_read_lock();
+	cache = unwind_cache_of_current();
+	if (cache) {
+		spin_lock(&cache->lock);
+		if (cache->gen && !cache_full_table(cache)) {
+			rcu_assign_pointer(cache->full, table);
+			atomic_long_add(sizeof(*table), &unwind_caches_bytes);
+			table = NULL;
+		}
+		spin_unlock(&cache->lock);
+	}
+	rcu_read_unlock();
+	kfree(table);
+}
+
+static bool cache_has_full_table(void)
+{
+	struct unwind_cache *cache;
+	bool has;
+
+	rcu_read_lock();
+	cache = unwind_cache_of_current();
+	has = cache && rcu_access_pointer(cache->full);
+	rcu_read_unlock();
+	return has;
+}
+
+/**
+ * unwind_cache_add_rule - keep a rule
+ * @state: as unwind_cache_begin() set it when the search began
+ * @key: unwind_rule_key() of the frames that it is for
+ * @rule: the rule
+ * @full: the rule, if @rule says so
+ *
+ * Context: Task context of a user task; may sleep for a full rule.
+ */
+void unwind_cache_add_rule(const struct unwind_cache_state *state, u64 key,
+			   const struct unwind_user_rule *rule,
+			   const struct unwind_cfi_rule *full)
+{
+	struct unwind_cache *cache;
+	bool is_full = rule->kind == UNWIND_RULE_FULL;
+
+	if (is_full && !cache_has_full_table())
+		cache_make_full_table();
+	rcu_read_lock();
+	cache = unwind_cache_of_current();
+	if (cache) {
+		spin_lock(&cache->lock);
+		if (cache_state_holds(cache, state)) {
+			if (!is_full)
+				unwind_rules_add(cache_rules(cache), unwind_rules_hash(key), key,
+						 rule);
+			else if (cache_full_table(cache))
+				cache_add_full(cache_full_table(cache), key, full);
+		}
+		spin_unlock(&cache->lock);
+	}
+	rcu_read_unlock();
+}
+
+/**
+ * unwind_cache_add_file_rule - keep a rule that was decoded from a file
+ * @state: as unwind_cache_begin() set it when the search began
+ * @key: unwind_rule_key() of the frames that it is for
+ * @rule: the rule
+ *
+ * It was found in no memory of the process, so a TLB flush that is pending does not matter.
+ * The object was known during the search, or the generation is another.
+ *
+ * Context: Task context of a user task.
+ */
+void unwind_cache_add_file_rule(const struct unwind_cache_state *state, u64 key,
+				const struct unwind_user_rule *rule)
+{
+	struct unwind_cache *cache;
+
+	rcu_read_lock();
+	cache = unwind_cache_of_current();
+	if (cache) {
+		spin_lock(&cache->lock);
+		if (state->gen && cache->gen == state->gen)
+			unwind_rules_add(cache_rules(cache), unwind_rules_hash(key), key, rule);
+		spin_unlock(&cache->lock);
+	}
+	rcu_read_unlock();
+}
+
+static bool cache_key_is_in_range(u64 key, unsigned long start, unsigned long end)
+{
+	return cache_key_addr(key) >= start && cache_key_addr(key) < end;
+}
+
+/* Under the lock: the rules of a range of addresses are known no more. */
+void unwind_cache_drop_rules(struct unwind_cache *cache, unsigned long start,
+			     unsigned long end)
+{
+	struct unwind_full_table *full = cache_full_table(cache);
+	unsigned int i;
+
+	unwind_rules_drop(cache_rules(cache), cache_key_is_in_range, start, end);
+	for (i = 0; full && i < FULL_RULES; i++) {
+		struct unwind_full_entry *entry = &full->entries[i];
+
+		if (!(entry->seq & 1) && cache_key_is_in_range(entry->key, start, end))
+			WRITE_ONCE(entry->seq, entry->seq + 1);
+	}
+}
+
+/* Rules displace each other: have more room for them. */
+void unwind_cache_grow_rules(void)
+{
+	struct unwind_rule_table *table = NULL, *old = NULL;
+	unsigned int bits = 0;
+	struct unwind_cache *cache;
+
+	rcu_read_lock();
+	cache = unwind_cache_of_current();
+	if (cache)
+		bits = rcu_dereference(cache->rules)->bits;
+	rcu_read_unlock();
+	if (!bits || bits >= MAX_RULES_BITS || !unwind_task_may_allocate())
+		return;
+	bits = min_t(unsigned int, bits < 7 ? 7 : bits + 1, MAX_RULES_BITS);
+	table = unwind_rules_alloc(bits, UNWIND_CACHE_GFP);
+	if (!table)
+		return;
+
+	rcu_read_lock();
+	cache = unwind_cache_of_current();
+	if (cache) {
+		spin_lock(&cache->lock);
+		if (cache->gen && cache_rules(cache)->bits < bits) {
+			old = cache_rules(cache);
+			unwind_rules_copy(table, old, unwind_rules_hash);
+			rcu_assign_pointer(cache->rules, table);
+			atomic_long_add(unwind_rules_bytes(bits) - unwind_rules_bytes(old->bits),
+					&unwind_caches_bytes);
+			table = NULL;
+		}
+		spin_unlock(&cache->lock);
+	}
+	rcu_read_unlock();
+	unwind_rules_free(old);
+	unwind_rules_free(table);
+}
+
+/* Under the lock: bytes of the tables of rules. */
+size_t unwind_cache_rules_bytes(struct unwind_cache *cache)
+{
+	return unwind_rules_bytes(cache_rules(cache)->bits) +
+	       (cache_full_table(cache) ? sizeof(struct unwind_full_table) : 0);
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a search notes when it begins, and whether what it found still holds: see cache.c.
+ */
+
+#include <linux/compiler.h>
+#include <linux/mm.h>
+#include <linux/mm_inline.h>
+#include <linux/mm_types.h>
+#include <linux/mmap_lock.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+
+#include "cache.h"
+#include "cache_parts.h"
+
+static void cache_note_state(struct unwind_cache_state *state)
+{
+	struct unwind_cache *cache;
+
+	*state = (struct unwind_cache_state) {};
+	rcu_read_lock();
+	cache = unwind_cache_of_current();
+	if (cache) {
+		state->gen = READ_ONCE(cache->gen);
+		/* pairs with the release in __unwind_user_unmap() */
+		state->unmaps = smp_load_acquire(&cache->unmaps);
+		state->flush_pending = mm_tlb_flush_pending(current->mm);
+	}
+	rcu_read_unlock();
+}
+
+#ifdef CONFIG_PER_VMA_LOCK
+/* Without a cache: how often a writer has released the mmap lock; false while one has it. */
+static bool cache_note_writers(unsigned long *writers)
+{
+	struct mm_struct *mm = current->mm;
+
+	if (!mmap_read_trylock(mm))
+		return false;
+	/* a number, or a sequence count that begins with one */
+	*writers = READ_ONCE(*(unsigned int *)&mm->mm_lock_seq);
+	mmap_read_unlock(mm);
+	return true;
+}
+#else
+static bool cache_note_writers(unsigned long *writers)
+{
+	return false;
+}
+#endif
+/**
+ * unwind_cache_begin - a search begins
+ * @state: set to what it must give back with what it finds
+ *
+ * Makes the mm's cache if it has none and the task may allocate.
+ *
+ * Context: Task context of a user task, without the mmap lock; may sleep.
+ * Return: false if there is no memory, and no other way to tell what the search may keep.
+ */
+bool unwind_cache_begin(struct unwind_cache_state *state)
+{
+	cache_note_state(state);
+	if (unlikely(!state->gen)) {
+		unwind_cache_make();
+		cache_note_state(state);
+		if (!state->gen)
+			return cache_note_writers(&state->unmaps);
+	}
+	/* before the mmap lock is taken, which orders no loads before it */
+	smp_rmb();
+	return true;
+}
+
+/**
+ * unwind_cache_holds - is what a search has found still so?
+ * @state: as unwind_cache_begin() set it
+ *
+ * Context: Task context of a user task.
+ * Return: false if some of what it was found from may have been unmapped.
+ */
+bool unwind_cache_holds(const struct unwind_cache_state *state)
+{
+	struct unwind_cache_state now;
+	unsigned long writers;
+
+	/* after the reads of the search */
+	smp_rmb();
+	if (unlikely(!state->gen))
+		return cache_note_writers(&writers) && writers == state->unmaps;
+	cache_note_state(&now);
+	return now.gen == state->gen && now.unmaps == state->unmaps;
+}
