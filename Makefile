@@ -34,19 +34,19 @@ hooks:
 	@scripts/tree save
 
 kernel: tree
-	@scripts/kernel $(if $(filter 1 y,$(DEBUG)),--debug) $(if $(filter n 0,$(UNWIND)),--no-unwind)
+	@scripts/make/kernel $(if $(filter 1 y,$(DEBUG)),--debug) $(if $(filter n 0,$(UNWIND)),--no-unwind)
 
 perf:
-	@scripts/perf-build $(if $(filter 1 y,$(SAN)),--san)
+	@scripts/make/perf-build $(if $(filter 1 y,$(SAN)),--san)
 
 series: tree
 	@scripts/series
 
 series-check: tree
-	@scripts/series-check $(SECTION)
+	@scripts/carry/series-check $(SECTION)
 
 sparse: tree
-	@scripts/kernel --sparse
+	@scripts/make/kernel --sparse
 
 bench: kernel perf
 	@scripts/bench

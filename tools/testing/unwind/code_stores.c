@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What kernel/unwind/code_x86.c makes of instructions, for scripts/code-stores.
+ * What kernel/unwind/code_x86.c makes of instructions, for scripts/test/code-stores.
  *
  *	code_stores    reads lines of hexadecimal bytes, and writes for each: base register,
  *	               offset and bytes of a store; "-" if it is none, "?" if it is not known

@@ -13,11 +13,11 @@ kbuild() {
 
 # kconfig_fragments KIND: the fragments of a kind of kernel, in order
 kconfig_fragments() {
-	echo "$top/scripts/config/vm.config"
-	[ "$1" = -series ] || echo "$top/scripts/config/btf.config"
-	[ "$1" = -off ] || echo "$top/scripts/config/unwind.config"
+	echo "$top/scripts/make/config/vm.config"
+	[ "$1" = -series ] || echo "$top/scripts/make/config/btf.config"
+	[ "$1" = -off ] || echo "$top/scripts/make/config/unwind.config"
 	case $1 in
-	-debug | -fp | -rt) echo "$top/scripts/config/${1#-}.config" ;;
+	-debug | -fp | -rt) echo "$top/scripts/make/config/${1#-}.config" ;;
 	esac
 }
 

@@ -77,7 +77,7 @@ perf_dir() {
 	rm -rf "$dir"
 	mkdir -p "$dir"
 	asan=log_path=$dir/san:detect_leaks=${perf_leaks:-0}
-	ubsan=log_path=$dir/san:suppressions=$top/scripts/config/ubsan.supp
+	ubsan=log_path=$dir/san:suppressions=$top/scripts/test/ubsan.supp
 }
 
 # perf_tests_here LABEL PERF NUMBER...: run tests on this machine; those that it has not
