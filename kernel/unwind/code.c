@@ -165,19 +165,14 @@ struct code_note {
  * @code: what it goes through
  * @ip: address of the next instruction
  * @regs: the registers
- * @written: what it wrote to the stack
  * @nr_written: how much; one more than there is room for if it was too much
  * @marks: bit masks of the words that it wrote by the first values of the stack pointer
  *	   and of the frame pointer, but for those that are known behind a call as well;
  *	   words that lie 64 words apart share a bit
- * @branches: branches and jumps that were come to
  * @nr_branches: how many
- * @forks: their other directions that are still to be tried
  * @nr_forks: how many
- * @calls: calls that were come to
  * @nr_calls: how many
  * @next_call: the first one that is still to be tried
- * @bases: what the values are based on that are BASE or AT_BASE
  * @nr_bases: how many
  * @nr_any: values that were not known of the stack pointer
  * @called: it went on behind a call
@@ -195,26 +190,26 @@ struct code_note {
  * @left_used: registers that were used on all those paths
  * @fp_is_base: what lies below the first value of the frame pointer was used
  * @base_first: that was so before any call
- * @notes: places where the stack pointer and the frame pointer were known
  * @nr_notes: how many
  * @noted: there are to be no more
  * @insns: how many more instructions may be looked at
+ * @written: what it wrote to the stack
+ * @branches: branches and jumps that were come to
+ * @forks: their other directions that are still to be tried
+ * @calls: calls that were come to
+ * @bases: what the values are based on that are BASE or AT_BASE
+ * @notes: places where the stack pointer and the frame pointer were known
  */
 struct code_path {
 	struct unwind_code	*code;
 	unsigned long		ip;
 	struct code_value		regs[UNWIND_CODE_NR_REGS];
-	struct code_written		written[MAX_WRITTEN + 1];
 	unsigned int		nr_written;
 	u64			marks[2];
-	unsigned long		branches[MAX_BRANCHES];
 	unsigned int		nr_branches;
-	struct code_fork		forks[MAX_FORKS];
 	unsigned int		nr_forks;
-	struct code_behind		calls[MAX_CALLS];
 	unsigned int		nr_calls;
 	unsigned int		next_call;
-	struct code_base		bases[MAX_BASES];
 	unsigned int		nr_bases;
 	u8			nr_any;
 	bool			called;
@@ -232,10 +227,17 @@ struct code_path {
 	u16			left_used;
 	bool			fp_is_base;
 	bool			base_first;
-	struct code_note		notes[MAX_NOTES];
 	unsigned int		nr_notes;
 	bool			noted;
 	unsigned int		insns;
+
+	/* not cleared: what counts is as much as the numbers say */
+	struct code_written		written[MAX_WRITTEN + 1];
+	unsigned long		branches[MAX_BRANCHES];
+	struct code_fork		forks[MAX_FORKS];
+	struct code_behind		calls[MAX_CALLS];
+	struct code_base		bases[MAX_BASES];
+	struct code_note		notes[MAX_NOTES];
 };
 
 /* the size of what a caller provides */
@@ -724,7 +726,7 @@ static bool path_next(struct code_path *path)
 		return false;
 	behind = &path->calls[path->next_call++ % MAX_CALLS];
 	path_take(path, &behind->fork);
-	memcpy(path->written, behind->kept, sizeof(behind->kept));
+	memcpy(path->written, behind->kept, path->nr_written * sizeof(behind->kept[0]));
 	return true;
 }
 
@@ -1095,7 +1097,7 @@ static void path_begin(struct code_path *path, struct unwind_code *code, unsigne
 	u16 scratch = unwind_code_scratch(code->word);
 	unsigned int i;
 
-	memset(path, 0, sizeof(*path));
+	memset(path, 0, offsetof(struct code_path, written));
 	path->code = code;
 	path->ip = ip;
 	path->insns = MAX_INSNS;

@@ -507,6 +507,8 @@ static bool find_other(void *ctx, unsigned long ip, struct unwind_code *rule)
 		.read = read_code, .ctx = ctx, .word = 8, .memory = memory,
 	};
 
+	/* the caller does not clear it */
+	memset(memory, 0xa5, sizeof(memory));
 	if (unwind_code_find(&other, ip) || other.by_mem || other.fp_at_fp)
 		return false;
 	rule->by_fp = other.by_fp;
@@ -545,6 +547,7 @@ static bool check_rule(const struct rule_case *c,
 	if (unwind_code_memory > sizeof(memory))
 		return false;
 	nr_told_wrong = 0;
+	memset(memory, 0xa5, sizeof(memory));
 	if (!unwind_code_find(&code, (unsigned long)c->code.mark)) {
 		print(&code, rule, sizeof(rule));
 		unwind_code_tell(&code);

@@ -91,6 +91,8 @@ static void compare(struct cfi_elf *elf, unsigned long ip,
 	bool table_by_fp;
 
 	assert(unwind_code_memory <= sizeof(memory));
+	/* the caller does not clear it */
+	memset(memory, 0xa5, sizeof(memory));
 	counts->insns++;
 	if (unwind_code_find(&code, ip)) {
 		counts->none++;
