@@ -12,7 +12,8 @@
  * @ip: instruction pointer
  * @sp: stack pointer
  * @fp: frame pointer register
- * @others: a checksum of the other registers that an unwind may start from
+ * @others: a checksum of the other registers that an unwind may start from; bit 0 says
+ *	    whether it includes ax and r11, see note_start()
  */
 struct unwind_user_start {
 	unsigned long	ip;
@@ -38,7 +39,7 @@ struct unwind_cpus {
  * @context: cookie of the open entry context, and whether records are owed for
  *	     it; 0 when none is open
  * @walked: cookie of the entry context whose stack is in @entries
- * @start: user registers when the entry context was opened
+ * @start: user registers that were saved when the entry context was opened
  * @owed: for each client slot, the stamp of the client that is owed a record
  * @cpus: CPUs noted with requests that are still to be served
  * @cpus_served: the same for those served so far in the entry context @walked

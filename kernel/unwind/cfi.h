@@ -132,11 +132,10 @@ struct unwind_cfi_row {
  * @row_start: first address for which the rule holds
  * @row_end: first address after that for which it may not
  *
- * Before the first use the caller fills in all but the last two and zeroes the rest.
- * If the FDE does not cover the address, the last two are set to the range that it does
- * cover.  The meaning of the last CIE is kept from one use to the next, with its bytes and
- * its address, also for other tables.  If there may be something else at that address now,
- * the caller must call unwind_cfi_moved().
+ * Call unwind_cfi_init() once, then fill in the fields above before each use.
+ * unwind_cfi_rule() sets @row_start and @row_end; on -ENOENT they are the range of the FDE.
+ * The last CIE is remembered between calls, by its address: call unwind_cfi_moved() if there
+ * may be something else at that address.
  */
 struct unwind_cfi {
 	int			(*read)(void *ctx, unsigned long addr,

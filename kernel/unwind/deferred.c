@@ -41,8 +41,9 @@
 #include <asm/unwind_user.h>
 
 /*
- * A request on the way to user space raises an interrupt, which can bring the next
- * such request.  The limit has no time window, so that it holds on slow machines.
+ * Most times that one entry context may be extended by requests after the last check of the
+ * work flags.  Each raises an interrupt, whose exit can bring the next one.  Not a rate, so
+ * that it also holds on slow machines.
  */
 #define UNWIND_MAX_LATE		64
 
@@ -632,8 +633,8 @@ int unwind_deferred_init(struct unwind_work *work, unwind_callback_t func)
 			WRITE_ONCE(nr_slots, slot + 1);
 		rcu_assign_pointer(clients[slot], work);
 		/*
-		 * A request that sees the stamp must make the task work see the client
-		 * and nr_slots.  Pairs with the full barriers in task_work_add().
+		 * A round after a request that saw the stamp must see the client and
+		 * nr_slots.  Pairs with the full barrier in srcu_read_lock().
 		 */
 		smp_store_release(&work->stamp, last_stamp);
 	}

@@ -76,7 +76,7 @@ bool unwind_is_return_address(struct unwind_user_state *state, unsigned long add
 	return unwind_is_after_call(state, ra + state->cs_base);
 }
 
-/* In a system call, which may have unmapped the code that made it. */
+/* In a system call: the code that made it may be unmapped since, and is not missing. */
 static bool has_made_call(struct unwind_user_state *state)
 {
 	return state->back ||
@@ -149,8 +149,8 @@ static enum unwind_arch_frame innermost_frame(struct unwind_user_state *state,
  * skips them, because it reads code in the innermost frame only.
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0, right or wrong; -ENOENT if it would be wrong, -EFAULT if that could
- *	   not be read.
+ * Return: 0 and the rule, which is not proven; -ENOENT if the frame pointer cannot be the
+ *	   frame's; -EFAULT if code or stack could not be read.
  */
 int unwind_fp_rule(struct unwind_user_state *state,
 		   struct unwind_user_rule *rule, struct unwind_cfi_rule *full)

@@ -408,7 +408,7 @@ bool unwind_is_of_file(unsigned long addr);
 static inline bool unwind_may_read(struct unwind_user_state *state, size_t len)
 {
 	if (len > state->table_bytes) {
-		/* once is for all: what is left would do for less to go on */
+		/* once the budget is exceeded, all later reads fail too */
 		state->table_bytes = 0;
 		return false;
 	}

@@ -2,9 +2,9 @@
 /*
  * Walking a user stack, frame by frame.
  *
- * For each frame a method gives the rule by which its caller is found; this
- * file carries the rule out.  Nothing that it reads is trusted: the stack must
- * move up with every frame but a few, so the walk ends, and a return address must
+ * For each frame a method gives an unwind rule, which this file executes.  No memory
+ * that it reads is trusted.  The CFA must increase with each frame, except for
+ * UNWIND_MAX_SWITCHES changes of the stack, so the walk ends; and a return address must
  * be a user address, or it is not shown.
  */
 
@@ -53,8 +53,8 @@ static const struct {
 };
 
 /*
- * The next method is for frames that one knows nothing of, not for those whose
- * tables cannot be read: there it would be likely to go wrong.
+ * Try the next method only if this one knows nothing of the code.  If tables exist but
+ * cannot be read, end the walk: another method would probably be wrong.
  */
 static int find_rule(struct unwind_user_state *state,
 		     struct unwind_user_rule *rule, struct unwind_cfi_rule *full)
@@ -75,8 +75,9 @@ static int find_rule(struct unwind_user_state *state,
 }
 
 /*
- * In a system call, and after one that a signal ended, the address is the next
- * instruction's, which may be another function's; a restarted one is not over.
+ * In a system call, and after one that a signal interrupted, ip is the address of the next
+ * instruction, which may belong to another function.  A restarted system call has not
+ * completed: its ip is at the instruction itself.
  */
 static bool after_system_call(struct unwind_user_state *state)
 {
@@ -87,8 +88,8 @@ static bool after_system_call(struct unwind_user_state *state)
 }
 
 /*
- * The caller's frame lies above, or this is not a stack; unless it is another
- * one: that of the program under a signal handler's, or of a coroutine.
+ * The CFA must be above sp, unless the caller runs on another stack: the one below a signal
+ * handler's, or the one that a coroutine was resumed from.  That is in another mapping.
  */
 static bool switch_stack(struct unwind_user_state *state, unsigned long cfa)
 {
@@ -165,7 +166,7 @@ static __always_inline int check_cfa(struct unwind_user_state *state,
 	return 0;
 }
 
-/* A signal's stack may lie anywhere, in the stack that it came to as well. */
+/* The interrupted stack may be anywhere, even lower in the mapping of the handler's. */
 static int check_signal_cfa(struct unwind_user_state *state, unsigned long cfa)
 {
 	if (cfa > state->sp)
@@ -196,7 +197,7 @@ static __always_inline int read_return_address(struct unwind_user_state *state,
 	return check_return_address(*ra);
 }
 
-/* Where the stack was realigned, the frame pointer leads to all that is kept. */
+/* In a frame that was realigned, what is kept is relative to the frame pointer. */
 static __always_inline int find_cfa(struct unwind_user_state *state,
 				    const struct unwind_user_rule *rule, bool realigned,
 				    unsigned long *kept, unsigned long *cfa)
@@ -320,10 +321,9 @@ static enum unwind_rule_kind known_rule(struct unwind_user_state *state,
 }
 
 /*
- * Most steps are by a rule that is known and over memory that is there.  They are
- * taken in one go, with page faults off.  The first that is not so ends this, and
- * is tried again in full.  True if the outermost frame is known to be one: that needs
- * no other try.
+ * Fast path: steps with a known rule over resident memory, with page faults off.  It stops
+ * at the first step that needs more, which unwind_user_next() then repeats.  Returns true
+ * if the rule of the last frame says that it has no caller.
  */
 static bool quick_steps(struct unwind_user_state *state,
 			struct unwind_stacktrace *trace, unsigned int max)
@@ -449,15 +449,16 @@ static int full_sp(struct unwind_user_state *state,
 	}
 	if (full->signal)
 		return check_signal_cfa(state, *sp);
-	/* vfork() takes its return address off the stack; once is no loop */
+	/* vfork() pops its return address; only in the innermost frame, so the walk ends */
 	if (full->ra_where == UNWIND_IN_REG && state->regs && *sp == state->sp)
 		return 0;
 	return check_cfa(state, *sp);
 }
 
 /*
- * A signal comes to wherever the program has jumped, to NULL or the kernel's addresses
- * as well; that it was one shows where the kernel's own frame has the CFA.
+ * A signal can interrupt a program that has jumped to NULL or to a kernel address.  Reading
+ * the CFA from the kernel's signal frame proves that there was a signal, so any address is
+ * accepted there.
  */
 static bool may_be_anywhere(const struct unwind_cfi_rule *full, int ret)
 {
@@ -599,9 +600,10 @@ static bool leads_to_return_address(struct unwind_user_state *state,
 }
 
 /*
- * The stack pointer is what the frame pointer of the frame below says, or what that
- * frame has kept.  The right one leads to a return address, and only one of them may,
- * unless the frame pointer tells; rules by the frame pointer lead to the same from both.
+ * Two stack pointers are possible: the one computed from the frame below, and the one that
+ * frame has saved.  Apply the rule to both.  If only one leads to a return address, take
+ * that; if both do, the frame pointer must fit exactly one.  A rule by the frame pointer
+ * leads to the same from both.
  */
 static noinline int apply_either(struct unwind_user_state *state,
 				 const struct unwind_user_rule *rule,
@@ -762,7 +764,7 @@ static enum unwind_end end_of_walk(int ret)
  * @trace: where to put it; @trace->entries has room for @max_entries
  * @max_entries: most frames to store
  *
- * What can be read is walked until the stack ends, whether it ends well or not.
+ * Walks until the stack ends or cannot be followed; frames found before that are kept.
  * The user memory that is read is the task's own; missing pages are faulted in
  * within a budget of pages and time, unless the task is being killed.
  *
@@ -799,7 +801,7 @@ int unwind_user(struct unwind_stacktrace *trace, unsigned int max_entries)
 		ret = unwind_user_next(&state);
 	} while (!ret);
 
-	/* what is no code was no return address */
+	/* drop the last entry: it is not an executable address */
 	if (ret == -ENXIO)
 		trace->nr--;
 	unwind_count_walk(&state, end_of_walk(ret));
