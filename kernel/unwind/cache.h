@@ -106,7 +106,7 @@ bool unwind_cache_holds(const struct unwind_cache_state *state);
 void unwind_cache_add_rule(const struct unwind_cache_state *state,
 			   u64 key, const struct unwind_user_rule *rule,
 			   const struct unwind_cfi_rule *full);
-void unwind_cache_add_object(const struct unwind_cache_state *state,
+bool unwind_cache_add_object(const struct unwind_cache_state *state,
 			     const struct unwind_object *object);
 bool unwind_cache_claim_index(const struct unwind_cache_state *state,
 			      unsigned long ip);

@@ -259,14 +259,18 @@ static bool cache_object_is_void(const struct unwind_cache *cache,
  * @state: as unwind_cache_begin() set it when the search began
  * @object: the object; its reference to a file is taken over
  *
+ * A rule of an object that is not known must not be kept: no unmap would drop it.
+ *
  * Context: Task context of a user task; may sleep.
+ * Return: true if the object is known now.
  */
-void unwind_cache_add_object(const struct unwind_cache_state *state,
+bool unwind_cache_add_object(const struct unwind_cache_state *state,
 			     const struct unwind_object *object)
 {
 	struct unwind_object_list *larger = NULL;
 	struct unwind_object *copy = NULL;
 	struct unwind_cache *cache;
+	bool known = false;
 	unsigned int max;
 
 	if (unwind_task_may_allocate()) {
@@ -278,7 +282,7 @@ void unwind_cache_add_object(const struct unwind_cache_state *state,
 	if (!copy) {
 		kfree(larger);
 		unwind_file_put(object->file);
-		return;
+		return false;
 	}
 	*copy = *object;
 	atomic_long_add(sizeof(*copy), &unwind_caches_bytes);
@@ -287,7 +291,8 @@ void unwind_cache_add_object(const struct unwind_cache_state *state,
 	cache = unwind_cache_of_current();
 	if (cache) {
 		spin_lock(&cache->lock);
-		if (!cache_object_is_void(cache, state, copy) && !cache_drop_overlapping(cache, copy)) {
+		known = !cache_object_is_void(cache, state, copy);
+		if (known && !cache_drop_overlapping(cache, copy)) {
 			cache_grow_list(cache, &larger);
 			if (cache_list(cache)->nr == cache_list(cache)->max)
 				cache_make_room(cache);
@@ -300,6 +305,7 @@ void unwind_cache_add_object(const struct unwind_cache_state *state,
 	kfree(larger);
 	if (copy)
 		cache_free_object(copy);
+	return known;
 }
 
 /* Under the lock: the object of any part of the range is known no more. */

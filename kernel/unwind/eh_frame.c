@@ -240,8 +240,7 @@ static int eh_find_file_object(struct unwind_user_state *state,
 		return ret;
 	*held = object->file;
 	refcount_inc(&object->file->refs);
-	unwind_cache_add_object(begun, object);
-	if (unwind_cache_find_object(ip, object)) {
+	if (!unwind_cache_add_object(begun, object) || unwind_cache_find_object(ip, object)) {
 		object->transient = true;
 		object->file = NULL;
 		return 0;
@@ -271,8 +270,9 @@ static int eh_find_object(struct unwind_user_state *state,
 	ret = unwind_object_at(state, ip, object);
 	if (!ret) {
 		object->transient |= written;
-		if (!object->transient)
-			unwind_cache_add_object(begun, object);
+		/* no rule is kept without its object */
+		if (!object->transient && !unwind_cache_add_object(begun, object))
+			object->transient = true;
 	}
 	/* a return address that is none */
 	if (ret == -ENOENT && !state->exact)

@@ -11,6 +11,7 @@
 #include <linux/mm.h>
 #include <linux/mm_inline.h>
 #include <linux/mman.h>
+#include <linux/sched/mm.h>
 #include <linux/shmem_fs.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -212,6 +213,51 @@ static s32 cfa_off_at(struct unwind_user_state *state)
 	return unwind_eh_frame_rule(state, &rule, &full) ? -1 : rule.cfa_off;
 }
 
+/* An object of a file that is mapped twice: to be written to, and privately to be run. */
+static unsigned long map_object_twice(struct kunit *test, unsigned long *shared)
+{
+	struct file *file = shmem_kernel_file_setup("kunit", OBJECT_BYTES, 0);
+	unsigned long base;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
+	*shared = kunit_vm_mmap(test, file, 0, OBJECT_BYTES, PROT_READ | PROT_WRITE,
+				MAP_SHARED, 0);
+	base = kunit_vm_mmap(test, file, 0, OBJECT_BYTES, PROT_READ | PROT_EXEC,
+			     MAP_PRIVATE, 0);
+	fput(file);
+	KUNIT_ASSERT_LT(test, *shared, (unsigned long)TASK_SIZE);
+	KUNIT_ASSERT_LT(test, base, (unsigned long)TASK_SIZE);
+	put_object(test, *shared, 1, no_insns);
+	return base;
+}
+
+/* No unmap drops a rule whose object is not known, so without memory for that none is kept. */
+static void no_memory_for_object(struct kunit *test)
+{
+	unsigned long shared, base = map_object_twice(test, &shared);
+	struct unwind_user_state state = at(test, base + CODE + 8, 0, 8);
+	struct unwind_cache_state begun;
+	struct unwind_user_rule rule;
+	struct unwind_cfi_rule full;
+	unsigned int flags;
+	s32 cfa_off;
+
+	KUNIT_ASSERT_TRUE(test, unwind_cache_begin(&begun));
+	KUNIT_ASSERT_NE(test, begun.gen, 0);
+	flags = memalloc_noreclaim_save();
+	cfa_off = cfa_off_at(&state);
+	memalloc_noreclaim_restore(flags);
+	KUNIT_EXPECT_EQ(test, cfa_off, 8);
+	KUNIT_EXPECT_EQ(test, unwind_cache_find_rule(unwind_rule_key(&state), &rule, &full),
+			-ENOENT);
+
+	/* as if another object was loaded there */
+	__unwind_user_unmap(current->mm, base, base + OBJECT_BYTES);
+	put_object(test, shared, 1, sp_plus_16);
+	KUNIT_EXPECT_EQ(test, cfa_off_at(&state), 16);
+	KUNIT_EXPECT_EQ(test, unwind_cache_find_rule(unwind_rule_key(&state), &rule, &full), 0);
+}
+
 /*
  * A CIE is not read for each frame, but again when something was unmapped, or where it
  * can be written to.
@@ -221,20 +267,9 @@ static void cie_later(struct kunit *test)
 	unsigned long base, shared, byte = CIE + 4 + sizeof(cie) - 5;
 	struct unwind_user_state state;
 	const u8 later[] = { 16, 24 };
-	struct file *file;
 	unsigned int left;
 
-	file = shmem_kernel_file_setup("kunit", OBJECT_BYTES, 0);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
-	shared = kunit_vm_mmap(test, file, 0, OBJECT_BYTES, PROT_READ | PROT_WRITE,
-			       MAP_SHARED, 0);
-	base = kunit_vm_mmap(test, file, 0, OBJECT_BYTES, PROT_READ | PROT_EXEC,
-			     MAP_PRIVATE, 0);
-	fput(file);
-	KUNIT_ASSERT_LT(test, shared, (unsigned long)TASK_SIZE);
-	KUNIT_ASSERT_LT(test, base, (unsigned long)TASK_SIZE);
-	put_object(test, shared, 1, no_insns);
-
+	base = map_object_twice(test, &shared);
 	state = at(test, base + CODE + 8, 0, 8);
 	KUNIT_EXPECT_EQ(test, cfa_off_at(&state), 8);
 	state.ip++;
@@ -972,6 +1007,7 @@ static void restorer_32(struct kunit *test)
 
 static struct kunit_case eh_frame_cases[] = {
 	KUNIT_CASE(by_tables),
+	KUNIT_CASE(no_memory_for_object),
 	KUNIT_CASE(cie_later),
 	KUNIT_CASE(realigned),
 	KUNIT_CASE(in_register),
