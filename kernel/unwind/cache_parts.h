@@ -8,6 +8,7 @@
 #define _KERNEL_UNWIND_CACHE_PARTS_H
 
 #include <linux/atomic.h>
+#include <linux/cache.h>
 #include <linux/gfp.h>
 #include <linux/list.h>
 #include <linux/rcupdate.h>
@@ -39,30 +40,34 @@ struct unwind_object_list {
  * struct unwind_cache - what is known of the code of one mm
  * @rules: by address
  * @list: known objects
+ * @full: rules that need a struct unwind_cfi_rule; NULL if there are none
+ * @files_seen: unwind_files_changes() when the objects were looked at last
+ * @mm: whose it is; only to be looked at under all_caches_lock
+ * @rcu: frees it
  * @lock: held by writers
  * @list_seq: for @list
  * @gen: the generation
  * @unmaps: counts what unwind_user_unmap() told of
- * @files_seen: unwind_files_changes() when the objects were looked at last
- * @full: rules that need a struct unwind_cfi_rule; NULL if there are none
  * @last_replaced: the object that had to make room last
  * @node: in all_caches
- * @mm: whose it is; only to be looked at under all_caches_lock
- * @rcu: frees it
+ *
+ * Steps by known rules read the first cache line only.  What each insertion or unmap writes
+ * lies in another.
  */
 struct unwind_cache {
 	struct unwind_rule_table __rcu	*rules;
 	struct unwind_object_list __rcu	*list;
-	spinlock_t			lock;	/* for writers */
+	struct unwind_full_table __rcu	*full;
+	u64				files_seen;
+	struct mm_struct		*mm;
+	struct rcu_head			rcu;
+	/* for writers */
+	spinlock_t			lock ____cacheline_aligned_in_smp;
 	seqcount_spinlock_t		list_seq;
 	u64				gen;
 	unsigned long			unmaps;
-	u64				files_seen;
-	struct unwind_full_table __rcu		*full;
 	unsigned int			last_replaced;
 	struct list_head		node;
-	struct mm_struct		*mm;
-	struct rcu_head			rcu;
 };
 
 extern atomic_long_t unwind_caches_bytes;

@@ -65,7 +65,9 @@ static noinline bool cache_peek_file(struct unwind_cache *cache, u64 key,
 	    !unwind_file_peek(object->file, addr - object->bias, rule))
 		return false;
 
-	spin_lock(&cache->lock);
+	/* without the copy, the next walk looks here again */
+	if (!spin_trylock(&cache->lock))
+		return true;
 	if (cache->gen == gen)
 		unwind_rules_add(rcu_dereference_protected(cache->rules,
 							   lockdep_is_held(&cache->lock)),

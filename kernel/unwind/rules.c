@@ -124,7 +124,8 @@ void unwind_rules_add(struct unwind_rule_table *table, u64 hash, u64 key,
 	struct unwind_rule_entry *set = unwind_rules_set(table, hash);
 
 	if (has_rule(&set[0]) && set[0].key != key) {
-		if (has_rule(&set[1]) && set[1].key != key)
+		/* readers have the cache line of the count: write to it no more than needed */
+		if (has_rule(&set[1]) && set[1].key != key && !unwind_rules_is_crowded(table))
 			WRITE_ONCE(table->displaced, table->displaced + 1);
 		write_entry(&set[1], set[0].key, &set[0].rule);
 	}

@@ -39,7 +39,7 @@ static_assert(sizeof(struct unwind_rule_entry) == 32);
  * @rcu: frees it
  * @shift: 64 less the number of bits of the hash that count
  * @bits: that number
- * @displaced: how many rules had to make room
+ * @displaced: how many rules had to make room; counted until the table is crowded
  * @pages: UNWIND_RULE_PAGE entries each; one that is smaller in a small table
  */
 struct unwind_rule_table {
