@@ -34,8 +34,9 @@ struct unwind_file;
  * @plt_start: first address of its procedure linkage table, if @eh_frame_size is set
  * @plt_end: first address after that; 0 if there is none
  * @index: the index of its .eh_frame; only for the cache, which owns it
- * @file: the file that its rules are shared with; NULL if they are of this mm alone. Only
- *	  the cache and who has just found the object may use it
+ * @by_file: its rules are those of @file; else they are of this mm alone
+ * @file: the file of its code, if changes of that are told; or NULL. Only the cache and who
+ *	  has just found the object may use it
  * @bias: what addresses in the file are below those in memory
  * @rcu: for the cache
  */
@@ -52,6 +53,7 @@ struct unwind_object {
 	u16		word;
 	bool		transient;
 	bool		indexing;
+	bool		by_file;
 	u8		index_tries;
 	u32		eh_frame_size;
 	unsigned long	plt_start;
@@ -98,6 +100,7 @@ static inline void unwind_caches_stat(unsigned long *nr, unsigned long *bytes)
 int unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
 			   struct unwind_cfi_rule *full);
 int unwind_cache_find_object(unsigned long ip, struct unwind_object *object);
+bool unwind_cache_file_is_dead(unsigned long ip);
 struct unwind_file *unwind_cache_find_file(unsigned long ip, unsigned long *bias);
 void unwind_cache_add_file_rule(const struct unwind_cache_state *state, u64 key,
 				const struct unwind_user_rule *rule);

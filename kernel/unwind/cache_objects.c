@@ -83,8 +83,34 @@ int unwind_cache_find_object(unsigned long ip, struct unwind_object *object)
 	return found ? 0 : -ENOENT;
 }
 
+static struct unwind_object *cache_current_object(unsigned long ip)
+{
+	struct unwind_cache *cache = unwind_cache_of_current();
+
+	return cache ? unwind_cache_object_at(cache, ip) : NULL;
+}
+
 /**
- * unwind_cache_find_file - the file of the object at an address, if it is known
+ * unwind_cache_file_is_dead - does the object at an address have a file that is dead?
+ * @ip: linear user address
+ *
+ * Context: Task context of a user task.
+ * Return: false if no object or no file is known there, either.
+ */
+bool unwind_cache_file_is_dead(unsigned long ip)
+{
+	struct unwind_object *object;
+	bool dead;
+
+	rcu_read_lock();
+	object = cache_current_object(ip);
+	dead = object && object->file && unwind_file_is_dead(object->file);
+	rcu_read_unlock();
+	return dead;
+}
+
+/**
+ * unwind_cache_find_file - the file whose rules the object at an address goes by
  * @ip: linear user address
  * @bias: set to what addresses in the file are below those in memory
  *
@@ -93,10 +119,9 @@ int unwind_cache_find_object(unsigned long ip, struct unwind_object *object)
  */
 struct unwind_file *unwind_cache_find_file(unsigned long ip, unsigned long *bias)
 {
-	struct unwind_cache *cache = unwind_cache_of_current();
-	struct unwind_object *object = cache ? unwind_cache_object_at(cache, ip) : NULL;
+	struct unwind_object *object = cache_current_object(ip);
 
-	if (!object)
+	if (!object || !object->by_file)
 		return NULL;
 	*bias = object->bias;
 	return object->file;
@@ -186,7 +211,7 @@ static bool object_is_same(const struct unwind_object *a, const struct unwind_ob
 {
 	return a->start == b->start && a->end == b->end && a->table == b->table &&
 	       a->code_start == b->code_start && a->code_end == b->code_end &&
-	       a->file == b->file;
+	       a->file == b->file && a->by_file == b->by_file;
 }
 
 /*

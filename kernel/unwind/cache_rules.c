@@ -61,7 +61,7 @@ static noinline bool cache_peek_file(struct unwind_cache *cache, u64 key,
 	/* the generation is that of the object, or an older one */
 	smp_rmb();
 	object = unwind_cache_object_at(cache, addr);
-	if (!object || !object->file || (key >> UNWIND_KEY_WORD) != (object->word & 4) >> 2 ||
+	if (!object || !object->by_file || (key >> UNWIND_KEY_WORD) != (object->word & 4) >> 2 ||
 	    !unwind_file_peek(object->file, addr - object->bias, rule))
 		return false;
 

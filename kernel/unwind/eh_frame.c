@@ -229,24 +229,62 @@ void unwind_compact_rule(const struct unwind_cfi_rule *full, unsigned int word,
 	rule->kind = full->cfa_deref ? UNWIND_RULE_REALIGNED : UNWIND_RULE_FRAME;
 }
 
-/* The same for an object with a file.  If it is not kept, @held has a reference to that. */
-static int eh_find_file_object(struct unwind_user_state *state,
-			       const struct unwind_cache_state *begun, unsigned long ip,
-			       struct unwind_object *object, struct unwind_file **held)
+/* The object holds its own reference to the file, which the cache takes over. */
+static bool eh_keep_object(const struct unwind_cache_state *begun, struct unwind_object *object,
+			   struct unwind_file *file)
 {
-	int ret = unwind_file_object(state, ip, object);
+	object->file = file;
+	if (file)
+		refcount_inc(&file->refs);
+	return unwind_cache_add_object(begun, object);
+}
 
-	if (ret)
-		return ret;
-	*held = object->file;
-	refcount_inc(&object->file->refs);
-	if (!unwind_cache_add_object(begun, object) || unwind_cache_find_object(ip, object)) {
-		object->transient = true;
-		object->file = NULL;
+/* The object by what its file says: its rules are found in the file once it is known. */
+static void eh_keep_file_object(const struct unwind_cache_state *begun, unsigned long ip,
+				struct unwind_object *object, struct unwind_file *file)
+{
+	if (eh_keep_object(begun, object, file) && !unwind_cache_find_object(ip, object))
+		return;
+	object->transient = true;
+	object->by_file = false;
+}
+
+/*
+ * May what is found in memory be kept, as unwind_file_object() says?  Of a file that is being
+ * written to nothing is, and nothing is used if somebody may have begun to write since the
+ * walk began.
+ */
+static int eh_note_file_error(struct unwind_user_state *state, int ret, bool *transient)
+{
+	*transient = ret != -EOPNOTSUPP;
+	return ret == -EAGAIN && unwind_files_changes() != state->changes ? -ESTALE : 0;
+}
+
+/* The object is known after this, or it is transient.  @held: its file, to be put; or NULL. */
+static int eh_look_up_object(struct unwind_user_state *state,
+			     const struct unwind_cache_state *begun, unsigned long ip,
+			     struct unwind_object *object, struct unwind_file **held)
+{
+	bool transient;
+	int ret;
+
+	if (!unwind_cache_find_object(ip, object))
+		return 0;
+	ret = unwind_file_object(state, ip, object, held);
+	if (!ret) {
+		eh_keep_file_object(begun, ip, object, *held);
 		return 0;
 	}
-	unwind_file_put(*held);
-	*held = NULL;
+	ret = eh_note_file_error(state, ret, &transient);
+	if (ret)
+		return ret;
+	ret = unwind_object_at(state, ip, object);
+	if (ret)
+		return ret;
+	object->transient |= transient;
+	/* no rule is kept without its object */
+	if (!object->transient && !eh_keep_object(begun, object, *held))
+		object->transient = true;
 	return 0;
 }
 
@@ -254,30 +292,38 @@ static int eh_find_object(struct unwind_user_state *state,
 			  const struct unwind_cache_state *begun, unsigned long ip,
 			  struct unwind_object *object, struct unwind_file **held)
 {
-	bool written;
-	int ret;
+	int ret = eh_look_up_object(state, begun, ip, object, held);
 
-	if (!unwind_cache_find_object(ip, object))
-		return 0;
-	ret = eh_find_file_object(state, begun, ip, object, held);
-	if (!ret)
-		return ret;
-	/* of what is being written to nothing is kept */
-	written = ret == -EAGAIN;
-	/* nor used, if somebody may have begun to write since the walk began */
-	if (written && unwind_files_changes() != state->changes)
-		return -ESTALE;
-	ret = unwind_object_at(state, ip, object);
-	if (!ret) {
-		object->transient |= written;
-		/* no rule is kept without its object */
-		if (!object->transient && !unwind_cache_add_object(begun, object))
-			object->transient = true;
-	}
 	/* a return address that is none */
 	if (ret == -ENOENT && !state->exact)
 		return -ENXIO;
-	state->nowhere = ret == -ENOENT;
+	if (ret != -ESTALE)
+		state->nowhere = ret == -ENOENT;
+	return ret;
+}
+
+/**
+ * unwind_eh_frame_object - find the object of an address, and keep it if it may be kept
+ * @state: the walk, whose budgets are charged
+ * @begun: as unwind_cache_begin() set it when the search began
+ * @ip: linear user address
+ * @object: filled in
+ *
+ * Context: Task context of a user task; may sleep.
+ * Return: 0; -ESTALE if its file has just been opened for writing; or as unwind_object_at().
+ */
+int unwind_eh_frame_object(struct unwind_user_state *state,
+			   const struct unwind_cache_state *begun, unsigned long ip,
+			   struct unwind_object *object)
+{
+	struct unwind_file *held = NULL;
+	int ret = eh_look_up_object(state, begun, ip, object, &held);
+
+	/* after the reads of headers */
+	smp_rmb();
+	if (held && unwind_file_is_dead(held))
+		ret = -ESTALE;
+	unwind_file_put(held);
 	return ret;
 }
 
@@ -344,7 +390,7 @@ static int eh_search_tables(struct unwind_user_state *state, unsigned long ip,
 	if (ret)
 		return ret;
 
-	if (object.file && object.word == state->word) {
+	if (object.by_file && object.word == state->word) {
 		ret = unwind_file_rule(state, begun, ip, rule, full);
 		if (ret == -EBUSY)
 			object.transient = true;

@@ -504,7 +504,7 @@ static struct unwind_file *add_file(struct inode *inode)
 
 	file = files_alloc(inode);
 	if (!file)
-		return ERR_PTR(-EOPNOTSUPP);
+		return ERR_PTR(-ENOMEM);
 	spin_lock(&files_lock);
 	known = known_file(inode, &gone);
 	if (known) {
@@ -554,7 +554,8 @@ static struct unwind_file *find_live_file(const struct inode *inode)
  *
  * Context: Task context, may sleep.
  * Return: the file, to be put with unwind_file_put(); or -EOPNOTSUPP if rules of such files
- *	   are not shared, or there is no memory; or -EAGAIN if it is being written to.
+ *	   are not shared; -ENOMEM if there is no room, so that changes of the file are not
+ *	   told; or -EAGAIN if it is being written to.
  */
 struct unwind_file *unwind_file_get(struct inode *inode)
 {

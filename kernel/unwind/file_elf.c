@@ -420,7 +420,8 @@ static bool has_layout(const struct unwind_file *known)
 
 /*
  * A file that cannot be unwound by its tables is known as one without FDEs.  The headers are
- * read after the file was made known, so it is dead if they have changed.
+ * read after the file was made known, so it is dead if they have changed.  A page that is
+ * not there, or may be pinned, says nothing of that.
  */
 static int find_layout(struct unwind_user_state *state, struct file *file,
 		       struct unwind_file *known)
@@ -436,7 +437,7 @@ static int find_layout(struct unwind_user_state *state, struct file *file,
 	ret = read_layout(&reader, &layout);
 	reader_end(&reader);
 	if (ret == -EFAULT || ret == -EBUSY)
-		return -EAGAIN;
+		return ret;
 	if (ret)
 		layout.nr = 0;
 	return unwind_file_set_layout(known, &layout) ? 0 : -EAGAIN;
@@ -452,16 +453,11 @@ static int find_layout(struct unwind_user_state *state, struct file *file,
  */
 bool unwind_file_at_is_dead(unsigned long ip)
 {
-	struct unwind_file *known;
-	unsigned long bias;
 	bool dead;
 
 	/* after the reads of tables */
 	smp_rmb();
-	rcu_read_lock();
-	known = unwind_cache_find_file(ip, &bias);
-	dead = known && unwind_file_is_dead(known);
-	rcu_read_unlock();
+	dead = unwind_cache_file_is_dead(ip);
 	/* before unwind_cache_holds() */
 	smp_rmb();
 	return unlikely(dead);
@@ -531,7 +527,7 @@ static int place_object(struct unwind_file *known, const struct inode *inode,
 		.bias = ip - pos + segment->offset - segment->vaddr,
 		.nr = layout->nr,
 		.word = layout->word,
-		.file = known,
+		.by_file = true,
 	};
 	object->start = layout->first + object->bias;
 	object->end = layout->last + object->bias;
@@ -556,18 +552,22 @@ static int place_object(struct unwind_file *known, const struct inode *inode,
  * unwind_file_object - the object at an address, if its rules are a file's
  * @state: the walk, whose budgets are charged
  * @ip: linear user address
- * @object: filled in; it has a reference to the file
+ * @object: filled in, without the file
+ * @held: set to the file, with a reference, if changes of it are told; else to NULL
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0; -EAGAIN if it would be, were the file not being written to; or another error.
+ * Return: 0; -EOPNOTSUPP if the rules are to be found in memory, and may be kept; -EAGAIN if
+ *	   they may not, as the file is being written to, or -EBUSY, -EFAULT or -ENOMEM for
+ *	   another reason.
  */
 int unwind_file_object(struct unwind_user_state *state, unsigned long ip,
-		       struct unwind_object *object)
+		       struct unwind_object *object, struct unwind_file **held)
 {
 	struct unwind_file *known;
 	struct file *file;
 	int ret;
 
+	*held = NULL;
 	file = get_code_file(ip);
 	if (!file)
 		return -EOPNOTSUPP;
@@ -578,17 +578,19 @@ int unwind_file_object(struct unwind_user_state *state, unsigned long ip,
 	}
 	ret = find_layout(state, file, known);
 	if (ret)
-		goto put_known;
+		goto check;
 	ret = -EOPNOTSUPP;
 	if (known->layout.nr && !mmap_read_lock_killable(current->mm)) {
 		ret = place_object(known, file_inode(file), ip, object);
 		mmap_read_unlock(current->mm);
 	}
-	if (unwind_file_is_dead(known))
+check:
+	if (unwind_file_is_dead(known)) {
 		ret = -EAGAIN;
-put_known:
-	if (ret)
 		unwind_file_put(known);
+	} else {
+		*held = known;
+	}
 put_file:
 	fput(file);
 	return ret;

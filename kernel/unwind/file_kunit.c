@@ -381,8 +381,8 @@ static void no_room(struct kunit *test)
 	}
 	KUNIT_EXPECT_GT(test, n, 8);
 	KUNIT_ASSERT_LT(test, n, ARRAY_SIZE(files));
-	/* then objects are kept with the mm, without a file */
-	KUNIT_EXPECT_EQ(test, PTR_ERR(files[n]), -EOPNOTSUPP);
+	/* then changes of the file would not be told, and nothing of it is kept */
+	KUNIT_EXPECT_EQ(test, PTR_ERR(files[n]), -ENOMEM);
 	for (i = 0; i < n; i++) {
 		KUNIT_EXPECT_FALSE(test, unwind_file_is_dead(files[i]));
 		unwind_file_put(files[i]);
@@ -412,8 +412,7 @@ static void many_files(struct kunit *test)
 	}
 	KUNIT_ASSERT_LT(test, n, ARRAY_SIZE(files));
 	for (i = 0; i < 100; i++)
-		KUNIT_EXPECT_EQ(test, PTR_ERR(unwind_file_get(make_inode(test))),
-				-EOPNOTSUPP);
+		KUNIT_EXPECT_EQ(test, PTR_ERR(unwind_file_get(make_inode(test))), -ENOMEM);
 	/* neither has it made room, nor is there none for others that are known */
 	KUNIT_EXPECT_EQ(test, rule_at(old, FIRST), 1);
 	unwind_files_stat(&nr, &bytes);
@@ -439,14 +438,15 @@ static void attach_mm(struct kunit *test)
 	KUNIT_ASSERT_NE_MSG(test, addr, 0, "no user mapping");
 }
 
-/* An object at CODE + @n pages whose rules are those of @file. */
-static void know_object(struct kunit *test, struct unwind_file *file, unsigned int n)
+/* An object at CODE + @n pages of @file, whose rules are those of the file if @by_file. */
+static void know_object_by(struct kunit *test, struct unwind_file *file, unsigned int n,
+			   bool by_file)
 {
 	unsigned long start = CODE + n * PAGE_SIZE;
 	struct unwind_object object = {
 		.start = start, .end = start + PAGE_SIZE,
 		.code_start = start, .code_end = start + PAGE_SIZE,
-		.nr = 1, .word = 8, .file = file, .bias = start - FIRST,
+		.nr = 1, .word = 8, .file = file, .by_file = by_file, .bias = start - FIRST,
 	};
 	struct unwind_cache_state state;
 
@@ -454,6 +454,11 @@ static void know_object(struct kunit *test, struct unwind_file *file, unsigned i
 		refcount_inc(&file->refs);
 	KUNIT_ASSERT_TRUE(test, unwind_cache_begin(&state));
 	unwind_cache_add_object(&state, &object);
+}
+
+static void know_object(struct kunit *test, struct unwind_file *file, unsigned int n)
+{
+	know_object_by(test, file, n, file);
 }
 
 static bool object_is_known(unsigned int n)
@@ -520,6 +525,27 @@ static void objects_of_dead_file(struct kunit *test)
 	know_object(test, file, 0);
 	KUNIT_EXPECT_FALSE(test, object_is_known(0));
 	unwind_file_put(other);
+	unwind_file_put(file);
+}
+
+/* An object with tables that are not read from its file goes with the file all the same. */
+static void objects_by_memory(struct kunit *test)
+{
+	struct inode *inode = make_inode(test);
+	struct unwind_file *file = get_file_of(test, inode);
+
+	attach_mm(test);
+	know_object_by(test, file, 0, false);
+	add_rule(file, FIRST, FIRST + 8, FIRST, 1);
+	KUNIT_EXPECT_TRUE(test, object_is_known(0));
+	KUNIT_EXPECT_FALSE(test, rule_is_known(0));
+	KUNIT_EXPECT_FALSE(test, unwind_file_at_is_dead(CODE));
+
+	KUNIT_ASSERT_EQ(test, get_write_access(inode), 0);
+	put_write_access(inode);
+	KUNIT_EXPECT_TRUE(test, unwind_file_at_is_dead(CODE));
+	unwind_cache_begin_walk();
+	KUNIT_EXPECT_FALSE(test, object_is_known(0));
 	unwind_file_put(file);
 }
 
@@ -713,6 +739,7 @@ static void pinned(struct kunit *test)
 	object.table = addr + HDR + 12;
 	object.bias = addr - FIRST;
 	object.file = file;
+	object.by_file = true;
 	refcount_inc(&file->refs);
 	KUNIT_ASSERT_TRUE(test, unwind_cache_begin(&begun));
 	unwind_cache_add_object(&begun, &object);
@@ -765,6 +792,7 @@ static struct kunit_case file_cases[] = {
 	KUNIT_CASE(many_files),
 	KUNIT_CASE(objects_of_file),
 	KUNIT_CASE(objects_of_dead_file),
+	KUNIT_CASE(objects_by_memory),
 	KUNIT_CASE(written_during_walk),
 	KUNIT_CASE(overlapping),
 	KUNIT_CASE(pinned),

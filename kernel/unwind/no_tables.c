@@ -148,12 +148,11 @@ static int has_tables(struct unwind_user_state *state, unsigned long addr)
 	if (unwind_cache_find_object(addr, &object)) {
 		if (!unwind_cache_begin(&begun))
 			return -ENOMEM;
-		ret = unwind_object_at(state, addr, &object);
+		ret = unwind_eh_frame_object(state, &begun, addr, &object);
 		if (ret)
 			return ret;
 		if (object.transient)
 			return true;
-		unwind_cache_add_object(&begun, &object);
 	}
 	return object.nr || object.eh_frame_size;
 }

@@ -12,7 +12,10 @@ int unwind_object_at(struct unwind_user_state *state, unsigned long ip,
 
 bool unwind_file_at_is_dead(unsigned long ip);
 int unwind_file_object(struct unwind_user_state *state, unsigned long ip,
-		       struct unwind_object *object);
+		       struct unwind_object *object, struct unwind_file **held);
+int unwind_eh_frame_object(struct unwind_user_state *state,
+			   const struct unwind_cache_state *begun, unsigned long ip,
+			   struct unwind_object *object);
 int unwind_file_rule(struct unwind_user_state *state,
 		     const struct unwind_cache_state *begun, unsigned long ip,
 		     struct unwind_user_rule *rule, struct unwind_cfi_rule *full);
