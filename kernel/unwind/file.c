@@ -119,9 +119,11 @@ static bool is_known_filesystem(const struct super_block *sb)
 	case TMPFS_MAGIC:
 	case RAMFS_MAGIC:
 	case SQUASHFS_MAGIC:
-	case EROFS_SUPER_MAGIC_V1:
 	case ISOFS_SUPER_MAGIC:
 		return true;
+	case EROFS_SUPER_MAGIC_V1:
+		/* without a device its data come from fscache, or from a file of any kind */
+		return sb->s_bdev;
 	default:
 		return false;
 	}

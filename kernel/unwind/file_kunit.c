@@ -275,7 +275,8 @@ static void not_shared(struct kunit *test)
 {
 	static const unsigned long magic[] = {
 		FUSE_SUPER_MAGIC, NFS_SUPER_MAGIC, V9FS_MAGIC, OVERLAYFS_SUPER_MAGIC,
-		CEPH_SUPER_MAGIC, SMB2_SUPER_MAGIC, MSDOS_SUPER_MAGIC, HUGETLBFS_MAGIC, 0,
+		CEPH_SUPER_MAGIC, SMB2_SUPER_MAGIC, MSDOS_SUPER_MAGIC, HUGETLBFS_MAGIC,
+		EROFS_SUPER_MAGIC_V1, 0,
 	};
 	struct inode *inode = make_inode(test);
 	struct address_space other = {};
