@@ -91,7 +91,7 @@
 unsigned int unwind_files_max_kb __read_mostly = 16 * 1024;
 atomic64_t unwind_files_dead __read_mostly = ATOMIC64_INIT(0);
 
-static DEFINE_HASHTABLE(files, 8);
+static DEFINE_HASHTABLE(files, 12);
 static LIST_HEAD(files_lru);
 static DEFINE_SPINLOCK(files_lock);
 static unsigned long nr_files;
@@ -174,10 +174,16 @@ static bool take_rules(struct unwind_file *file)
 	return rules;
 }
 
+/* What kmalloc() takes for a file. */
+static size_t file_bytes(void)
+{
+	return kmalloc_size_roundup(sizeof(struct unwind_file));
+}
+
 static void files_uncharge_one(void)
 {
-	atomic_long_sub(sizeof(struct unwind_file), &alone_bytes);
-	atomic_long_sub(sizeof(struct unwind_file), &files_bytes);
+	atomic_long_sub(file_bytes(), &alone_bytes);
+	atomic_long_sub(file_bytes(), &files_bytes);
 }
 
 static void files_free(struct unwind_file *file)
@@ -327,7 +333,7 @@ static bool files_charge(size_t bytes)
 
 static bool files_charge_one(void)
 {
-	const size_t bytes = sizeof(struct unwind_file);
+	const size_t bytes = file_bytes();
 
 	if (!files_charge_to(&alone_bytes, READ_ONCE(unwind_files_max_kb) * 512L, bytes))
 		return false;

@@ -3,6 +3,7 @@
  * Tables of compact unwind rules: see rules.h.
  */
 
+#include <linux/overflow.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -20,7 +21,7 @@ static size_t page_bytes(unsigned int bits)
 }
 
 /**
- * unwind_rules_bytes - memory that a table takes
+ * unwind_rules_bytes - memory that a table takes, as kmalloc() rounds it up
  * @bits: of its hash
  *
  * Context: Any.
@@ -28,8 +29,9 @@ static size_t page_bytes(unsigned int bits)
  */
 size_t unwind_rules_bytes(unsigned int bits)
 {
-	return sizeof(struct unwind_rule_table) +
-	       nr_pages(bits) * (page_bytes(bits) + sizeof(void *));
+	size_t table = struct_size_t(struct unwind_rule_table, pages, nr_pages(bits));
+
+	return kmalloc_size_roundup(table) + nr_pages(bits) * page_bytes(bits);
 }
 
 static void free_now(struct unwind_rule_table *table)
