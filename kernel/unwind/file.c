@@ -17,12 +17,15 @@
  *
  *	unwind_file_get()			get_write_access()
  *
- *	put the file into the hash table	increment i_writecount (full barrier)
- *	set UNWIND_FILE_BIT			test UNWIND_FILE_BIT: kill the file
- *	smp_mb__after_atomic()			change the file
- *	test i_writecount: kill the file
+ *	take files_lock				increment i_writecount (full barrier)
+ *	set UNWIND_FILE_BIT			test UNWIND_FILE_BIT: take files_lock,
+ *	smp_mb__after_atomic()				kill the file
+ *	test i_writecount: make no file known	change the file
+ *	put the file into the hash table
+ *	release files_lock
  *
- * This is store buffering with full barriers: at least one of the two sees the other.  If the
+ * This is store buffering with full barriers: at least one of the two sees the other.  Nobody
+ * finds a file before i_writecount was tested.  If the
  * writer comes first, and has gone again when i_writecount is tested, its changes were made
  * before it was counted down: __fput() follows a fully ordered decrement of f_count, and
  * truncation unlocks the inode.  So all that the decoder reads, which is after the test, is
@@ -476,14 +479,13 @@ static struct unwind_file *files_alloc(struct inode *inode)
 	return file;
 }
 
-/* Under files_lock; the inode is referenced. */
-static void link_file(struct unwind_file *file, struct inode *inode)
+/*
+ * Under files_lock; the inode is referenced.  False if somebody may write to the file: then
+ * nobody has found it.
+ */
+static bool link_file(struct unwind_file *file, struct inode *inode)
 {
-	file->serial = ++last_serial;
-	hash_add_rcu(files, &file->node, (unsigned long)inode);
-	list_add_tail(&file->lru, &files_lru);
-	WRITE_ONCE(nr_files, nr_files + 1);
-	/* the table is as it should be; pairs with find_live_file() */
+	/* the file of another inode has gone from the table; pairs with find_live_file() */
 	smp_mb__before_atomic();
 	set_bit(UNWIND_FILE_BIT, &inode->i_data.flags);
 	/*
@@ -491,6 +493,15 @@ static void link_file(struct unwind_file *file, struct inode *inode)
 	 * increment in get_write_access().
 	 */
 	smp_mb__after_atomic();
+	if (inode_is_open_for_write(inode)) {
+		clear_bit(UNWIND_FILE_BIT, &inode->i_data.flags);
+		return false;
+	}
+	file->serial = ++last_serial;
+	hash_add_rcu(files, &file->node, (unsigned long)inode);
+	list_add_tail(&file->lru, &files_lru);
+	WRITE_ONCE(nr_files, nr_files + 1);
+	return true;
 }
 
 /* Under files_lock: the file of an inode, and not of one that was at its address before. */
@@ -508,34 +519,24 @@ static struct unwind_file *known_file(const struct inode *inode, struct unwind_f
 static struct unwind_file *add_file(struct inode *inode)
 {
 	struct unwind_file *file, *known, *gone = NULL;
-	bool dead = false;
+	bool linked = false;
 
 	file = files_alloc(inode);
 	if (!file)
 		return ERR_PTR(-ENOMEM);
 	spin_lock(&files_lock);
 	known = known_file(inode, &gone);
-	if (known) {
+	if (known)
 		refcount_inc(&known->refs);
-	} else {
-		link_file(file, inode);
-		dead = inode_is_open_for_write(inode);
-		if (dead)
-			kill_changing_file(file, inode);
-	}
+	else
+		linked = link_file(file, inode);
 	spin_unlock(&files_lock);
 	unwind_file_put(gone);
-	if (known) {
-		files_uncharge_one();
-		kfree(file);
-		return known;
-	}
-	if (!dead)
+	if (linked)
 		return file;
-	/* the hash table's, and the caller's */
-	unwind_file_put(file);
-	unwind_file_put(file);
-	return ERR_PTR(-EAGAIN);
+	files_uncharge_one();
+	kfree(file);
+	return known ?: ERR_PTR(-EAGAIN);
 }
 
 static struct unwind_file *find_live_file(const struct inode *inode)
