@@ -105,6 +105,7 @@ struct unwind_file *unwind_cache_find_file(unsigned long ip, unsigned long *bias
 void unwind_cache_add_file_rule(const struct unwind_cache_state *state, u64 key,
 				const struct unwind_user_rule *rule);
 bool unwind_cache_begin(struct unwind_cache_state *state);
+bool unwind_cache_knows(const struct unwind_cache_state *state);
 bool unwind_cache_holds(const struct unwind_cache_state *state);
 void unwind_cache_add_rule(const struct unwind_cache_state *state,
 			   u64 key, const struct unwind_user_rule *rule,

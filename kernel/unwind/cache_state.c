@@ -73,6 +73,29 @@ bool unwind_cache_begin(struct unwind_cache_state *state)
 }
 
 /**
+ * unwind_cache_knows - are the objects that were known when a search began still so?
+ * @state: as unwind_cache_begin() set it
+ *
+ * For a search that has read nothing of the process: other unmaps do not matter to it.
+ *
+ * Context: Task context of a user task.
+ * Return: false if an object with tables has been dropped.
+ */
+bool unwind_cache_knows(const struct unwind_cache_state *state)
+{
+	struct unwind_cache *cache;
+	bool knows;
+
+	/* after the search for the object */
+	smp_rmb();
+	rcu_read_lock();
+	cache = unwind_cache_of_current();
+	knows = cache && state->gen && READ_ONCE(cache->gen) == state->gen;
+	rcu_read_unlock();
+	return knows;
+}
+
+/**
  * unwind_cache_holds - is what a search has found still so?
  * @state: as unwind_cache_begin() set it
  *

@@ -883,5 +883,5 @@ int unwind_file_rule(struct unwind_user_state *state,
 	if (ret)
 		return ret == -ESTALE || ret == -EBUSY ? ret : -ENOENT;
 	unwind_cache_add_file_rule(begun, unwind_rule_key(state), rule);
-	return unwind_cache_holds(begun) ? 0 : -EAGAIN;
+	return unwind_cache_knows(begun) ? 0 : -EAGAIN;
 }
