@@ -73,6 +73,7 @@
 #include <linux/magic.h>
 #include <linux/pagemap.h>
 #include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
 #include <linux/shrinker.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -87,6 +88,8 @@
 /* how many files are looked at under the lock, for one that can make room, and how often */
 #define MAX_LOOKS	16
 #define MAX_TRIES	8
+/* how many files make room for one table */
+#define MAX_ROUNDS	1024
 
 /* no reason to kill a process */
 #define FILE_GFP	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
@@ -314,12 +317,27 @@ static bool files_make_room(bool alone)
 	return made;
 }
 
-static bool files_charge_to(atomic_long_t *sum, long max, size_t bytes)
+/* Never counts more than @max, not even for a moment: other tasks would find no room. */
+static bool files_add_to(atomic_long_t *sum, long max, long bytes)
 {
-	unsigned int tries = MAX_TRIES;
+	long now = atomic_long_read(sum);
 
-	while (atomic_long_add_return(bytes, sum) > max) {
-		atomic_long_sub(bytes, sum);
+	do {
+		if (now > max - bytes)
+			return false;
+	} while (!atomic_long_try_cmpxchg(sum, &now, now + bytes));
+	return true;
+}
+
+static bool files_charge_to(atomic_long_t *sum, long max, long bytes)
+{
+	unsigned int tries = MAX_TRIES, rounds = MAX_ROUNDS;
+
+	if (bytes > max)
+		return false;
+	while (!files_add_to(sum, max, bytes)) {
+		if (!rounds-- || fatal_signal_pending(current))
+			return false;
 		/* files that are in use are the first to make room the next time */
 		if (!files_make_room(sum == &alone_bytes) && !--tries)
 			return false;

@@ -394,6 +394,24 @@ static void no_room(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, PTR_ERR(unwind_file_get(make_inode(test))), -EOPNOTSUPP);
 }
 
+/* For what never finds room, nothing makes room. */
+static void too_large(struct kunit *test)
+{
+	struct unwind_file *file = get_file_of(test, make_inode(test));
+	unsigned int n;
+
+	/* a table that is crowded soon, and would have 2 KiB next */
+	for (n = 0; n < 64; n++)
+		unwind_file_add_rule(file, FIRST + 16 * n, FIRST + 16 * n + 8, FIRST + 16 * n,
+				     &(struct unwind_user_rule) { .kind = UNWIND_RULE_FRAME });
+	KUNIT_ASSERT_NE(test, rule_at(file, FIRST + 16 * 63), -1);
+	set_max_kb(test, 1);
+	for (n = 0; n < 16; n++)
+		unwind_file_grow(file);
+	KUNIT_EXPECT_NE(test, rule_at(file, FIRST + 16 * 63), -1);
+	unwind_file_put(file);
+}
+
 /* A user with many files in use does not keep others from rules of theirs. */
 static void many_files(struct kunit *test)
 {
@@ -790,6 +808,7 @@ static struct kunit_case file_cases[] = {
 	KUNIT_CASE(not_shared),
 	KUNIT_CASE(bounded),
 	KUNIT_CASE(no_room),
+	KUNIT_CASE(too_large),
 	KUNIT_CASE(many_files),
 	KUNIT_CASE(objects_of_file),
 	KUNIT_CASE(objects_of_dead_file),
