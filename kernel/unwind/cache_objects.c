@@ -361,7 +361,8 @@ void unwind_cache_drop_dead_files(struct unwind_cache *cache)
 	/* who dies from here on is counted later */
 	changes = unwind_files_changes();
 	list = cache_list(cache);
-	while (i < list->nr) {
+	/* another thread may have looked already */
+	while (cache->files_seen != changes && i < list->nr) {
 		struct unwind_object *object = list->objects[i];
 
 		if (object->file && unwind_file_is_dead(object->file))
