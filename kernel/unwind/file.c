@@ -581,8 +581,8 @@ static struct unwind_file *find_live_file(const struct inode *inode)
  *
  * Context: Task context, may sleep.
  * Return: the file, to be put with unwind_file_put(); or -EOPNOTSUPP if rules of such files
- *	   are not shared; -ENOMEM if there is no room, so that changes of the file are not
- *	   told; or -EAGAIN if it is being written to.
+ *	   are not shared; -EBUSY if it may change untold; -ENOMEM if there is no room, so that
+ *	   changes of the file are not told; or -EAGAIN if it is being written to.
  */
 struct unwind_file *unwind_file_get(struct inode *inode)
 {
@@ -590,6 +590,9 @@ struct unwind_file *unwind_file_get(struct inode *inode)
 
 	if (!is_shareable(inode) || !READ_ONCE(unwind_files_max_kb))
 		return ERR_PTR(-EOPNOTSUPP);
+	/* what could not be written back may give way to what the disk has, at any time */
+	if (READ_ONCE(inode->i_data.wb_err))
+		return ERR_PTR(-EBUSY);
 	file = find_live_file(inode);
 	if (file)
 		return file;

@@ -301,6 +301,9 @@ static void not_shared(struct kunit *test)
 	inode->i_mapping = &other;
 	KUNIT_EXPECT_EQ(test, PTR_ERR(unwind_file_get(inode)), -EOPNOTSUPP);
 	inode->i_mapping = &inode->i_data;
+	inode->i_data.wb_err = 1;
+	KUNIT_EXPECT_EQ(test, PTR_ERR(unwind_file_get(inode)), -EBUSY);
+	inode->i_data.wb_err = 0;
 	unwind_file_put(get_file_of(test, inode));
 }
 
