@@ -616,7 +616,8 @@ static int find_free_slot(struct unwind_work *work)
  * @work: the client; zeroed, or as unwind_deferred_cancel() left it
  * @func: called with the stacks that the client asks for
  *
- * Context: Task context; may sleep.
+ * Context: Task context; may sleep.  Not from a client's function: the mutex is held while
+ *	    unwind_deferred_cancel() waits for these to end.
  * Return: 0, -EEXIST if @work is registered already, or -EBUSY if there are
  *	   UNWIND_MAX_CLIENTS clients.
  */
