@@ -146,8 +146,17 @@ void unwind_cache_make(void)
 {
 	struct unwind_cache *cache = unwind_task_may_allocate() ? cache_new() : NULL;
 
-	if (cache)
-		cache_install(cache);
+	if (!cache)
+		return;
+	cache_install(cache);
+	/*
+	 * The store of mm->unwind_cache is before the load of mm->tlb_flush_pending in
+	 * cache_note_state().  Pairs with who unmaps: it raises tlb_flush_pending, takes the
+	 * locks of page tables, which are full barriers on x86, and then loads
+	 * mm->unwind_cache in unwind_user_unmap().  So an unmap that sees no cache, and is not
+	 * counted, has its flush pending when the search begins, or has ended.
+	 */
+	smp_mb();
 }
 
 /**
