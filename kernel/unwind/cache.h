@@ -34,6 +34,8 @@ struct unwind_file;
  * @plt_start: first address of its procedure linkage table, if @eh_frame_size is set
  * @plt_end: first address after that; 0 if there is none
  * @index: the index of its .eh_frame; only for the cache, which owns it
+ * @unkept: the cache does not know it, so no rule of it may be kept
+ * @no_index: nor is an index made, as the cache will not know it the next time either
  * @by_file: its rules are those of @file; else they are of this mm alone
  * @file: the file of its code, if changes of that are told; or NULL. Only the cache and who
  *	  has just found the object may use it
@@ -54,6 +56,8 @@ struct unwind_object {
 	bool		transient;
 	bool		indexing;
 	bool		by_file;
+	bool		unkept;
+	bool		no_index;
 	u8		index_tries;
 	u32		eh_frame_size;
 	unsigned long	plt_start;

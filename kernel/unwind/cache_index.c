@@ -93,6 +93,15 @@ static void object_end_index(struct unwind_object *object, struct unwind_eh_inde
 	WRITE_ONCE(object->indexing, false);
 }
 
+/* Another object has gone meanwhile: whoever comes next begins anew. */
+static void cache_unclaim_index(struct unwind_cache *cache, unsigned long ip)
+{
+	struct unwind_object *object = unwind_cache_object_at(cache, ip);
+
+	if (object)
+		WRITE_ONCE(object->indexing, false);
+}
+
 /**
  * unwind_cache_end_index - keep the index of an object
  * @state: as unwind_cache_begin() set it when the search began
@@ -123,6 +132,8 @@ void unwind_cache_end_index(const struct unwind_cache_state *state,
 		if (object)
 			object_end_index(object, kept ? index : NULL,
 					 hopeless || (index && !kept));
+		else
+			cache_unclaim_index(cache, ip);
 		spin_unlock(&cache->lock);
 	}
 	rcu_read_unlock();

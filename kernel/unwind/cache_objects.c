@@ -182,6 +182,9 @@ static void cache_insert_object(struct unwind_cache *cache, struct unwind_object
 	struct unwind_object_list *list = cache_list(cache);
 	unsigned int i;
 
+	/* rules of code without tables that was there before would hide the tables */
+	if (object_has_tables(object))
+		unwind_cache_drop_rules(cache, object->code_start, object->code_end);
 	write_seqcount_begin(&cache->list_seq);
 	for (i = list->nr; i && list->objects[i - 1]->code_start > object->code_start; i--)
 		WRITE_ONCE(list->objects[i], list->objects[i - 1]);

@@ -24,7 +24,8 @@ struct unwind_object;
 struct unwind_rule_table;
 
 /* no reason to kill a process of the memcg */
-#define UNWIND_CACHE_GFP	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+#define UNWIND_CACHE_GFP	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN | \
+				 __GFP_NOMEMALLOC)
 
 #define UNWIND_FIRST_OBJECTS	12
 

@@ -519,8 +519,10 @@ static bool path_return_at(struct code_path *path, struct code_value place)
 		path->nr_notes = 0;
 	code->by_fp = place.kind == AT_FP;
 	code->by_mem = place.kind == AT_BASE;
-	code->mem_reg = path->bases[place.nr].reg;
-	code->mem_off = path->bases[place.nr].off;
+	if (code->by_mem) {
+		code->mem_reg = path->bases[place.nr].reg;
+		code->mem_off = path->bases[place.nr].off;
+	}
 	code->cfa_off = place.off + code->word;
 	code->fp_off = fp.off - code->cfa_off;
 	code->fp_saved = fp.kind == place.kind && fp.nr == place.nr;

@@ -40,8 +40,6 @@
 
 #include <asm/unwind_user.h>
 
-#include "task.h"
-
 /*
  * Most times that one entry context may be extended by requests after the last check of the
  * work flags.  Each raises an interrupt, whose exit can bring the next one.  Not a rate, so
@@ -206,7 +204,7 @@ static void deferred_walk(struct unwind_task_info *info, u64 cookie)
 
 	if (!start_holds(info))
 		return;
-	if (!info->entries && unwind_task_may_allocate())
+	if (!info->entries)
 		info->entries = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT | __GFP_NORETRY |
 					__GFP_NOWARN | __GFP_NOMEMALLOC);
 	if (!info->entries)

@@ -245,7 +245,7 @@ static void eh_keep_file_object(const struct unwind_cache_state *begun, unsigned
 {
 	if (eh_keep_object(begun, object, file) && !unwind_cache_find_object(ip, object))
 		return;
-	object->transient = true;
+	object->unkept = true;
 	object->by_file = false;
 }
 
@@ -254,18 +254,18 @@ static void eh_keep_file_object(const struct unwind_cache_state *begun, unsigned
  * written to nothing is, and nothing is used if somebody may have begun to write since the
  * walk began.
  */
-static int eh_note_file_error(struct unwind_user_state *state, int ret, bool *transient)
+static int eh_note_file_error(struct unwind_user_state *state, int ret, bool *unkept)
 {
-	*transient = ret != -EOPNOTSUPP;
+	*unkept = ret != -EOPNOTSUPP;
 	return ret == -EAGAIN && unwind_files_changes() != state->changes ? -ESTALE : 0;
 }
 
-/* The object is known after this, or it is transient.  @held: its file, to be put; or NULL. */
+/* The object is known after this, or transient or unkept.  @held: its file, to be put; or NULL. */
 static int eh_look_up_object(struct unwind_user_state *state,
 			     const struct unwind_cache_state *begun, unsigned long ip,
 			     struct unwind_object *object, struct unwind_file **held)
 {
-	bool transient;
+	bool unkept;
 	int ret;
 
 	if (!unwind_cache_find_object(ip, object))
@@ -275,16 +275,15 @@ static int eh_look_up_object(struct unwind_user_state *state,
 		eh_keep_file_object(begun, ip, object, *held);
 		return 0;
 	}
-	ret = eh_note_file_error(state, ret, &transient);
+	ret = eh_note_file_error(state, ret, &unkept);
 	if (ret)
 		return ret;
 	ret = unwind_object_at(state, ip, object);
 	if (ret)
 		return ret;
-	object->transient |= transient;
 	/* no rule is kept without its object */
-	if (!object->transient && !eh_keep_object(begun, object, *held))
-		object->transient = true;
+	object->no_index = unkept;
+	object->unkept = unkept || object->transient || !eh_keep_object(begun, object, *held);
 	return 0;
 }
 
@@ -393,18 +392,21 @@ static int eh_search_tables(struct unwind_user_state *state, unsigned long ip,
 	if (object.by_file && object.word == state->word) {
 		ret = unwind_file_rule(state, begun, ip, rule, full);
 		if (ret == -EBUSY)
-			object.transient = true;
+			object.unkept = true;
 		else if (ret != -ENOENT)
 			return ret;
 	}
 	eh_leave_file(state);
-	if (object.eh_frame_size && !object.nr)
+	if (object.eh_frame_size && !object.nr && !object.no_index)
 		return unwind_eh_index_build(state, begun, ip, &object);
+	/* code of a file that has changed is not read, either */
+	if (!object.nr && unwind_file_at_is_dead(ip))
+		return -ESTALE;
 	if (!object.nr)
 		return unwind_cache_holds(begun) ? -ENOENT : -EAGAIN;
 	if (object.word != state->word)
 		return -EOPNOTSUPP;
-	stays = !object.transient;
+	stays = !object.transient && !object.unkept;
 	state->found[UNWIND_FOUND_TABLES]++;
 	ret = eh_interpret_fde(state, &object, ip, full, &stays);
 	if (ret == -EFAULT || ret == -EINTR || ret == -EAGAIN)

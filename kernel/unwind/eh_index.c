@@ -356,7 +356,8 @@ static void refuse_overlaps(struct scan_row *rows, u32 nr)
 /* no reason to kill a process of the memcg */
 static void *index_alloc(size_t size)
 {
-	return kvmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
+	return kvmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN |
+			__GFP_NOMEMALLOC);
 }
 
 static int index_make(struct scan *scan, struct unwind_eh_index **to)

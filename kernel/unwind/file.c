@@ -92,7 +92,7 @@
 #define MAX_ROUNDS	1024
 
 /* no reason to kill a process */
-#define FILE_GFP	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+#define FILE_GFP	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN | __GFP_NOMEMALLOC)
 
 unsigned int unwind_files_max_kb __read_mostly = 16 * 1024;
 atomic64_t unwind_files_dead __read_mostly = ATOMIC64_INIT(0);

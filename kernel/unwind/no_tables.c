@@ -424,7 +424,8 @@ static void rule_by_code(struct unwind_user_state *state, struct unwind_user_rul
 	    fp - state->sp < MAX_FRAME_WORDS * state->word)
 		code.fp_above_sp = fp - state->sp;
 	state->found[UNWIND_FOUND_CODE]++;
-	code.memory = kmalloc(unwind_code_memory, GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN);
+	code.memory = kmalloc(unwind_code_memory, GFP_KERNEL | __GFP_NORETRY |
+			      __GFP_NOWARN | __GFP_NOMEMALLOC);
 	if (!code.memory)
 		return;
 	search_code(&search, &code, rule);
