@@ -730,6 +730,31 @@ static void overlapping(struct kunit *test)
 	unwind_file_put(file);
 }
 
+/* A rule of a file stays valid as long as its object, whatever else is unmapped. */
+static void unmapped_elsewhere(struct kunit *test)
+{
+	struct unwind_cache_state begun;
+	struct unwind_user_state state;
+	struct unwind_cfi_rule full;
+	struct unwind_user_rule rule;
+	struct unwind_file *file;
+	struct file *pages;
+
+	attach_mm(test);
+	file = make_tables(test, overlapping_rows, ARRAY_SIZE(overlapping_rows), &pages);
+	know_object(test, file, 0);
+	state = make_state(test);
+	state.ip = CODE + 0x8c8;
+	KUNIT_ASSERT_TRUE(test, unwind_cache_begin(&begun));
+	__unwind_user_unmap(current->mm, CODE + SZ_1M, CODE + SZ_1M + PAGE_SIZE);
+	KUNIT_EXPECT_FALSE(test, unwind_cache_holds(&begun));
+	KUNIT_EXPECT_EQ(test, unwind_file_rule(&state, &begun, state.ip, &rule, &full), 0);
+	KUNIT_EXPECT_EQ(test, rule.cfa_off, 32);
+	__unwind_user_unmap(current->mm, CODE, CODE + PAGE_SIZE);
+	KUNIT_EXPECT_FALSE(test, unwind_cache_knows(&begun));
+	unwind_file_put(file);
+}
+
 /* A device may write to the page at any time, so no rule of it is kept, however it is found. */
 static void pinned(struct kunit *test)
 {
@@ -818,6 +843,7 @@ static struct kunit_case file_cases[] = {
 	KUNIT_CASE(objects_by_memory),
 	KUNIT_CASE(written_during_walk),
 	KUNIT_CASE(overlapping),
+	KUNIT_CASE(unmapped_elsewhere),
 	KUNIT_CASE(pinned),
 	{}
 };
