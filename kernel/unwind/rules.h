@@ -28,7 +28,7 @@ struct unwind_rule_entry {
 	struct unwind_user_rule	rule;
 };
 
-static_assert(sizeof(struct unwind_rule_entry) == 32);
+static_assert(sizeof(struct unwind_rule_entry) == 32, "a set is a cache line");
 
 /* nothing above a page is allocated */
 #define UNWIND_RULE_PAGE	(PAGE_SIZE / sizeof(struct unwind_rule_entry))

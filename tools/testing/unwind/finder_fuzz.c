@@ -17,6 +17,7 @@
 
 #include "cfi.h"
 #include "eh_index.h"
+#include "file.h"
 #include "finder_fuzz.h"
 #include "fuzz_check.h"
 #include "object.h"
@@ -212,18 +213,26 @@ int unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
 }
 
 /* rules of files are read by file_elf.c, which is not here */
-bool unwind_file_has_changed(const struct unwind_user_state *state)
+atomic64_t unwind_files_dead;
+
+void unwind_file_put(struct unwind_file *file)
 {
-	(void)state;
+	(void)file;
+}
+
+bool unwind_file_at_is_dead(unsigned long ip)
+{
+	(void)ip;
 	return false;
 }
 
 int unwind_file_object(struct unwind_user_state *state, unsigned long ip,
-		       struct unwind_object *object)
+		       struct unwind_object *object, struct unwind_file **held)
 {
 	(void)state;
 	(void)ip;
 	(void)object;
+	*held = NULL;
 	return -EOPNOTSUPP;
 }
 
@@ -274,7 +283,7 @@ void unwind_cache_add_rule(const struct unwind_cache_state *state,
 	CHECK(rule->kind <= UNWIND_RULE_REALIGNED);
 }
 
-void unwind_cache_add_object(const struct unwind_cache_state *state,
+bool unwind_cache_add_object(const struct unwind_cache_state *state,
 			     const struct unwind_object *object)
 {
 	(void)state;
@@ -285,6 +294,7 @@ void unwind_cache_add_object(const struct unwind_cache_state *state,
 	/* from here on: the table, then the entry */
 	process.unread = false;
 	process.untold = false;
+	return true;
 }
 
 bool unwind_cache_claim_index(const struct unwind_cache_state *state,

@@ -34,6 +34,7 @@
 #include "cache.h"
 #include "cfi.h"
 #include "eh_index.h"
+#include "file.h"
 
 #define MAX_MAPS	8192
 #define MAX_RULES	16384
@@ -287,18 +288,26 @@ u64 unwind_cache_begin_walk(void)
 }
 
 /* Rules of files are read in the kernel only: here the tables in memory are. */
-bool unwind_file_has_changed(const struct unwind_user_state *state)
+atomic64_t unwind_files_dead;
+
+void unwind_file_put(struct unwind_file *file)
 {
-	(void)state;
+	(void)file;
+}
+
+bool unwind_file_at_is_dead(unsigned long ip)
+{
+	(void)ip;
 	return false;
 }
 
 int unwind_file_object(struct unwind_user_state *state, unsigned long ip,
-		       struct unwind_object *object)
+		       struct unwind_object *object, struct unwind_file **held)
 {
 	(void)state;
 	(void)ip;
 	(void)object;
+	*held = NULL;
 	return -EOPNOTSUPP;
 }
 
@@ -364,12 +373,14 @@ int unwind_cache_find_object(unsigned long ip, struct unwind_object *object)
 	return 0;
 }
 
-void unwind_cache_add_object(const struct unwind_cache_state *state,
+bool unwind_cache_add_object(const struct unwind_cache_state *state,
 			     const struct unwind_object *object)
 {
 	(void)state;
-	if (nr_objects < MAX_OBJECTS)
-		objects[nr_objects++] = *object;
+	if (nr_objects == MAX_OBJECTS)
+		return false;
+	objects[nr_objects++] = *object;
+	return true;
 }
 
 bool unwind_cache_begin(struct unwind_cache_state *state)
