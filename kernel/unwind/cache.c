@@ -88,11 +88,17 @@ static size_t cache_first_bytes(void)
 	       struct_size_t(struct unwind_object_list, objects, UNWIND_FIRST_OBJECTS);
 }
 
-static void cache_free_now(struct unwind_cache *cache)
+/* Nobody but those who hold the lock may find what is in it any more. */
+static void cache_free_parts(struct unwind_cache *cache)
 {
 	kfree(rcu_dereference_raw(cache->list));
-	unwind_rules_free(rcu_dereference_raw(cache->rules));
+	unwind_rules_free_now(rcu_dereference_raw(cache->rules));
 	kfree(rcu_dereference_raw(cache->full));
+}
+
+static void cache_free_now(struct unwind_cache *cache)
+{
+	cache_free_parts(cache);
 	kfree(cache);
 }
 
@@ -180,7 +186,9 @@ void __unwind_user_unmap(struct mm_struct *mm, unsigned long start,
 		spin_lock(&cache->lock);
 		/* after the page table entries were cleared; pairs with cache_note_state() */
 		smp_store_release(&cache->unmaps, cache->unmaps + 1);
-		unwind_cache_forget_range(cache, start, end);
+		/* one that was given up has no list */
+		if (cache->gen)
+			unwind_cache_forget_range(cache, start, end);
 		spin_unlock(&cache->lock);
 	}
 	rcu_read_unlock();
@@ -198,25 +206,44 @@ static size_t cache_bytes(struct unwind_cache *cache)
 }
 
 /* Under all_caches_lock: nobody finds it any more. */
-static void cache_take(struct unwind_cache *cache)
+static void cache_unlink(struct unwind_cache *cache)
 {
 	RCU_INIT_POINTER(cache->mm->unwind_cache, NULL);
-	spin_lock(&cache->lock);
-	/* nothing that a walk found which still has it fits a generation of 0 */
-	WRITE_ONCE(cache->gen, 0);
-	unwind_cache_free_objects(cache);
-	atomic_long_sub(cache_bytes(cache), &unwind_caches_bytes);
-	spin_unlock(&cache->lock);
 	list_del(&cache->node);
 	WRITE_ONCE(nr_caches, nr_caches - 1);
+}
+
+/* Who has found it meanwhile keeps nothing in it. */
+static void cache_give_up(struct unwind_cache *cache)
+{
+	lockdep_assert_held(&cache->lock);
+	/* nothing that a walk found which still has it fits a generation of 0 */
+	WRITE_ONCE(cache->gen, 0);
+	atomic_long_sub(cache_bytes(cache), &unwind_caches_bytes);
+}
+
+/* Under all_caches_lock: walks may be under way. */
+static void cache_take(struct unwind_cache *cache)
+{
+	cache_unlink(cache);
+	spin_lock(&cache->lock);
+	cache_give_up(cache);
+	unwind_cache_free_objects(cache);
+	spin_unlock(&cache->lock);
 	call_rcu(&cache->rcu, cache_free_rcu);
+}
+
+static void cache_free_emptied_rcu(struct rcu_head *rcu)
+{
+	kfree(container_of(rcu, struct unwind_cache, rcu));
 }
 
 /**
  * __unwind_user_mm_exit - give back what was kept of an mm
  * @mm: the mm; it has no users any more
  *
- * The out-of-line half of unwind_user_mm_exit().
+ * The out-of-line half of unwind_user_mm_exit().  Nobody walks any more, so the next process
+ * can have the memory at once, but for what __unwind_user_unmap() looks at under RCU.
  *
  * Context: Task context.
  */
@@ -228,8 +255,16 @@ void __unwind_user_mm_exit(struct mm_struct *mm)
 	cache = rcu_dereference_protected(mm->unwind_cache,
 					  lockdep_is_held(&all_caches_lock));
 	if (cache)
-		cache_take(cache);
+		cache_unlink(cache);
 	spin_unlock(&all_caches_lock);
+	if (!cache)
+		return;
+	spin_lock(&cache->lock);
+	cache_give_up(cache);
+	spin_unlock(&cache->lock);
+	unwind_cache_free_objects_now(cache);
+	cache_free_parts(cache);
+	call_rcu(&cache->rcu, cache_free_emptied_rcu);
 }
 
 /**

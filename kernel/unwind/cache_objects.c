@@ -144,14 +144,27 @@ static bool object_has_tables(const struct unwind_object *object)
 	return object->nr || object->eh_frame_size;
 }
 
+static void cache_uncharge_object(struct unwind_object *object)
+{
+	unwind_file_put(object->file);
+	atomic_long_sub(sizeof(*object), &unwind_caches_bytes);
+}
+
 /* An object that nobody finds any more. */
 static void cache_free_object(struct unwind_object *object)
 {
+	cache_uncharge_object(object);
 	if (object->index)
 		kvfree_rcu(object->index, rcu);
-	unwind_file_put(object->file);
-	atomic_long_sub(sizeof(*object), &unwind_caches_bytes);
 	kfree_rcu(object, rcu);
+}
+
+/* ... and nobody is looking at. */
+static void cache_free_object_now(struct unwind_object *object)
+{
+	cache_uncharge_object(object);
+	kvfree(object->index);
+	kfree(object);
 }
 
 /*
@@ -168,7 +181,10 @@ static void cache_drop_object(struct unwind_cache *cache, unsigned int i)
 	for (; i < list->nr; i++)
 		WRITE_ONCE(list->objects[i], list->objects[i + 1]);
 	write_seqcount_end(&cache->list_seq);
-	/* who sees it finds the object no more; pairs with cache_note_state() and cache_peek_file() */
+	/*
+	 * Who sees it finds the object no more.  Pairs with cache_note_state() and
+	 * cache_peek_file().
+	 */
 	smp_wmb();
 	if (object_has_tables(object)) {
 		WRITE_ONCE(cache->gen, unwind_cache_next_gen());
@@ -279,7 +295,8 @@ static bool cache_object_is_void(const struct unwind_cache *cache,
 				 const struct unwind_cache_state *state,
 				 const struct unwind_object *object)
 {
-	return !cache_state_holds(cache, state) || (object->file && unwind_file_is_dead(object->file));
+	return !cache_state_holds(cache, state) ||
+	       (object->file && unwind_file_is_dead(object->file));
 }
 
 /**
@@ -332,7 +349,7 @@ bool unwind_cache_add_object(const struct unwind_cache_state *state,
 	rcu_read_unlock();
 	kfree(larger);
 	if (copy)
-		cache_free_object(copy);
+		cache_free_object_now(copy);
 	return known;
 }
 
@@ -388,4 +405,14 @@ void unwind_cache_free_objects(struct unwind_cache *cache)
 	write_seqcount_begin(&cache->list_seq);
 	WRITE_ONCE(list->nr, 0);
 	write_seqcount_end(&cache->list_seq);
+}
+
+/* The cache was given up, and nobody looks at its objects. */
+void unwind_cache_free_objects_now(struct unwind_cache *cache)
+{
+	struct unwind_object_list *list = rcu_dereference_raw(cache->list);
+	unsigned int i;
+
+	for (i = 0; i < list->nr; i++)
+		cache_free_object_now(list->objects[i]);
 }

@@ -107,5 +107,6 @@ void unwind_cache_forget_range(struct unwind_cache *cache, unsigned long start,
 			       unsigned long end);
 void unwind_cache_drop_dead_files(struct unwind_cache *cache);
 void unwind_cache_free_objects(struct unwind_cache *cache);
+void unwind_cache_free_objects_now(struct unwind_cache *cache);
 
 #endif /* _KERNEL_UNWIND_CACHE_PARTS_H */

@@ -34,9 +34,18 @@ size_t unwind_rules_bytes(unsigned int bits)
 	return kmalloc_size_roundup(table) + nr_pages(bits) * page_bytes(bits);
 }
 
-static void free_now(struct unwind_rule_table *table)
+/**
+ * unwind_rules_free_now - free a table that nobody can be reading
+ * @table: the table, or NULL
+ *
+ * Context: Any.
+ */
+void unwind_rules_free_now(struct unwind_rule_table *table)
 {
 	unsigned int i;
+
+	if (!table)
+		return;
 
 	for (i = 0; i < nr_pages(table->bits); i++)
 		kfree(table->pages[i]);
@@ -45,7 +54,7 @@ static void free_now(struct unwind_rule_table *table)
 
 static void free_rcu_callback(struct rcu_head *rcu)
 {
-	free_now(container_of(rcu, struct unwind_rule_table, rcu));
+	unwind_rules_free_now(container_of(rcu, struct unwind_rule_table, rcu));
 }
 
 /**
@@ -69,7 +78,7 @@ struct unwind_rule_table *unwind_rules_alloc(unsigned int bits, gfp_t gfp)
 	for (i = 0; i < nr_pages(bits); i++) {
 		table->pages[i] = kmalloc(page_bytes(bits), gfp);
 		if (!table->pages[i]) {
-			free_now(table);
+			unwind_rules_free_now(table);
 			return NULL;
 		}
 		/* no entry has a rule: all counts are odd */

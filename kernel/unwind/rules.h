@@ -76,6 +76,7 @@ static __always_inline bool unwind_rules_read(const struct unwind_rule_entry *en
 
 struct unwind_rule_table *unwind_rules_alloc(unsigned int bits, gfp_t gfp);
 void unwind_rules_free(struct unwind_rule_table *table);
+void unwind_rules_free_now(struct unwind_rule_table *table);
 size_t unwind_rules_bytes(unsigned int bits);
 void unwind_rules_add(struct unwind_rule_table *table, u64 hash, u64 key,
 		      const struct unwind_user_rule *rule);
