@@ -193,13 +193,19 @@ static void cache_drop_object(struct unwind_cache *cache, unsigned int i)
 	cache_free_object(object);
 }
 
+static bool cache_may_have_code(const struct unwind_cache *cache,
+				const struct unwind_object *object)
+{
+	return cache->code_start < object->code_end && cache->code_end >= object->code_start;
+}
+
 static void cache_insert_object(struct unwind_cache *cache, struct unwind_object *object)
 {
 	struct unwind_object_list *list = cache_list(cache);
 	unsigned int i;
 
 	/* rules of code without tables that was there before would hide the tables */
-	if (object_has_tables(object))
+	if (object_has_tables(object) && cache_may_have_code(cache, object))
 		unwind_cache_drop_rules(cache, object->code_start, object->code_end);
 	write_seqcount_begin(&cache->list_seq);
 	for (i = list->nr; i && list->objects[i - 1]->code_start > object->code_start; i--)

@@ -50,6 +50,8 @@ struct unwind_object_list {
  * @gen: the generation
  * @unmaps: counts what unwind_user_unmap() told of
  * @last_replaced: the object that had to make room last
+ * @code_start: rules that may be of code without tables have addresses from here on
+ * @code_end: ... to this one
  * @node: in all_caches
  *
  * Steps by known rules read the first cache line only.  What each insertion or unmap writes
@@ -68,6 +70,8 @@ struct unwind_cache {
 	u64				gen;
 	unsigned long			unmaps;
 	unsigned int			last_replaced;
+	unsigned long			code_start;
+	unsigned long			code_end;
 	struct list_head		node;
 };
 

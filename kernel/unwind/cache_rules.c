@@ -204,6 +204,14 @@ static bool cache_has_full_table(void)
 	return has;
 }
 
+/* Under the lock: a rule that is not of a file may be one of code without tables. */
+static void cache_note_code(struct unwind_cache *cache, unsigned long addr)
+{
+	if (!cache->code_end || addr < cache->code_start)
+		cache->code_start = addr;
+	cache->code_end = max(cache->code_end, addr);
+}
+
 /**
  * unwind_cache_add_rule - keep a rule
  * @state: as unwind_cache_begin() set it when the search began
@@ -227,6 +235,7 @@ void unwind_cache_add_rule(const struct unwind_cache_state *state, u64 key,
 	if (cache) {
 		spin_lock(&cache->lock);
 		if (cache_state_holds(cache, state)) {
+			cache_note_code(cache, cache_key_addr(key));
 			if (!is_full)
 				unwind_rules_add(cache_rules(cache), unwind_rules_hash(key), key,
 						 rule);
