@@ -400,7 +400,7 @@ static int eh_search_tables(struct unwind_user_state *state, unsigned long ip,
 	if (object.eh_frame_size && !object.nr && !object.no_index)
 		return unwind_eh_index_build(state, begun, ip, &object);
 	/* code of a file that has changed is not read, either */
-	if (!object.nr && unwind_file_at_is_dead(ip))
+	if (!object.nr && object.file && unwind_file_at_is_dead(ip))
 		return -ESTALE;
 	if (!object.nr)
 		return unwind_cache_holds(begun) ? -ENOENT : -EAGAIN;
@@ -424,7 +424,7 @@ static int eh_search_tables(struct unwind_user_state *state, unsigned long ip,
 	}
 
 	/* first: if the object goes in between, the state does not hold */
-	if (unwind_file_at_is_dead(ip))
+	if (object.file && unwind_file_at_is_dead(ip))
 		return -ESTALE;
 	if (!unwind_cache_holds(begun))
 		return -EAGAIN;
