@@ -575,6 +575,27 @@ static struct unwind_file *find_live_file(const struct inode *inode)
 	return file;
 }
 
+/* May rules of such a file be shared?  0, or as unwind_file_get(). */
+static int files_check(const struct inode *inode)
+{
+	if (!is_shareable(inode) || !READ_ONCE(unwind_files_max_kb))
+		return -EOPNOTSUPP;
+	/* what could not be written back may give way to what the disk has, at any time */
+	return READ_ONCE(inode->i_data.wb_err) ? -EBUSY : 0;
+}
+
+/**
+ * unwind_file_find - find a file that is known
+ * @inode: its inode, with a reference
+ *
+ * Context: Task context.
+ * Return: the file, to be put with unwind_file_put(); or NULL.
+ */
+struct unwind_file *unwind_file_find(const struct inode *inode)
+{
+	return files_check(inode) ? NULL : find_live_file(inode);
+}
+
 /**
  * unwind_file_get - make a file known, or find it
  * @inode: its inode, with a reference
@@ -587,12 +608,10 @@ static struct unwind_file *find_live_file(const struct inode *inode)
 struct unwind_file *unwind_file_get(struct inode *inode)
 {
 	struct unwind_file *file;
+	int ret = files_check(inode);
 
-	if (!is_shareable(inode) || !READ_ONCE(unwind_files_max_kb))
-		return ERR_PTR(-EOPNOTSUPP);
-	/* what could not be written back may give way to what the disk has, at any time */
-	if (READ_ONCE(inode->i_data.wb_err))
-		return ERR_PTR(-EBUSY);
+	if (ret)
+		return ERR_PTR(ret);
 	file = find_live_file(inode);
 	if (file)
 		return file;

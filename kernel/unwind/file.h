@@ -144,6 +144,7 @@ static inline u64 unwind_files_changes(void)
 	return atomic64_read_acquire(&unwind_files_dead);
 }
 
+struct unwind_file *unwind_file_find(const struct inode *inode);
 struct unwind_file *unwind_file_get(struct inode *inode);
 void unwind_file_put(struct unwind_file *file);
 bool unwind_file_set_layout(struct unwind_file *file,

@@ -395,6 +395,15 @@ static int read_layout(struct reader *reader, struct unwind_file_layout *layout)
 	return read_hdr(reader, layout, hdr_size);
 }
 
+/* Under the mmap lock: the mapping of a file with code at an address, or NULL. */
+static struct vm_area_struct *code_mapping(unsigned long ip)
+{
+	struct vm_area_struct *vma = vma_lookup(current->mm, ip);
+
+	return vma && (vma->vm_flags & VM_EXEC) && !(vma->vm_flags & VM_WRITE) &&
+	       unwind_is_plain_file(vma) ? vma : NULL;
+}
+
 /* The file of the code at an address. */
 static struct file *get_code_file(unsigned long ip)
 {
@@ -404,9 +413,8 @@ static struct file *get_code_file(unsigned long ip)
 
 	if (mmap_read_lock_killable(mm))
 		return NULL;
-	vma = vma_lookup(mm, ip);
-	if (vma && (vma->vm_flags & VM_EXEC) && !(vma->vm_flags & VM_WRITE) &&
-	    unwind_is_plain_file(vma))
+	vma = code_mapping(ip);
+	if (vma)
 		file = get_file(vma->vm_file);
 	mmap_read_unlock(mm);
 	return file;
@@ -506,17 +514,16 @@ static bool segment_is_mapped(const struct unwind_file_segment *segment,
 	return true;
 }
 
-/* Under the mmap lock. */
-static int place_object(struct unwind_file *known, const struct inode *inode,
+/* Under the mmap lock, with the mapping of the code, which is of the file. */
+static int place_object(const struct unwind_file *known, struct vm_area_struct *vma,
 			unsigned long ip, struct unwind_object *object)
 {
-	struct vm_area_struct *vma = vma_lookup(current->mm, ip);
+	const struct inode *inode = file_inode(vma->vm_file);
 	const struct unwind_file_layout *layout = &known->layout;
 	const struct unwind_file_segment *segment, *tables;
 	u64 pos;
 
-	if (!vma || !vma->vm_file || file_inode(vma->vm_file) != inode ||
-	    !(vma->vm_flags & VM_EXEC) || (vma->vm_flags & VM_WRITE))
+	if (!layout->nr)
 		return -EOPNOTSUPP;
 	pos = ((u64)vma->vm_pgoff << PAGE_SHIFT) + (ip - vma->vm_start);
 	segment = code_segment(layout, pos);
@@ -542,10 +549,45 @@ static int place_object(struct unwind_file *known, const struct inode *inode,
 	object->stay_end = object->stay_start + tables->size;
 	if (object->start >= object->end || ip < object->code_start || ip >= object->code_end)
 		return -EOPNOTSUPP;
-	if (!segment_is_mapped(tables, inode, object->bias) ||
+	if (!segment_is_mapped(tables, inode, object->bias))
+		return -EOPNOTSUPP;
+	if (layout->tables[0] != layout->tables[1] &&
 	    !segment_is_mapped(&layout->segment[layout->tables[0]], inode, object->bias))
 		return -EOPNOTSUPP;
 	return 0;
+}
+
+/* The object at an address, if its file is known.  @open: set to the file if it is not. */
+static int find_known_object(unsigned long ip, struct unwind_object *object,
+			     struct unwind_file **known, struct file **open)
+{
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+	int ret = -EOPNOTSUPP;
+
+	*known = NULL;
+	if (mmap_read_lock_killable(mm))
+		return ret;
+	vma = code_mapping(ip);
+	*known = vma ? unwind_file_find(file_inode(vma->vm_file)) : NULL;
+	if (*known && has_layout(*known))
+		ret = place_object(*known, vma, ip, object);
+	else if (vma)
+		*open = get_file(vma->vm_file);
+	mmap_read_unlock(mm);
+	return ret;
+}
+
+/* Make the file known. */
+static int make_known(struct unwind_user_state *state, struct file *open,
+		      struct unwind_file **known)
+{
+	struct unwind_file *file = *known ?: unwind_file_get(file_inode(open));
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	*known = file;
+	return find_layout(state, open, file);
 }
 
 /**
@@ -563,36 +605,29 @@ static int place_object(struct unwind_file *known, const struct inode *inode,
 int unwind_file_object(struct unwind_user_state *state, unsigned long ip,
 		       struct unwind_object *object, struct unwind_file **held)
 {
-	struct unwind_file *known;
-	struct file *file;
+	struct file *open = NULL;
 	int ret;
 
-	*held = NULL;
-	file = get_code_file(ip);
-	if (!file)
-		return -EOPNOTSUPP;
-	known = unwind_file_get(file_inode(file));
-	if (IS_ERR(known)) {
-		ret = PTR_ERR(known);
-		goto put_file;
+	ret = find_known_object(ip, object, held, &open);
+	if (open) {
+		ret = make_known(state, open, held);
+		fput(open);
 	}
-	ret = find_layout(state, file, known);
-	if (ret)
-		goto check;
-	ret = -EOPNOTSUPP;
-	if (known->layout.nr && !mmap_read_lock_killable(current->mm)) {
-		ret = place_object(known, file_inode(file), ip, object);
-		mmap_read_unlock(current->mm);
+	if (open && !ret) {
+		unwind_file_put(*held);
+		open = NULL;
+		ret = find_known_object(ip, object, held, &open);
+		if (open) {
+			/* it has died, or the mapping has changed */
+			fput(open);
+			ret = -EAGAIN;
+		}
 	}
-check:
-	if (unwind_file_is_dead(known)) {
+	if (*held && unwind_file_is_dead(*held)) {
+		unwind_file_put(*held);
+		*held = NULL;
 		ret = -EAGAIN;
-		unwind_file_put(known);
-	} else {
-		*held = known;
 	}
-put_file:
-	fput(file);
 	return ret;
 }
 
