@@ -11,6 +11,7 @@
  * does a real-time task, if kernel.unwind_user_realtime says so.
  */
 
+#include <linux/auxvec.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/highmem.h>
@@ -531,4 +532,32 @@ bool unwind_is_executable(unsigned long addr)
 bool unwind_is_of_file(unsigned long addr)
 {
 	return ask_mapping(addr, vma_is_of_file);
+}
+
+/**
+ * unwind_auxv - what the kernel has told a program when it was started
+ * @state: the walk, which knows the size of a word
+ * @type: AT_* of <linux/auxvec.h>
+ *
+ * The vector consists of words of the program.  It can change under PR_SET_MM.
+ *
+ * Context: Task context of a user task.
+ * Return: the value, or 0 if there is none.
+ */
+unsigned long unwind_auxv(struct unwind_user_state *state, unsigned long type)
+{
+	const unsigned long *auxv = current->mm->saved_auxv;
+	const u32 *auxv32 = (const u32 *)auxv;
+	bool is_32 = state->word == sizeof(u32);
+	unsigned int i;
+
+	for (i = 0; i < AT_VECTOR_SIZE; i += 2) {
+		unsigned long key = is_32 ? READ_ONCE(auxv32[i]) : READ_ONCE(auxv[i]);
+
+		if (key == type)
+			return is_32 ? READ_ONCE(auxv32[i + 1]) : READ_ONCE(auxv[i + 1]);
+		if (key == AT_NULL)
+			break;
+	}
+	return 0;
 }

@@ -4,8 +4,9 @@
  * assembly, or by compilers that write none.
  *
  * What is found must be certain, as code may use the frame pointer for anything and a
- * caller that was skipped looks like a caller.  Three things are:
+ * caller that was skipped looks like a caller.  Four things are:
  *
+ * - where a program begins, as nothing has called that;
  * - a path through the code itself (code.c), which is kept by its address like rules
  *   from tables;
  * - where the code does not tell, as in an interpreter's loop, a frame pointer below which
@@ -15,6 +16,8 @@
  */
 
 #include <linux/align.h>
+#include <linux/auxvec.h>
+#include <linux/elf.h>
 #include <linux/errno.h>
 #include <linux/jiffies.h>
 #include <linux/kernel.h>
@@ -38,6 +41,8 @@
 #define MAX_FUNCTION_BYTES	SZ_64K
 /* what a function has pushed at its first call at most, in words; see rule_by_start() */
 #define MAX_STRAIGHT_WORDS	32
+/* how far behind the entry point of a program its code is looked for, in bytes */
+#define MAX_ENTRY_BYTES	256
 /* how many functions just go on in the next one */
 #define MAX_GOING_ON	2
 
@@ -745,6 +750,62 @@ static bool rule_by_start(struct unwind_user_state *state, struct unwind_user_ru
 	return false;
 }
 
+/*
+ * Where the program interpreter begins, or 0.  Its entry point is as far from the base address
+ * in the auxiliary vector as its ELF header says (System V ABI, chapter 5, "Program
+ * Interpreter").
+ */
+static unsigned long interpreter_entry(struct unwind_user_state *state)
+{
+	unsigned long base = unwind_auxv(state, AT_BASE), entry;
+
+	/* at the same place in files of both classes; a multiple of the word */
+	static_assert(offsetof(struct elf64_hdr, e_entry) == offsetof(struct elf32_hdr, e_entry));
+	if (!base || unwind_read_word(state, base + offsetof(struct elf64_hdr, e_entry), &entry))
+		return 0;
+	return base + entry;
+}
+
+/* An entry point from which the frame's code may go on, or 0. */
+static unsigned long entry_in_front(struct unwind_user_state *state)
+{
+	unsigned long entry = interpreter_entry(state);
+
+	if (state->ip - entry > MAX_ENTRY_BYTES)
+		entry = unwind_auxv(state, AT_ENTRY);
+	return state->ip - entry <= MAX_ENTRY_BYTES ? entry : 0;
+}
+
+/* May it be kept that the frame has no caller?  Only objects with tables take rules along. */
+static bool is_of_known_object(unsigned long ip)
+{
+	struct unwind_object object __uninitialized;
+
+	return !unwind_cache_find_object(ip, &object) && (object.nr || object.eh_frame_size) &&
+	       unwind_is_of_file(ip);
+}
+
+/*
+ * Is this where the process began?  The code that a C program is linked with has tables that
+ * say so, but that of glibc's dynamic linker has none.
+ */
+static bool rule_at_entry(struct unwind_user_state *state, struct unwind_user_rule *rule)
+{
+	struct unwind_code code = {
+		.read = read_code, .ctx = state, .word = state->word,
+	};
+	unsigned long entry = entry_in_front(state);
+	struct unwind_cache_state begun;
+
+	if (!entry || !unwind_cache_begin(&begun) ||
+	    !unwind_code_is_one(&code, entry, state->ip))
+		return false;
+	*rule = (struct unwind_user_rule) { .kind = UNWIND_RULE_END };
+	if (is_of_known_object(state->ip))
+		unwind_cache_add_rule(&begun, unwind_rule_key(state), rule, NULL);
+	return true;
+}
+
 /**
  * unwind_no_tables_rule - find the caller of a frame of code without tables
  * @state: the frame
@@ -758,7 +819,7 @@ int unwind_no_tables_rule(struct unwind_user_state *state, struct unwind_user_ru
 			  struct unwind_cfi_rule *full)
 {
 	cond_resched();
-	if (!find_kept(state, rule, full))
+	if (!find_kept(state, rule, full) && !rule_at_entry(state, rule))
 		rule_by_code(state, rule);
 	if (is_uncommon(rule))
 		make_full(rule, state->word, full);

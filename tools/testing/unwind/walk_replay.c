@@ -230,6 +230,12 @@ bool unwind_is_of_file(unsigned long addr)
 	return vma && vma->vm_file;
 }
 
+/* It is not saved with a walk. */
+unsigned long unwind_auxv(struct unwind_user_state *state, unsigned long type)
+{
+	return 0;
+}
+
 /* The number of its inode names a file. */
 static struct file *find_file(int inode, const char *path)
 {

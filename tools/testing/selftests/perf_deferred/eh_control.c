@@ -277,12 +277,55 @@ static int ends_of_walks(void)
 	return PD_PASS;
 }
 
+static int run_program(void *unused)
+{
+	(void)unused;
+	execl("/bin/true", "true", NULL);
+	return 1;
+}
+
+/*
+ * The dynamic linker begins in code without tables: its frame is the outermost.  The page
+ * faults of a program that does nothing are mostly the linker's.
+ */
+static int starts_of_programs(void)
+{
+	struct perf_event_attr attr;
+	long before[NR], more[NR];
+	struct pd_event event;
+	struct pd_child child;
+	int i;
+
+	PD_TRY(usable());
+	pd_attr_init(&attr);
+	attr.type = PERF_TYPE_SOFTWARE;
+	attr.config = PERF_COUNT_SW_PAGE_FAULTS;
+	attr.sample_period = 1;
+	attr.exclude_kernel = 1;
+	attr.enable_on_exec = 1;
+	PD_TRY(eh_deepen(&attr));
+	PD_TRY(pd_child_start(&child, run_program, NULL));
+	PD_TRY(pd_must_open(&event, &attr, child.pid, -1));
+	read_all(before);
+	pd_child_go(&child);
+	pd_child_wait(&child, 10);
+	read_all(more);
+	pd_event_close(&event);
+	for (i = 0; i < NR; i++)
+		more[i] -= before[i];
+	PD_CHECK(more[COMPLETE] > 10, "%ld complete", more[COMPLETE]);
+	for (i = NO_RULE; i < NR; i++)
+		PD_CHECK(!more[i], "%ld of %ld: %s", more[i], more[COMPLETE] + more[i], names[i]);
+	return PD_PASS;
+}
+
 const struct pd_test pd_tests[] = {
 	PD_TEST(caches_of_the_profiled),
 	PD_TEST(none_by_fork),
 	PD_TEST(given_back),
 	PD_TEST(frames_by_method),
 	PD_TEST(ends_of_walks),
+	PD_TEST(starts_of_programs),
 };
 
 const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);
