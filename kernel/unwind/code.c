@@ -31,6 +31,7 @@
 
 #include <linux/align.h>
 #include <linux/bits.h>
+#include <linux/build_bug.h>
 #include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -118,11 +119,12 @@ struct code_written {
  * @ip: address of the instruction
  * @sp: the stack pointer there
  * @fp: the frame pointer there
- * @others: other registers that hold addresses on the stack
- * @nr_written: how much was written up to there
+ * @others: what other registers hold, addresses on the stack
  * @marks: see struct code_path
  * @used: see struct code_path
  * @dead: see struct code_path
+ * @nr_written: how much was written up to there
+ * @other_regs: which registers @others are of
  * @called: see struct code_path
  * @forgot: see struct code_path
  * @gone_on: see struct code_path
@@ -135,18 +137,16 @@ struct code_fork {
 	unsigned long	ip;
 	struct code_value	sp;
 	struct code_value	fp;
-	struct {
-		struct code_value	val;
-		u8		reg;
-	} others[MAX_OTHERS];
-	u16		nr_written;
+	struct code_value	others[MAX_OTHERS];
 	u64		marks[2];
 	u16		used;
 	u16		dead;
-	bool		called;
-	bool		forgot;
-	bool		gone_on;
-	bool		fp_is_frame;
+	u8		nr_written;
+	u8		other_regs[MAX_OTHERS];
+	bool		called : 1;
+	bool		forgot : 1;
+	bool		gone_on : 1;
+	bool		fp_is_frame : 1;
 };
 
 /* The same behind a call; calls are tried first in, first out. */
@@ -233,15 +233,25 @@ struct code_path {
 
 	/* not cleared: what counts is as much as the numbers say */
 	struct code_written		written[MAX_WRITTEN + 1];
-	unsigned long		branches[MAX_BRANCHES];
-	struct code_fork		forks[MAX_FORKS];
-	struct code_behind		calls[MAX_CALLS];
 	struct code_base		bases[MAX_BASES];
 	struct code_note		notes[MAX_NOTES];
+	unsigned long			*branches;
+	struct code_fork		*forks;
+	struct code_behind		*calls;
 };
 
-/* the size of what a caller provides */
-const unsigned int unwind_code_memory = sizeof(struct code_path);
+/* what a caller provides: the path, its branches, forks and calls */
+const unsigned int unwind_code_parts[UNWIND_CODE_PARTS] = {
+	sizeof(struct code_path),
+	sizeof(unsigned long) * MAX_BRANCHES,
+	sizeof(struct code_fork) * MAX_FORKS,
+	sizeof(struct code_behind) * MAX_CALLS,
+};
+
+static_assert(sizeof(struct code_path) <= SZ_4K, "no part is larger than a page");
+static_assert(sizeof(struct code_fork) * MAX_FORKS <= SZ_4K, "no part is larger than a page");
+static_assert(sizeof(struct code_behind) * MAX_CALLS <= SZ_4K, "no part is larger than a page");
+static_assert(MAX_WRITTEN < 255, "see struct code_fork");
 
 static struct code_value value_plus(struct code_value v, s64 off)
 {
@@ -652,8 +662,8 @@ static struct code_fork path_fork_at(const struct code_path *path, unsigned long
 	for (i = 0; i < UNWIND_CODE_NR_REGS && nr < MAX_OTHERS; i++) {
 		if (i == unwind_code_sp || i == unwind_code_fp || !value_is_on_stack(path->regs[i]))
 			continue;
-		fork.others[nr].val = path->regs[i];
-		fork.others[nr++].reg = i;
+		fork.others[nr] = path->regs[i];
+		fork.other_regs[nr++] = i;
 	}
 	return fork;
 }
@@ -673,8 +683,8 @@ static void path_take(struct code_path *path, const struct code_fork *fork)
 	unsigned int i;
 
 	memset(path->regs, 0, sizeof(path->regs));
-	for (i = 0; i < MAX_OTHERS && fork->others[i].val.kind; i++)
-		path->regs[fork->others[i].reg] = fork->others[i].val;
+	for (i = 0; i < MAX_OTHERS && fork->others[i].kind; i++)
+		path->regs[fork->other_regs[i]] = fork->others[i];
 	path->regs[unwind_code_sp] = fork->sp;
 	path->regs[unwind_code_fp] = fork->fp;
 	path->fp_is_frame = fork->fp_is_frame;
@@ -1101,6 +1111,9 @@ static void path_begin(struct code_path *path, struct unwind_code *code, unsigne
 
 	memset(path, 0, offsetof(struct code_path, written));
 	path->code = code;
+	path->branches = code->memory[1];
+	path->forks = code->memory[2];
+	path->calls = code->memory[3];
 	path->ip = ip;
 	path->insns = MAX_INSNS;
 	path->left_at = -1;
@@ -1173,7 +1186,7 @@ static bool path_guess(struct code_path *path)
  */
 int unwind_code_find(struct unwind_code *code, unsigned long ip)
 {
-	struct code_path *path = code->memory;
+	struct code_path *path = code->memory[0];
 	struct unwind_code first;
 	bool found;
 
@@ -1212,7 +1225,7 @@ int unwind_code_find(struct unwind_code *code, unsigned long ip)
  */
 void unwind_code_tell(const struct unwind_code *code)
 {
-	const struct code_path *path = code->memory;
+	const struct code_path *path = code->memory[0];
 	struct unwind_code rule;
 	unsigned int i;
 

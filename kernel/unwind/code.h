@@ -79,6 +79,8 @@ struct unwind_code_insn {
 	bool	uses_flags;
 };
 
+#define UNWIND_CODE_PARTS	4
+
 /**
  * struct unwind_code - code, and the rule that was found in it
  * @read: reads up to @len bytes of code at an address; returns how many it has read
@@ -90,7 +92,7 @@ struct unwind_code_insn {
  * @fp_above_sp: distance of the frame pointer from the stack pointer, in bytes, to check
  *		 rules that use both; 0 if it is not known
  * @returned: @ip is after a call of a function that may have removed its arguments
- * @memory: scratch memory of unwind_code_memory bytes, from the first call to the last
+ * @memory: scratch memory, as unwind_code_parts says, from the first call to the last
  *
  * @cfa_off: offset of the CFA from the base register, in bytes; or from the word in
  *	     memory that it leads to, if @by_mem
@@ -130,7 +132,7 @@ struct unwind_code {
 	unsigned int	word;
 	s64		fp_above_sp;
 	bool		returned;
-	void		*memory;
+	void		*memory[UNWIND_CODE_PARTS];
 
 	s32		cfa_off;
 	s32		fp_off;
@@ -163,7 +165,8 @@ enum unwind_code_frame {
 	UNWIND_CODE_FRAME_IN_FRONT,
 };
 
-extern const unsigned int unwind_code_memory;
+/* bytes of each part of struct unwind_code's memory; at most a page */
+extern const unsigned int unwind_code_parts[UNWIND_CODE_PARTS];
 
 /* 0, or -ENOENT if no path gives a rule */
 int unwind_code_find(struct unwind_code *code, unsigned long ip);

@@ -412,6 +412,29 @@ static void search_code(struct code_search *search, struct unwind_code *code,
 	unwind_code_tell(code);
 }
 
+static void free_code_memory(struct unwind_code *code)
+{
+	unsigned int i;
+
+	for (i = 0; i < UNWIND_CODE_PARTS; i++)
+		kfree(code->memory[i]);
+}
+
+static bool alloc_code_memory(struct unwind_code *code)
+{
+	unsigned int i;
+
+	for (i = 0; i < UNWIND_CODE_PARTS; i++) {
+		code->memory[i] = kmalloc(unwind_code_parts[i], GFP_KERNEL | __GFP_NORETRY |
+					  __GFP_NOWARN | __GFP_NOMEMALLOC);
+		if (!code->memory[i]) {
+			free_code_memory(code);
+			return false;
+		}
+	}
+	return true;
+}
+
 static void rule_by_code(struct unwind_user_state *state, struct unwind_user_rule *rule)
 {
 	struct code_search search = { .state = state };
@@ -429,12 +452,10 @@ static void rule_by_code(struct unwind_user_state *state, struct unwind_user_rul
 	    fp - state->sp < MAX_FRAME_WORDS * state->word)
 		code.fp_above_sp = fp - state->sp;
 	state->found[UNWIND_FOUND_CODE]++;
-	code.memory = kmalloc(unwind_code_memory, GFP_KERNEL | __GFP_NORETRY |
-			      __GFP_NOWARN | __GFP_NOMEMALLOC);
-	if (!code.memory)
+	if (!alloc_code_memory(&code))
 		return;
 	search_code(&search, &code, rule);
-	kfree(code.memory);
+	free_code_memory(&code);
 }
 
 /*

@@ -14,6 +14,10 @@
 #include "code.h"
 #include "fuzz_check.h"
 
+/* the parts are at most 4096 bytes each */
+static u64 memory[UNWIND_CODE_PARTS][512];
+#define MEMORY	{ memory[0], memory[1], memory[2], memory[3] }
+
 #define BASE		0x500000UL
 /* an instruction is read once, and once more if it may follow the end of a function */
 #define MAX_READS	(32 * 1024)
@@ -77,12 +81,10 @@ static void note_rule(void *ctx, unsigned long ip, const struct unwind_code *rul
 	check_rule(rule);
 }
 
-static u64 memory[4096];
-
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	struct unwind_code code = {
-		.read = read_code, .known = known_rule, .note = note_rule, .memory = memory,
+		.read = read_code, .known = known_rule, .note = note_rule, .memory = MEMORY,
 	};
 	s64 depth;
 
@@ -92,7 +94,6 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	writer = data[0] & 2;
 	knows = data[0] & 4;
 	code.fp_above_sp = data[0] & ~7;
-	CHECK(unwind_code_memory <= sizeof(memory));
 	bytes = data + 2;
 	nr_bytes = size - 2;
 

@@ -11,6 +11,10 @@
 #include "code.h"
 #include "code_rules.h"
 
+/* the parts are at most 4096 bytes each */
+static u64 memory[UNWIND_CODE_PARTS][512];
+#define MEMORY	{ memory[0], memory[1], memory[2], memory[3] }
+
 /* C, with and without frame pointers */
 CODE(leaf, MARK(leaf) "xor %eax, %eax; ret");
 CODE(pushed, "push %rbx;" MARK(pushed) "xor %eax, %eax; pop %rbx; ret");
@@ -502,13 +506,15 @@ static void print(const struct unwind_code *code, char *text, size_t size)
 /* The rule of another place, found anew. */
 static bool find_other(void *ctx, unsigned long ip, struct unwind_code *rule)
 {
-	static u64 memory[4096];
+	/* the other search is still under way */
+	static u64 own[UNWIND_CODE_PARTS][512];
 	struct unwind_code other = {
-		.read = read_code, .ctx = ctx, .word = 8, .memory = memory,
+		.read = read_code, .ctx = ctx, .word = 8,
+		.memory = { own[0], own[1], own[2], own[3] },
 	};
 
 	/* the caller does not clear it */
-	memset(memory, 0xa5, sizeof(memory));
+	memset(own, 0xa5, sizeof(own));
 	if (unwind_code_find(&other, ip) || other.by_mem || other.fp_at_fp)
 		return false;
 	rule->by_fp = other.by_fp;
@@ -537,15 +543,12 @@ static void note_other(void *ctx, unsigned long ip, const struct unwind_code *ru
 static bool check_rule(const struct rule_case *c,
 		       bool (*known)(void *ctx, unsigned long ip, struct unwind_code *rule))
 {
-	static u64 memory[4096];
 	struct unwind_code code = {
 		.read = read_code, .known = known, .note = note_other, .ctx = (void *)&c->code,
-		.word = 8, .memory = memory, .fp_above_sp = c->fp_above_sp,
+		.word = 8, .memory = MEMORY, .fp_above_sp = c->fp_above_sp,
 	};
 	char rule[64] = "-";
 
-	if (unwind_code_memory > sizeof(memory))
-		return false;
 	nr_told_wrong = 0;
 	memset(memory, 0xa5, sizeof(memory));
 	if (!unwind_code_find(&code, (unsigned long)c->code.mark)) {
@@ -566,9 +569,8 @@ static bool check(const struct rule_case *c)
 
 static bool check_live(const struct live_case *c)
 {
-	static u64 memory[4096];
 	struct unwind_code code = {
-		.read = read_code, .ctx = (void *)&c->code, .word = 8, .memory = memory,
+		.read = read_code, .ctx = (void *)&c->code, .word = 8, .memory = MEMORY,
 	};
 
 	unwind_code_find(&code, (unsigned long)c->code.mark);
@@ -580,9 +582,8 @@ static bool check_live(const struct live_case *c)
 
 static bool check_left(const struct left_case *c)
 {
-	static u64 memory[4096];
 	struct unwind_code code = {
-		.read = read_code, .ctx = (void *)&c->code, .word = 8, .memory = memory,
+		.read = read_code, .ctx = (void *)&c->code, .word = 8, .memory = MEMORY,
 	};
 
 	unwind_code_find(&code, (unsigned long)c->code.mark);
@@ -608,9 +609,8 @@ static bool check_size(const struct size_case *c)
 
 static bool has_rule_in_32_bit(const struct code_case *c, s32 cfa_off)
 {
-	static u64 memory[4096];
 	struct unwind_code code = {
-		.read = read_code, .ctx = (void *)c, .word = 4, .memory = memory,
+		.read = read_code, .ctx = (void *)c, .word = 4, .memory = MEMORY,
 	};
 
 	return !unwind_code_find(&code, (unsigned long)c->mark) && code.cfa_off == cfa_off;
@@ -625,9 +625,8 @@ static bool check_add(void)
 
 static bool check_depth(const struct depth_case *c)
 {
-	static u64 memory[4096];
 	struct unwind_code code = {
-		.read = read_code, .ctx = (void *)&c->code, .word = 8, .memory = memory,
+		.read = read_code, .ctx = (void *)&c->code, .word = 8, .memory = MEMORY,
 	};
 	s64 depth = unwind_code_depth(&code, (unsigned long)c->code.start,
 				      (unsigned long)c->code.mark);

@@ -18,6 +18,10 @@
 #include "cfi_elf.h"
 #include "code.h"
 
+/* the parts are at most 4096 bytes each */
+static u64 memory[UNWIND_CODE_PARTS][512];
+#define MEMORY	{ memory[0], memory[1], memory[2], memory[3] }
+
 static bool verbose;
 
 struct counts {
@@ -84,13 +88,11 @@ static void compare_fp(const struct cfi_elf *elf, unsigned long ip,
 static void compare(struct cfi_elf *elf, unsigned long ip,
 		    const struct unwind_cfi_rule *rule, struct counts *counts)
 {
-	static u64 memory[4096];
 	struct unwind_code code = {
-		.read = read_code, .ctx = elf, .word = elf->word, .memory = memory,
+		.read = read_code, .ctx = elf, .word = elf->word, .memory = MEMORY,
 	};
 	bool table_by_fp;
 
-	assert(unwind_code_memory <= sizeof(memory));
 	/* the caller does not clear it */
 	memset(memory, 0xa5, sizeof(memory));
 	counts->insns++;
