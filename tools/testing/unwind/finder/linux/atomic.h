@@ -5,10 +5,11 @@
 
 #include <linux/types.h>
 
-typedef struct {
+struct finder_atomic64 {
 	s64	counter;
-} atomic64_t;
+};
 
+#define atomic64_t			struct finder_atomic64
 #define atomic64_read_acquire(v)	((v)->counter)
 #define smp_load_acquire(ptr)		(*(ptr))
 #define smp_rmb()			((void)0)

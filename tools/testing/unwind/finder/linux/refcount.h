@@ -3,10 +3,11 @@
 #ifndef _UNWIND_FINDER_LINUX_REFCOUNT_H
 #define _UNWIND_FINDER_LINUX_REFCOUNT_H
 
-typedef struct {
+struct finder_refcount {
 	int	refs;
-} refcount_t;
+};
 
+#define refcount_t	struct finder_refcount
 #define refcount_inc(r)	((void)(r)->refs++)
 
 #endif /* _UNWIND_FINDER_LINUX_REFCOUNT_H */
