@@ -646,6 +646,27 @@ bool unwind_file_set_layout(struct unwind_file *file,
 }
 
 /**
+ * unwind_file_add_probe - keep an address of the sorted table
+ * @file: the file
+ * @i: which, as struct unwind_file_probes says
+ * @ip: the address, as the table has it
+ *
+ * Context: Under RCU, or with a reference to the file.
+ */
+void unwind_file_add_probe(struct unwind_file *file, unsigned int i, s32 ip)
+{
+	struct unwind_file_probes *probes = &file->probes;
+
+	spin_lock(&file->lock);
+	if (!file->dead) {
+		WRITE_ONCE(probes->ip[i], ip);
+		/* pairs with search_probes() of file_elf.c */
+		smp_store_release(&probes->known, probes->known | BIT_ULL(i));
+	}
+	spin_unlock(&file->lock);
+}
+
+/**
  * unwind_file_add_rule - keep a rule of a file
  * @file: the file
  * @start: first address that the rule holds for, as the file was linked

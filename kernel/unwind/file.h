@@ -55,13 +55,28 @@ struct unwind_file_layout {
 	u32				nr;
 };
 
+/* each search of a sorted table begins with the same rows; how many steps of that are kept */
+#define UNWIND_FILE_STEPS	6
+#define UNWIND_FILE_PROBES	BIT(UNWIND_FILE_STEPS)
+
+/**
+ * struct unwind_file_probes - addresses in the sorted table, where binary searches begin
+ * @known: bit mask of those of @ip that are filled in
+ * @ip: the first is at 1 for the row in the middle; below the one at n are those at 2n, for
+ *	lower addresses, and 2n + 1
+ */
+struct unwind_file_probes {
+	u64	known;
+	s32	ip[UNWIND_FILE_PROBES];
+};
+
 /**
  * struct unwind_file - a file, and rules that were decoded from its tables
  * @node: in the hash table of files, while it is live
  * @lru: in the list of live files
  * @rcu: frees it
  * @refs: the hash table's, and one of each known object
- * @lock: held by writers of @rules, @layout and @dead
+ * @lock: held by writers of @rules, @layout, @probes and @dead
  * @inode: which file; only to be looked into with a reference to the inode, or under RCU by
  *	   who has found the file by an object of its process
  * @serial: a number that no other has
@@ -70,6 +85,7 @@ struct unwind_file_layout {
  * @has_layout: @layout is filled in
  * @layout: what its headers say
  * @rules: by address, as the file was linked; may be taken away
+ * @probes: of the sorted table
  */
 struct unwind_file {
 	struct hlist_node		node;
@@ -84,6 +100,7 @@ struct unwind_file {
 	bool				has_layout;
 	struct unwind_file_layout	layout;
 	struct unwind_rule_table __rcu	*rules;
+	struct unwind_file_probes	probes;
 };
 
 /*
@@ -151,6 +168,7 @@ bool unwind_file_set_layout(struct unwind_file *file,
 			    const struct unwind_file_layout *layout);
 bool unwind_file_peek(struct unwind_file *file, u64 vaddr, struct unwind_user_rule *rule);
 void unwind_file_grow(struct unwind_file *file);
+void unwind_file_add_probe(struct unwind_file *file, unsigned int i, s32 ip);
 int unwind_file_add_rule(struct unwind_file *file, u64 start, u64 end, u64 at,
 			 const struct unwind_user_rule *rule);
 void unwind_files_stat(unsigned long *nr, unsigned long *bytes);

@@ -56,7 +56,8 @@
  * @mapping: the file's page cache
  * @file: the open file, to wait for pages that are not there; or NULL: under RCU
  * @folio: what was read last, with a reference; or NULL
- * @layout: the segments that addresses are looked up in, when tables are read
+ * @known: the file as it is known, when tables are read
+ * @layout: the segments that addresses are looked up in then
  * @last: the segment of the last address
  */
 struct reader {
@@ -64,6 +65,7 @@ struct reader {
 	struct address_space			*mapping;
 	struct file				*file;
 	struct folio				*folio;
+	struct unwind_file			*known;
 	const struct unwind_file_layout		*layout;
 	const struct unwind_file_segment	*last;
 };
@@ -691,6 +693,36 @@ static int search_page(struct reader *reader, struct row_search *search, u32 mid
 	return 0;
 }
 
+/* The same by the rows that are kept, and keep those that are not there yet. */
+static int search_probes(struct reader *reader, struct row_search *search)
+{
+	struct unwind_file_probes *probes = &reader->known->probes;
+	/* pairs with unwind_file_add_probe() */
+	u64 known = smp_load_acquire(&probes->known);
+	unsigned int i = 1;
+	int ret;
+
+	while (i < UNWIND_FILE_PROBES && search->low < search->high) {
+		u32 mid = search->low + (search->high - search->low) / 2;
+		s32 ip = READ_ONCE(probes->ip[i]);
+
+		if (!(known & BIT_ULL(i))) {
+			u64 pos = search->pos + (u64)mid * sizeof(struct table_row);
+
+			ret = reader_read_at(reader, pos, &ip, sizeof(ip));
+			if (ret)
+				return ret;
+			unwind_file_add_probe(reader->known, i, ip);
+		}
+		i = 2 * i + (ip <= search->want);
+		if (ip <= search->want)
+			search->low = mid + 1;
+		else
+			search->high = mid;
+	}
+	return 0;
+}
+
 /**
  * struct function - what the sorted table says of an address
  * @fde: the FDE of the last function that begins at it or before it
@@ -720,6 +752,9 @@ static int elf_find_function(struct reader *reader, u64 vaddr, struct function *
 	    search.pos + layout->nr * sizeof(rows[0]) >
 	    i_size_read(reader->mapping->host))
 		return -ENOENT;
+	ret = search_probes(reader, &search);
+	if (ret)
+		return ret;
 	while (search.low < search.high) {
 		ret = search_page(reader, &search,
 				  search.low + (search.high - search.low) / 2);
@@ -836,6 +871,7 @@ static int rule_of_cached_pages(struct unwind_user_state *state, unsigned long i
 	ret = -ESTALE;
 	if (unwind_file_is_dead(known))
 		goto unlock;
+	reader.known = known;
 	reader.layout = &known->layout;
 	reader.mapping = known->inode->i_mapping;
 	begin_decoding(state, known);
@@ -876,6 +912,7 @@ static int wait_for_pages(struct unwind_user_state *state, unsigned long ip,
 		known = NULL;
 	rcu_read_unlock();
 	if (known) {
+		reader.known = known;
 		reader.layout = &known->layout;
 		begin_decoding(state, known);
 		ret = elf_decode_rule(&reader, ip - bias, rule, full);
