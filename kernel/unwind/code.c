@@ -1316,6 +1316,29 @@ static bool code_insn_is_last(const struct unwind_code_insn *insn)
 	       insn->op == UNWIND_CODE_RETURN || insn->op == UNWIND_CODE_END;
 }
 
+/**
+ * unwind_code_is_straight - is there no way but through all instructions between two addresses?
+ * @code: the code
+ * @at: the address of an instruction
+ * @ip: the same, or one behind it
+ *
+ * Return: true if each instruction goes on to the next one, calls included.
+ */
+bool unwind_code_is_straight(struct unwind_code *code, unsigned long at, unsigned long ip)
+{
+	u8 bytes[UNWIND_CODE_INSN_BYTES];
+	struct unwind_code_insn insn;
+	unsigned int nr;
+
+	for (; at < ip; at += insn.len) {
+		nr = code->read(code->ctx, at, bytes, sizeof(bytes));
+		if (!unwind_code_decode(bytes, nr, code->word, &insn) ||
+		    insn.op == UNWIND_CODE_BRANCH || code_insn_is_last(&insn))
+			return false;
+	}
+	return at == ip;
+}
+
 /*
  * Did the compiler write this breakpoint?  A debugger's breakpoint replaces the first byte of
  * an instruction, so its other bytes follow, and no branch leads there.

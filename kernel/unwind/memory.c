@@ -561,3 +561,14 @@ unsigned long unwind_auxv(struct unwind_user_state *state, unsigned long type)
 	}
 	return 0;
 }
+
+/**
+ * unwind_start_stack - where the kernel has put the arguments of a program
+ *
+ * Context: Task context of a user task.
+ * Return: the stack pointer that the program was started with.  It can change under PR_SET_MM.
+ */
+unsigned long unwind_start_stack(void)
+{
+	return READ_ONCE(current->mm->start_stack);
+}

@@ -43,6 +43,9 @@
 #define MAX_STRAIGHT_WORDS	32
 /* how far behind the entry point of a program its code is looked for, in bytes */
 #define MAX_ENTRY_BYTES	256
+/* what that code may have on the stack, and what it may have taken from it, in words */
+#define MAX_ENTRY_WORDS	32
+#define MAX_ENTRY_POPS	8
 /* how many functions just go on in the next one */
 #define MAX_GOING_ON	2
 
@@ -787,14 +790,32 @@ static unsigned long interpreter_entry(struct unwind_user_state *state)
 	return base + entry;
 }
 
-/* An entry point from which the frame's code may go on, or 0. */
+/* The entry point from which the frame's code may go on, or 0. */
 static unsigned long entry_in_front(struct unwind_user_state *state)
 {
+	const unsigned long at = state->ip - state->back;
 	unsigned long entry = interpreter_entry(state);
 
-	if (state->ip - entry > MAX_ENTRY_BYTES)
+	if (at - entry > MAX_ENTRY_BYTES)
 		entry = unwind_auxv(state, AT_ENTRY);
-	return state->ip - entry <= MAX_ENTRY_BYTES ? entry : 0;
+	return at - entry <= MAX_ENTRY_BYTES ? entry : 0;
+}
+
+/*
+ * The stack pointer of an entry point is where the kernel has put the arguments.  What was
+ * called from there has a return address below them, or in place of some that were taken.
+ */
+static bool is_at_bottom(struct unwind_user_state *state)
+{
+	unsigned long bottom = unwind_start_stack(), addr = state->sp;
+
+	if (unwind_sp_is_low(state) || bottom - addr > MAX_ENTRY_WORDS * state->word)
+		return false;
+	for (; addr < bottom + MAX_ENTRY_POPS * state->word; addr += state->word) {
+		if (!may_scan(state) || unwind_is_return_address(state, addr))
+			return false;
+	}
+	return true;
 }
 
 /* May it be kept that the frame has no caller?  Only objects with tables take rules along. */
@@ -808,18 +829,22 @@ static bool is_of_known_object(unsigned long ip)
 
 /*
  * Is this where the process began?  The code that a C program is linked with has tables that
- * say so, but that of glibc's dynamic linker has none.
+ * say so, but that of glibc's dynamic linker has none.  Functions that the linker has put
+ * behind the entry point look like a part of it if what is in front of them calls something
+ * that does not return, so the stack has to say that nothing has called the frame's.
  */
 static bool rule_at_entry(struct unwind_user_state *state, struct unwind_user_rule *rule)
 {
 	struct unwind_code code = {
 		.read = read_code, .ctx = state, .word = state->word,
 	};
-	unsigned long entry = entry_in_front(state);
 	struct unwind_cache_state begun;
+	unsigned long entry;
 
-	if (!entry || !unwind_cache_begin(&begun) ||
-	    !unwind_code_is_one(&code, entry, state->ip))
+	if (!unwind_cache_begin(&begun))
+		return false;
+	entry = entry_in_front(state);
+	if (!entry || !unwind_code_is_straight(&code, entry, state->ip) || !is_at_bottom(state))
 		return false;
 	*rule = (struct unwind_user_rule) { .kind = UNWIND_RULE_END };
 	if (is_of_known_object(state->ip))

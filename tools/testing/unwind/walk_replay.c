@@ -230,8 +230,13 @@ bool unwind_is_of_file(unsigned long addr)
 	return vma && vma->vm_file;
 }
 
-/* It is not saved with a walk. */
+/* These are not saved with a walk. */
 unsigned long unwind_auxv(struct unwind_user_state *state, unsigned long type)
+{
+	return 0;
+}
+
+unsigned long unwind_start_stack(void)
 {
 	return 0;
 }

@@ -319,6 +319,44 @@ static int starts_of_programs(void)
 	return PD_PASS;
 }
 
+static int run_without_tables(void *unused)
+{
+	(void)unused;
+	execl(pd_beside("entry_prog"), "entry_prog", NULL);
+	return 1;
+}
+
+/* What is called from the entry point, and lies behind it, is not where the program begins. */
+static int behind_the_start(void)
+{
+	struct perf_event_attr attr;
+	const struct pd_rec *sample = NULL, *stack = NULL;
+	struct pd_log log = {};
+	struct pd_event event;
+	struct pd_child child;
+	int status;
+
+	PD_TRY(usable());
+	PD_TRY(eh_attr(&attr));
+	attr.enable_on_exec = 1;
+	PD_TRY(pd_child_start(&child, run_without_tables, NULL));
+	PD_TRY(pd_must_open(&event, &attr, child.pid, -1));
+	pd_child_go(&child);
+	status = pd_child_wait(&child, 10);
+	PD_CHECK(!status, "the program ended with %#x", status);
+	pd_drain(&event, &log);
+	PD_TRY(pd_log_clean(&log));
+	PD_CHECK(pd_log_next(&log, PERF_RECORD_SAMPLE, &sample), "no sample");
+	PD_CHECK(pd_user_half(&log, sample, &stack) != PD_BARE && stack, "no stack");
+	if (stack->nr_user != 7) {
+		pd_note_stack("of the program", stack);
+		return pd_fail("%u frames, 7 are true", stack->nr_user);
+	}
+	pd_event_close(&event);
+	pd_log_free(&log);
+	return PD_PASS;
+}
+
 const struct pd_test pd_tests[] = {
 	PD_TEST(caches_of_the_profiled),
 	PD_TEST(none_by_fork),
@@ -326,6 +364,7 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(frames_by_method),
 	PD_TEST(ends_of_walks),
 	PD_TEST(starts_of_programs),
+	PD_TEST(behind_the_start),
 };
 
 const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);
