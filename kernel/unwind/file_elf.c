@@ -607,6 +607,7 @@ static int make_known(struct unwind_user_state *state, struct file *open,
 int unwind_file_object(struct unwind_user_state *state, unsigned long ip,
 		       struct unwind_object *object, struct unwind_file **held)
 {
+	struct unwind_file *made;
 	struct file *open = NULL;
 	int ret;
 
@@ -616,14 +617,15 @@ int unwind_file_object(struct unwind_user_state *state, unsigned long ip,
 		fput(open);
 	}
 	if (open && !ret) {
-		unwind_file_put(*held);
+		made = *held;
 		open = NULL;
 		ret = find_known_object(ip, object, held, &open);
-		if (open) {
-			/* it has died, or the mapping has changed */
-			fput(open);
+		/* it has died, or the mapping has changed */
+		if (*held != made || open)
 			ret = -EAGAIN;
-		}
+		if (open)
+			fput(open);
+		unwind_file_put(made);
 	}
 	if (*held && unwind_file_is_dead(*held)) {
 		unwind_file_put(*held);
