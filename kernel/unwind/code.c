@@ -143,10 +143,10 @@ struct code_fork {
 	u16		dead;
 	u8		nr_written;
 	u8		other_regs[MAX_OTHERS];
-	bool		called : 1;
-	bool		forgot : 1;
-	bool		gone_on : 1;
-	bool		fp_is_frame : 1;
+	u8		called : 1;
+	u8		forgot : 1;
+	u8		gone_on : 1;
+	u8		fp_is_frame : 1;
 };
 
 /* The same behind a call; calls are tried first in, first out. */
