@@ -249,6 +249,7 @@ const unsigned int unwind_code_parts[UNWIND_CODE_PARTS] = {
 };
 
 static_assert(sizeof(struct code_path) <= SZ_4K, "no part is larger than a page");
+static_assert(sizeof(unsigned long) * MAX_BRANCHES <= SZ_4K, "no part is larger than a page");
 static_assert(sizeof(struct code_fork) * MAX_FORKS <= SZ_4K, "no part is larger than a page");
 static_assert(sizeof(struct code_behind) * MAX_CALLS <= SZ_4K, "no part is larger than a page");
 static_assert(MAX_WRITTEN < 255, "see struct code_fork");
@@ -1317,12 +1318,12 @@ static bool code_insn_is_last(const struct unwind_code_insn *insn)
 }
 
 /**
- * unwind_code_is_straight - is there no way but through all instructions between two addresses?
+ * unwind_code_is_straight - does each instruction between two addresses go on to the next?
  * @code: the code
  * @at: the address of an instruction
  * @ip: the same, or one behind it
  *
- * Return: true if each instruction goes on to the next one, calls included.
+ * Return: true if so; calls are taken to return.
  */
 bool unwind_code_is_straight(struct unwind_code *code, unsigned long at, unsigned long ip)
 {

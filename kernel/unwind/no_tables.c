@@ -802,17 +802,35 @@ static unsigned long entry_in_front(struct unwind_user_state *state)
 }
 
 /*
+ * Could something have been called with this word as its return address?  In place of the
+ * arguments only a word that looks like one counts, as they hold anything.
+ */
+static bool may_be_called_from(struct unwind_user_state *state, unsigned long addr,
+			       bool is_argument)
+{
+	unsigned long word;
+
+	if (!may_scan(state) || unwind_read_word(state, addr, &word) ||
+	    (!is_argument && may_be_return_address(state, word)))
+		return true;
+	return (!is_argument || unwind_is_executable(word + state->cs_base)) &&
+	       unwind_is_return_address(state, addr);
+}
+
+/*
  * The stack pointer of an entry point is where the kernel has put the arguments.  What was
  * called from there has a return address below them, or in place of some that were taken.
  */
 static bool is_at_bottom(struct unwind_user_state *state)
 {
 	unsigned long bottom = unwind_start_stack(), addr = state->sp;
+	unsigned long top = bottom + MAX_ENTRY_POPS * state->word;
 
-	if (unwind_sp_is_low(state) || bottom - addr > MAX_ENTRY_WORDS * state->word)
+	if (unwind_sp_is_low(state) ||
+	    top - addr > (MAX_ENTRY_POPS + MAX_ENTRY_WORDS) * state->word)
 		return false;
-	for (; addr < bottom + MAX_ENTRY_POPS * state->word; addr += state->word) {
-		if (!may_scan(state) || unwind_is_return_address(state, addr))
+	for (; addr < top; addr += state->word) {
+		if (may_be_called_from(state, addr, addr >= bottom))
 			return false;
 	}
 	return true;
@@ -847,7 +865,8 @@ static bool rule_at_entry(struct unwind_user_state *state, struct unwind_user_ru
 	if (!entry || !unwind_code_is_straight(&code, entry, state->ip) || !is_at_bottom(state))
 		return false;
 	*rule = (struct unwind_user_rule) { .kind = UNWIND_RULE_END };
-	if (is_of_known_object(state->ip))
+	/* that of a program may depend on the stack: anything may lie behind it */
+	if (entry == interpreter_entry(state) && is_of_known_object(state->ip))
 		unwind_cache_add_rule(&begun, unwind_rule_key(state), rule, NULL);
 	return true;
 }
