@@ -661,7 +661,7 @@ void unwind_file_add_probe(struct unwind_file *file, unsigned int i, s32 ip)
 	if (!file->dead) {
 		WRITE_ONCE(probes->ip[i], ip);
 		/* pairs with search_probes() of file_elf.c */
-		smp_store_release(&probes->known, probes->known | BIT_ULL(i));
+		smp_store_release(&probes->known, probes->known | BIT(i));
 	}
 	spin_unlock(&file->lock);
 }

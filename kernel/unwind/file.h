@@ -6,6 +6,7 @@
 #define _KERNEL_UNWIND_FILE_H
 
 #include <linux/atomic.h>
+#include <linux/bits.h>
 #include <linux/list.h>
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
@@ -29,7 +30,7 @@ struct unwind_file_segment {
 	u64	offset;
 	u64	size;
 	u32	flags;
-};
+} __packed __aligned(4);
 
 /**
  * struct unwind_file_layout - what the headers of a file say
@@ -37,36 +38,36 @@ struct unwind_file_segment {
  * @nr_segments: how many there are
  * @tables: those of @segment that .eh_frame_hdr and .eh_frame lie in
  * @word: bytes of an address, 4 or 8
+ * @nr: how many FDEs there are in @table; 0 if the file cannot be unwound by this
  * @first: lowest address of a segment
  * @last: end of the highest one
  * @hdr: address of .eh_frame_hdr
  * @table: address of the sorted table in it
- * @nr: how many FDEs there are in it; 0 if the file cannot be unwound by this
  */
 struct unwind_file_layout {
 	struct unwind_file_segment	segment[UNWIND_FILE_SEGMENTS];
 	u8				nr_segments;
 	u8				tables[2];
 	u8				word;
+	u32				nr;
 	u64				first;
 	u64				last;
 	u64				hdr;
 	u64				table;
-	u32				nr;
 };
 
 /* each search of a sorted table begins with the same rows; how many steps of that are kept */
-#define UNWIND_FILE_STEPS	6
-#define UNWIND_FILE_PROBES	BIT(UNWIND_FILE_STEPS)
+#define UNWIND_FILE_STEPS	4
+#define UNWIND_FILE_PROBES	(BIT(UNWIND_FILE_STEPS) - 1)
 
 /**
  * struct unwind_file_probes - addresses in the sorted table, where binary searches begin
  * @known: bit mask of those of @ip that are filled in
- * @ip: the first is at 1 for the row in the middle; below the one at n are those at 2n, for
- *	lower addresses, and 2n + 1
+ * @ip: the first is of the row in the middle; behind the one at n are those at 2n + 1, for
+ *	lower addresses, and 2n + 2
  */
 struct unwind_file_probes {
-	u64	known;
+	u16	known;
 	s32	ip[UNWIND_FILE_PROBES];
 };
 

@@ -700,15 +700,15 @@ static int search_probes(struct reader *reader, struct row_search *search)
 {
 	struct unwind_file_probes *probes = &reader->known->probes;
 	/* pairs with unwind_file_add_probe() */
-	u64 known = smp_load_acquire(&probes->known);
-	unsigned int i = 1;
+	u16 known = smp_load_acquire(&probes->known);
+	unsigned int i = 0;
 	int ret;
 
 	while (i < UNWIND_FILE_PROBES && search->low < search->high) {
 		u32 mid = search->low + (search->high - search->low) / 2;
 		s32 ip = READ_ONCE(probes->ip[i]);
 
-		if (!(known & BIT_ULL(i))) {
+		if (!(known & BIT(i))) {
 			u64 pos = search->pos + (u64)mid * sizeof(struct table_row);
 
 			ret = reader_read_at(reader, pos, &ip, sizeof(ip));
@@ -716,7 +716,7 @@ static int search_probes(struct reader *reader, struct row_search *search)
 				return ret;
 			unwind_file_add_probe(reader->known, i, ip);
 		}
-		i = 2 * i + (ip <= search->want);
+		i = 2 * i + (ip <= search->want ? 2 : 1);
 		if (ip <= search->want)
 			search->low = mid + 1;
 		else
