@@ -14,9 +14,12 @@
 #include "debug.h"
 #include "deferred-callchain-file.h"
 #include "deferred-callchain-reader.h"
+#include "dso.h"
 #include "event.h"
 #include "event-layout.h"
+#include "evsel.h"
 #include "header.h"
+#include "machine.h"
 #include "sample.h"
 #include "session.h"
 #include "tests.h"
@@ -33,10 +36,11 @@ static void build_good(struct synth *s)
 	synth__exit(s, 100, 30);
 }
 
-static const char expect_good[] =
-	"100@10 k2 100/1*3\n"
-	"200@11 k2 200/2*4\n"
-	"200@14 k2 200/9*2\n";
+#define EXPECT_GOOD	"100@10 k2 100/1*3\n"	\
+			"200@11 k2 200/2*4\n"	\
+			"200@14 k2 200/9*2\n"
+
+static const char expect_good[] = EXPECT_GOOD;
 
 /* Whatever is left of a file, what is delivered is what was delivered before. */
 static bool truncate_everywhere(struct synth *s)
@@ -158,7 +162,7 @@ static void build_empty(struct synth *s)
 {
 	s->single = true;
 	for (u32 type = PERF_RECORD_MMAP; type < PERF_RECORD_CALLCHAIN_DEFERRED; type++) {
-		if (type != PERF_RECORD_SAMPLE)
+		if (type != PERF_RECORD_SAMPLE && type != PERF_RECORD_SWITCH)
 			synth__empty(s, type);
 	}
 	for (u32 type = PERF_RECORD_USER_TYPE_START; type < PERF_RECORD_HEADER_MAX; type++) {
@@ -166,6 +170,14 @@ static void build_empty(struct synth *s)
 			synth__empty(s, type);
 	}
 	build_good(s);
+}
+
+/* Its only fields are those of a sample_id, which it has no room for. */
+static void build_no_room_for_sample_id(struct synth *s)
+{
+	s->single = true;
+	build_good(s);
+	synth__empty(s, PERF_RECORD_SWITCH);
 }
 
 /* Those of perf stat, where nothing was counted. */
@@ -257,7 +269,7 @@ static void build_other_attr(struct synth *s)
 	synth__attr(s, SYNTH_SAMPLING_ID, PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP);
 }
 
-/* One of the second event by its place, and by its fields one of the first. */
+/* The id at the fixed position is that of the second event, the id of the fields the first's. */
 static void build_other_fields(struct synth *s)
 {
 	const u64 words[] = { SYNTH_SECOND_ID, SYNTH_SAMPLING_ID };
@@ -303,6 +315,14 @@ static void build_kernel_name(struct synth *s)
 	build_good(s);
 }
 
+static const char expect_other_fields[] =
+	"plain 4294967295@18446744073709551615 wrong raw data\n"
+	EXPECT_GOOD;
+
+static const char expect_long_build_id[] =
+	"build id of 20 bytes\n"
+	EXPECT_GOOD;
+
 struct broken_case {
 	const char *name;
 	void (*build)(struct synth *s);
@@ -326,7 +346,8 @@ static const struct broken_case broken_cases[] = {
 	{ "long text poke", build_long_text_poke, .expect = expect_good },
 	{ "own child", build_own_child, .expect = expect_good },
 	{ "empty events", build_empty, .expect = expect_good },
-	{ "long build id", build_long_build_id, .expect = expect_good },
+	{ "no room for sample_id", build_no_room_for_sample_id, .expect = "", .ret = -EFAULT },
+	{ "long build id", build_long_build_id, .expect = expect_long_build_id },
 	{ "long map", build_long_map, .expect = expect_good },
 	{ "kernel's name", build_kernel_name, .expect = expect_good },
 	{ "counts", build_counts, .expect = expect_good },
@@ -340,21 +361,41 @@ static const struct broken_case broken_cases[] = {
 	{ "no attrs", build_no_attrs, .expect = "", .ret = -EINVAL, .native = true, .comms = true },
 	{ "update of none", build_update_of_none, .expect = "update: -22\n", .ret = -EINVAL,
 	  .native = true },
-	{ "other fields", build_other_fields, .expect = expect_good, .native = true },
+	{ "other fields", build_other_fields, .expect = expect_other_fields, .native = true },
 	{ "other attr", build_other_attr, .native = true,
-	  .expect = "100@10 k2 -\n4294967295@18446744073709551615 wrong raw data\n" },
+	  .expect = "plain 100@10 k2 -\nplain 4294967295@18446744073709551615 wrong raw data\n" },
 };
 
-/* An empty event has none of the fields of a sample_id. */
-static int no_sample_id(const struct perf_tool *tool, union perf_event *event __maybe_unused,
-			struct perf_sample *sample, struct machine *machine __maybe_unused)
+/* How reader_tool__init() has samples written down. */
+static event_sample write_down_sample;
+
+static int note_sample(const struct perf_tool *tool, union perf_event *event,
+		       struct perf_sample *sample, struct evsel *evsel, struct machine *machine)
 {
 	struct reader_tool *reader = container_of(tool, struct reader_tool, tool);
 
-	if (sample->time != -1ULL || sample->tid != (u32)-1)
-		read_text__add(&reader->text, "sample_id of %u@%llu\n", sample->tid,
-			       (unsigned long long)sample->time);
-	return 0;
+	if (!evsel__has_callchain(evsel))
+		read_text__add(&reader->text, "plain ");
+	return write_down_sample(tool, event, sample, evsel, machine);
+}
+
+static int note_build_id(const struct perf_tool *tool, union perf_event *event,
+			 struct perf_sample *sample, struct machine *machine)
+{
+	struct reader_tool *reader = container_of(tool, struct reader_tool, tool);
+	const struct perf_record_mmap2 *mmap2 = &event->mmap2;
+	int ret = perf_event__process_mmap2(tool, event, sample, machine);
+	const struct build_id *bid;
+	struct dso *dso;
+
+	dso = machine__findnew_dso(machine, mmap2->filename);
+	if (!dso)
+		return -ENOMEM;
+	bid = dso__bid_const(dso);
+	read_text__add(&reader->text, "%sbuild id of %zu bytes\n",
+		       memcmp(bid->data, mmap2->build_id, BUILD_ID_SIZE) ? "wrong " : "", bid->size);
+	dso__put(dso);
+	return ret;
 }
 
 static int note_update(const struct perf_tool *tool, union perf_event *event,
@@ -395,13 +436,14 @@ static bool run_broken_case(const struct broken_case *c, bool foreign)
 
 	c->build(&s);
 	reader_tool__init(&reader, true);
+	write_down_sample = reader.tool.sample;
+	reader.tool.sample = note_sample;
 	reader.tool.comm = c->comms ? note_comm : perf_event__process_comm;
 	reader.tool.fork = perf_event__process_fork;
 	reader.tool.mmap = perf_event__process_mmap;
-	reader.tool.mmap2 = perf_event__process_mmap2;
+	reader.tool.mmap2 = note_build_id;
 	reader.tool.event_update = note_update;
 	reader.tool.tracing_data = skip_tracing_data;
-	reader.tool.context_switch = no_sample_id;
 	dump_trace = true;
 	ret = reader_tool__read_quietly(&reader, &s, SIZE_MAX);
 	dump_trace = false;
