@@ -6,8 +6,8 @@ BASE ?= 6.12
 export BASE
 
 .DEFAULT_GOAL := help
-.PHONY: help tree hooks kernel perf series series-check sparse bench demo check \
-	debug-check clean
+.PHONY: help tree hooks kernel perf series series-check sparse deb-perf deb-repo \
+	bench demo check debug-check clean
 
 help:
 	@echo 'make tree          prepare build/$(BASE)/linux: base, hooks, overlay'
@@ -19,6 +19,8 @@ help:
 	@echo 'make series        build/$(BASE)/series/SECTION/: patches to send, checked with checkpatch'
 	@echo 'make series-check  apply and build kernel and perf after each of them (long);'
 	@echo '                   SECTION=unwind: those of that section only'
+	@echo 'make deb-perf      linux-perf-deferred: perf as a package of Debian, in build/deb/perf'
+	@echo 'make deb-repo      build/deb/repo: a repository for apt; KEY=ID signs it'
 	@echo 'make sparse        check the kernel files of the overlay with sparse'
 	@echo 'make bench         measure; prints tables'
 	@echo 'make demo          scripts/demo: from nothing to a call graph'
@@ -47,6 +49,12 @@ series-check: tree
 
 sparse: tree
 	@scripts/make/kernel --sparse
+
+deb-perf:
+	@scripts/package/deb-perf
+
+deb-repo:
+	@scripts/package/deb-repo
 
 bench: kernel perf
 	@scripts/bench

@@ -1,0 +1,110 @@
+# shellcheck shell=bash disable=SC2034
+# What the programs that make packages share, on top of lib.sh: flavours, names and versions.
+#
+# FLAVOUR=amd64 or cloud: whose configuration of Debian's. REVISION=1: of our packages, for the same
+# version of Debian's; it is part of the kernel's name, so that two revisions can be installed.
+# DEB_CONFIG=FILE: a configuration of yours in place of Debian's; FLAVOUR is then any name for it.
+
+flavour=${FLAVOUR:-amd64}
+case $flavour in
+amd64) ;;
+cloud | cloud-amd64) flavour=cloud-amd64 ;;
+*)
+	[[ ${DEB_CONFIG-} && $flavour =~ ^[a-z0-9][a-z0-9-]*$ ]] ||
+		die "unknown flavour '$flavour': FLAVOUR=amd64 or FLAVOUR=cloud"
+	;;
+esac
+[ "$BASE" = "$PERF_BASE" ] || die "packages are made of base $PERF_BASE only"
+revision=${REVISION:-1}
+[[ $revision =~ ^[1-9][0-9]*$ ]] || die "REVISION=$revision is not a number from 1"
+deb=$build/deb
+deb_src=$deb/linux
+deb_repo=${DEB_REPO:-$deb/repo}
+deb_out=$deb/$flavour
+deb_perf=$deb/perf
+
+# deb_names: base_version, deb_version, kernel_release, from the version of the base's package
+deb_names() {
+	base_version=$(dpkg-query -W -f '${Version}' "linux-source-$BASE" 2>/dev/null) ||
+		die "linux-source-$BASE is not installed: scripts/deps"
+	# above Debian's version, below its next one, which may be +deb13u1 or a rebuild, +b1
+	deb_version=$base_version+0perfdeferred$revision
+	kernel_release=${base_version%%-*}-perf-deferred$revision-$flavour
+	deb_debs=(
+		"$deb_out/linux-image-${kernel_release}_${deb_version}_amd64.deb"
+		"$deb_out/linux-headers-${kernel_release}_${deb_version}_amd64.deb"
+	)
+	perf_deb=$deb_perf/linux-perf-deferred_${deb_version}_amd64.deb
+}
+
+# deb_suite: the release of Debian that this machine runs
+deb_suite() {
+	sed -n 's/^VERSION_CODENAME=//p' /etc/os-release
+}
+
+# deb_mirrors SUITE: lines for apt of Debian and its security updates, from where apt on this machine
+# has them
+deb_mirrors() {
+	# shellcheck disable=SC2016
+	apt-get indextargets --format '$(REPO_URI) $(LABEL)' 'Created-By: Packages' | sort -u |
+	while read -r uri label; do
+		case $label in
+		Debian) echo "deb $uri $1 main" ;;
+		Debian-Security) echo "deb $uri $1-security main" ;;
+		esac
+	done
+}
+
+# deb_state: what the series is made of
+deb_state() {
+	tgit rev-parse made
+	base_overlay_files | (cd "$top" && tr '\n' '\0' | xargs -0 sha256sum)
+}
+
+# deb_tree: the series on the base as files of its own, for the overlay's links in the tree would
+# end up in the headers. Only what has changed gets another date.
+deb_tree() {
+	local state
+
+	mkdir -p "$deb"
+	exec 7>"$deb/.tree.lock"
+	flock 7
+	"$top/scripts/tree" make >&2
+	state=$(deb_state | sha256sum)
+	if [ "$state" != "$(cat "$deb/.tree.state" 2>/dev/null)" ] || [ ! -e "$deb_src/.git" ] ||
+		! tgit -C "$deb_src" rev-parse -q --verify HEAD >/dev/null 2>&1; then
+		"$top/scripts/series" --no-check >&2
+		deb_checkout
+		echo "$state" >"$deb/.tree.state"
+	fi
+	exec 7>&-
+}
+
+deb_checkout() {
+	if ! tgit -C "$deb_src" rev-parse -q --verify HEAD >/dev/null 2>&1; then
+		rm -rf "$deb_src"
+		tgit worktree prune
+		say "checking out $deb_src" >&2
+		tgit worktree add -q --detach "$deb_src" series
+	fi
+	tgit -C "$deb_src" checkout -q -f --detach series
+}
+
+# deb_date: of the newest change, the same for the same series
+deb_date() {
+	tgit log -1 --format=%cd --date=format:%Y-%m-%d "$(deb_head)"
+}
+
+# deb_head: the commit that the packages are built from
+deb_head() {
+	tgit -C "$deb_src" rev-parse HEAD
+}
+
+# deb_needs GIB WHAT: is there so much room where the packages are built?
+deb_needs() {
+	local free
+
+	mkdir -p "$deb"
+	free=$(($(df --output=avail -k "$deb" | tail -n 1) / 1024 / 1024))
+	[ "$free" -ge "$1" ] || die "$2 needs $1 GiB in $deb, $free GiB are free"
+}
