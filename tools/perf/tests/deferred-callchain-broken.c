@@ -393,7 +393,8 @@ static int note_build_id(const struct perf_tool *tool, union perf_event *event,
 		return -ENOMEM;
 	bid = dso__bid_const(dso);
 	read_text__add(&reader->text, "%sbuild id of %zu bytes\n",
-		       memcmp(bid->data, mmap2->build_id, BUILD_ID_SIZE) ? "wrong " : "", bid->size);
+		       memcmp(bid->data, mmap2->build_id, BUILD_ID_SIZE) ? "wrong " : "",
+		       bid->size);
 	dso__put(dso);
 	return ret;
 }
