@@ -432,24 +432,24 @@ static int make_input(struct input *input, const struct synth_load *load, bool i
 	return ret;
 }
 
-static double ratio(u64 a, u64 b)
+static double cost_ratio(u64 a, u64 b)
 {
 	return b ? (double)a / b : 0;
 }
 
-static double ms(const struct cost *cost)
+static double cost_ms(const struct cost *cost)
 {
 	return (double)cost->ns / NSEC_PER_MSEC;
 }
 
-static double mbytes(const struct cost *cost)
+static double cost_mbytes(const struct cost *cost)
 {
 	return (double)cost->kbytes / 1024;
 }
 
-static double disorder(const struct cost *cost)
+static double cost_disorder(const struct cost *cost)
 {
-	return 100 * ratio(cost->disordered, cost->samples);
+	return 100 * cost_ratio(cost->disordered, cost->samples);
 }
 
 static bool is_right(const char *what, const struct cost *cost, u64 samples)
@@ -487,9 +487,9 @@ static void print_costs(const struct pair *pair)
 {
 	const struct cost *in_place = &pair->in_place, *ours = &pair->ours;
 
-	printf(" %8.1f %7.1f | %8.1f %7.1f %5.2fx %5.2fx", ms(in_place), mbytes(in_place),
-	       ms(ours), mbytes(ours), ratio(ours->ns, in_place->ns),
-	       ratio(ours->kbytes, in_place->kbytes));
+	printf(" %8.1f %7.1f | %8.1f %7.1f %5.2fx %5.2fx",
+	       cost_ms(in_place), cost_mbytes(in_place), cost_ms(ours), cost_mbytes(ours),
+	       cost_ratio(ours->ns, in_place->ns), cost_ratio(ours->kbytes, in_place->kbytes));
 }
 
 static void print_row(const struct synth_load *load, const struct pair *pair)
@@ -497,14 +497,14 @@ static void print_row(const struct synth_load *load, const struct pair *pair)
 	printf("%7u %7u %8s |", load->threads, load->threads * load->samples,
 	       load->delay ? "later" : "at hand");
 	print_costs(pair);
-	printf(" %7.1f%% |", disorder(&pair->ours));
+	printf(" %7.1f%% |", cost_disorder(&pair->ours));
 }
 
 static void print_naive(const struct cost *naive, const struct cost *in_place)
 {
 	if (naive->samples)
-		printf(" %9.1f %5.1fx %7.1f%%\n", ms(naive), ratio(naive->ns, in_place->ns),
-		       disorder(naive));
+		printf(" %9.1f %5.1fx %7.1f%%\n", cost_ms(naive),
+		       cost_ratio(naive->ns, in_place->ns), cost_disorder(naive));
 	else if (naive_limit)
 		printf("  would take more than %u s\n", naive_limit);
 	else
@@ -602,7 +602,7 @@ static int bench_index(const struct input *deferred, const struct input *in_plac
 
 	printf("%7u %7llu %8s | %8.1f %16s %8.1f %14.1f%% |\n", deferred->load.threads,
 	       (unsigned long long)samples, deferred->load.delay ? "later" : "at hand",
-	       ms(&plain), "", ms(&index), 100 * ratio(index.ns, plain.ns));
+	       cost_ms(&plain), "", cost_ms(&index), 100 * cost_ratio(index.ns, plain.ns));
 	fflush(stdout);
 	return 0;
 }

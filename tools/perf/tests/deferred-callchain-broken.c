@@ -2,6 +2,7 @@
 /* Read files that are cut off or damaged, the fuzzer's finds among them. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <linux/bitmap.h>
@@ -13,6 +14,7 @@
 #include "data.h"
 #include "debug.h"
 #include "deferred-callchain-file.h"
+#include "deferred-callchain-inject.h"
 #include "deferred-callchain-reader.h"
 #include "dso.h"
 #include "event.h"
@@ -258,7 +260,10 @@ static void build_update_of_none(struct synth *s)
 	build_good(s);
 }
 
-/* Samples wait, and by then their id is that of an event without callchains. */
+/*
+ * Samples wait, and when they have their turn, their id is that of an event without
+ * callchains: they are taken for what it says.
+ */
 static void build_other_attr(struct synth *s)
 {
 	s->piped = true;
@@ -323,6 +328,46 @@ static const char expect_long_build_id[] =
 	"build id of 20 bytes\n"
 	EXPECT_GOOD;
 
+/* Two samples are held at the same time: each is parsed more than once. */
+static void build_held_twice(struct synth *s)
+{
+	s->piped = true;
+	synth__deferred(s, 100, 50, 1);
+	synth__round(s);
+	synth__pass_time(s, 55);
+	synth__round(s);
+	synth__pass_time(s, 56);
+	synth__round(s);
+	synth__deferred(s, 200, 40, 1);
+	synth__round(s);
+	synth__round(s);
+	synth__record(s, 200, 60, 1, 1);
+	synth__round(s);
+	synth__round(s);
+	synth__record(s, 100, 70, 1, 1);
+}
+
+static void build_held_at_error(struct synth *s)
+{
+	s->piped = !s->compressed;
+	synth__deferred(s, 100, 10, 1);
+	for (u64 time = 20; time <= 40; time += 10)
+		synth__pass_time(s, time);
+	synth__unknown(s, 0x7fffffff);
+}
+
+static void build_held_at_error_packed(struct synth *s)
+{
+	s->compressed = true;
+	build_held_at_error(s);
+}
+
+static const char expect_held[] =
+	"100@10 k2 -\n"
+	"900@20 k2 900/9*1\n"
+	"900@30 k2 900/9*1\n"
+	"900@40 k2 900/9*1\n";
+
 struct broken_case {
 	const char *name;
 	void (*build)(struct synth *s);
@@ -361,9 +406,15 @@ static const struct broken_case broken_cases[] = {
 	{ "no attrs", build_no_attrs, .expect = "", .ret = -EINVAL, .native = true, .comms = true },
 	{ "update of none", build_update_of_none, .expect = "update: -22\n", .ret = -EINVAL,
 	  .native = true },
+	{ "held twice", build_held_twice, .expect = "200@40 k2 200/1*1\n100@50 k2 100/1*1\n"
+						    "900@55 k2 900/9*1\n900@56 k2 900/9*1\n" },
+	{ "held at an error", build_held_at_error, .expect = expect_held, .ret = -EINVAL },
+	{ "held at an error, compressed", build_held_at_error_packed, .expect = expect_held,
+	  .ret = -EINVAL, .native = true },
 	{ "other fields", build_other_fields, .expect = expect_other_fields, .native = true },
 	{ "other attr", build_other_attr, .native = true,
-	  .expect = "plain 100@10 k2 -\nplain 4294967295@18446744073709551615 wrong raw data\n" },
+	  .expect = "plain 4294967295@18446744073709551615 wrong raw data\n"
+		    "plain 4294967295@18446744073709551615 wrong raw data\n" },
 };
 
 /* How reader_tool__init() has samples written down. */
@@ -607,6 +658,92 @@ static int test__deferred_layouts(struct test_suite *test __maybe_unused,
 	return ok ? TEST_OK : TEST_FAIL;
 }
 
+#define DESC_ATTR_SIZE	PERF_ATTR_SIZE_VER0
+
+/* Two events as a header describes them, the first with ids and a name that it says it has. */
+static const struct {
+	u32 nr_ids;
+	u32 name_size;
+	int nr_cleared;
+} desc_cases[] = {
+	{ 0, 0, 2 },
+	{ 1, 8, 1 },
+	{ 1U << 29, 0, 1 },	/* times the size of an id, 1 << 32 */
+	{ 0, -1U, 1 },
+	{ -1U, -1U, 1 },
+};
+
+static int count_cleared(u32 nr_ids, u32 name_size)
+{
+	struct {
+		struct perf_record_header_feature feat;
+		u32 nr, attr_size;
+		struct {
+			u64 attr[DESC_ATTR_SIZE / sizeof(u64)];
+			u32 nr_ids, name_size;
+		} desc[2];
+	} event = {
+		.feat = {
+			.header = { .type = PERF_RECORD_HEADER_FEATURE, .size = sizeof(event) },
+			.feat_id = HEADER_EVENT_DESC,
+		},
+		.nr = 2,
+		.attr_size = DESC_ATTR_SIZE,
+		.desc[0] = { .nr_ids = nr_ids, .name_size = name_size },
+	};
+	const size_t flags = offsetof(struct perf_event_attr, read_format) / sizeof(u64) + 1;
+	struct deferred_merge merge = { .enabled = true, .copy = malloc(sizeof(union perf_event)) };
+	int cleared = 0;
+
+	for (int i = 0; i < 2; i++)
+		event.desc[i].attr[flags] = 3ULL << 38;
+	if (merge.copy && deferred_merge__event(&merge, (void *)&event) == merge.copy) {
+		memcpy(&event, merge.copy, sizeof(event));
+		for (int i = 0; i < 2; i++)
+			cleared += !event.desc[i].attr[flags];
+	}
+	deferred_merge__exit(&merge);
+	return cleared;
+}
+
+static int test__deferred_descs(struct test_suite *test __maybe_unused,
+				int subtest __maybe_unused)
+{
+	bool ok = true;
+
+	for (size_t i = 0; i < ARRAY_SIZE(desc_cases); i++) {
+		int nr = count_cleared(desc_cases[i].nr_ids, desc_cases[i].name_size);
+
+		if (nr == desc_cases[i].nr_cleared)
+			continue;
+		pr_debug("FAILED: %u ids, a name of %u bytes: %d\n", desc_cases[i].nr_ids,
+			 desc_cases[i].name_size, nr);
+		ok = false;
+	}
+	return ok ? TEST_OK : TEST_FAIL;
+}
+
+/* However often a pipe tells of a feature, it is kept for the header once. */
+static int test__deferred_feats(struct test_suite *test __maybe_unused,
+				int subtest __maybe_unused)
+{
+	struct perf_record_header_feature event = {
+		.header = { .type = PERF_RECORD_HEADER_FEATURE, .size = sizeof(event) },
+		.feat_id = HEADER_HOSTNAME,
+	};
+	struct deferred_merge merge = { .enabled = true, .to_file = true };
+	const union perf_event *first = NULL;
+	bool ok = true;
+
+	for (int i = 0; i < 3; i++) {
+		ok &= !deferred_merge__event(&merge, (void *)&event);
+		first = first ?: merge.feats[HEADER_HOSTNAME];
+	}
+	ok &= first && merge.feats[HEADER_HOSTNAME] == first;
+	deferred_merge__exit(&merge);
+	return ok ? TEST_OK : TEST_FAIL;
+}
+
 /* A file that takes longer than it should, if time were quadratic: minutes instead of a second. */
 static bool reads_in_time(struct synth *s, const char *name)
 {
@@ -678,6 +815,25 @@ static void build_back_in_time(struct synth *s)
 	synth__record(s, 200, 20 + NR_CRAFTED, 1, 1);
 }
 
+/* The same of one thread, with a sample at each record. */
+static void build_all_back_in_time(struct synth *s)
+{
+	for (u64 i = NR_CRAFTED / 2; i; i--) {
+		synth__record(s, 100, 10 * i, i, 1);
+		synth__deferred(s, 100, 10 * i, i);
+		synth__round(s);
+	}
+}
+
+/* A thread that ends again and again at one time. */
+static void build_same_ends(struct synth *s)
+{
+	for (u64 i = 1; i <= NR_CRAFTED / 2; i++) {
+		synth__exit(s, 100, 10);
+		synth__record(s, 100, 10, i, 1);
+	}
+}
+
 /* All contexts wait while the thread ends again and again. */
 static void build_many_lives(struct synth *s)
 {
@@ -699,6 +855,8 @@ static const struct {
 	{ "samples without records", build_no_records },
 	{ "one time", build_same_times },
 	{ "back in time", build_back_in_time },
+	{ "all back in time", build_all_back_in_time },
+	{ "ends at one time", build_same_ends },
 	{ "many lives", build_many_lives },
 };
 
@@ -734,6 +892,8 @@ static struct test_case tests__deferred_callchain_broken[] = {
 	TEST_CASE("Deferred callchains in truncated files", deferred_truncated),
 	TEST_CASE("Deferred callchains in broken files", deferred_broken),
 	TEST_CASE("Sizes of events in files with deferred callchains", deferred_layouts),
+	TEST_CASE("Merged descriptions of events with broken sizes", deferred_descs),
+	TEST_CASE("Merged features of deferred callchains", deferred_feats),
 	TEST_CASE("Hashes of threads and cookies", deferred_hashes),
 	TEST_CASE("Crafted files with deferred callchains", deferred_crafted),
 	TEST_CASE("Tools for deferred callchains", deferred_tool),

@@ -84,7 +84,7 @@ struct model {
 	unsigned int nr_threads, nr_cpus, nr_steps, round_steps, wrap;
 	unsigned int lose, duplicate, records, sleepers;
 	bool foreign, piped, prefixed;
-	const char *limit;
+	u64 limit;
 	/* the schedule */
 	struct thread_state threads[MAX_THREADS];
 	struct context contexts[MAX_SERIAL + 1];
@@ -110,7 +110,7 @@ static void choose_parameters(struct model *m)
 {
 	static const unsigned int shares[] = { 0, 0, 5, 30, 100 };
 	static const unsigned int wraps[] = { 2, 3, 10, 1000000 };
-	static const char * const limits[] = { "1B", "2K", "16K" };
+	static const u64 limits[] = { 1, 2 << 10, 16 << 10 };
 
 	m->nr_threads = 1 + below(m, MAX_THREADS);
 	m->nr_cpus = 1 + below(m, MAX_CPUS);
@@ -124,7 +124,7 @@ static void choose_parameters(struct model *m)
 	m->foreign = below(m, 2);
 	m->piped = !m->foreign && m->seed % 2;
 	m->prefixed = m->seed % 7 == 0;
-	m->limit = m->seed % 5 == 0 ? limits[below(m, ARRAY_SIZE(limits))] : NULL;
+	m->limit = m->seed % 5 == 0 ? limits[below(m, ARRAY_SIZE(limits))] : 0;
 
 	/* Neighbours are one tid, in the host and in a guest. */
 	for (unsigned int i = 0; i < m->nr_threads; i++) {
@@ -463,13 +463,13 @@ static void check_stats(struct model *m, const struct deferred_callchain_stats *
 static int read_schedule(struct model *m, const struct synth *s,
 			 struct deferred_callchain_stats *stats)
 {
-	char usual[32];
+	u64 usual = deferred_callchain_limit;
 	int ret;
 
-	snprintf(usual, sizeof(usual), "%zuB", deferred_callchain_limit());
-	ret = deferred_callchain__set_limit(m->limit ?: usual, "test");
-	ret = ret ?: synth__read(&m->tool, s, SIZE_MAX, stats);
-	return deferred_callchain__set_limit(usual, "test") ?: ret;
+	deferred_callchain_limit = m->limit ?: usual;
+	ret = synth__read(&m->tool, s, SIZE_MAX, stats);
+	deferred_callchain_limit = usual;
+	return ret;
 }
 
 /**

@@ -497,6 +497,25 @@ static void build_not_skewed(struct synth *s)
 	s->cpu = 0;
 }
 
+/* A record without a time says nothing of what was read. */
+static void build_untimed(struct synth *s)
+{
+	synth__record(s, 300, -1ULL, 1, 1);
+	synth__round(s);
+	synth__round(s);
+	synth__deferred(s, 100, 10, 1);
+	synth__round(s);
+	s->cpu = 1;
+	synth__record(s, 100, 100 * NSEC_PER_MSEC, 2, 2);
+	s->cpu = 0;
+	synth__round(s);
+	synth__record(s, 100, 20, 1, 3);
+	synth__round(s);
+	synth__round(s);
+}
+
+static const char expect_untimed[] = "100@10 k2 100/1*3\n";
+
 static void build_deep(struct synth *s)
 {
 	synth__deferred(s, 100, 10, 1);
@@ -568,6 +587,7 @@ static const struct file_case file_cases[] = {
 	  .stitched = 3 },
 	{ "clocks differ", build_skewed, expect_skewed, .stitched = 1, .incomplete = 1 },
 	{ "clocks cannot differ", build_not_skewed, expect_bare, .incomplete = 1 },
+	{ "record without a time", build_untimed, expect_untimed, .stitched = 1 },
 	{ "backwards", build_backwards, expect_backwards, .stitched = 5 },
 	{ "deep", build_deep, expect_deep, .stitched = 3 },
 	{ "deeper", build_deeper, expect_deeper, .stitched = 2 },

@@ -9,13 +9,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include <internal/lib.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
 #include <linux/string.h>
 
-#include "data.h"
 #include "debug.h"
 #include "deferred-callchain.h"
 #include "deferred-callchain-inject.h"
@@ -29,7 +26,6 @@
 #include "session.h"
 #include "synthetic-events.h"
 #include "tool.h"
-#include "trace-event.h"
 
 /* The largest attr that perf before Linux 6.3 reads; it refuses larger ones. */
 #define OLD_ATTR_SIZE	PERF_ATTR_SIZE_VER7
@@ -108,82 +104,31 @@ static void write_attr(const union perf_event *event, union perf_event *out)
 	out->header.size -= saved;
 }
 
-/* A walk over the bytes of a feature that ends at the first thing that does not fit. */
-struct walk {
-	char *at;
-	size_t left;
-};
-
-static char *walk(struct walk *w, size_t size)
-{
-	char *at = w->at;
-
-	if (size > w->left)
-		return NULL;
-	w->at += size;
-	w->left -= size;
-	return at;
-}
-
-static bool walk_u32(struct walk *w, u32 *value)
-{
-	const char *at = walk(w, sizeof(*value));
-
-	if (at)
-		memcpy(value, at, sizeof(*value));
-	return at;
-}
-
+/* Ends at the first of the described events that does not fit. */
 static void write_event_desc(const union perf_event *event, union perf_event *out)
 {
-	size_t fixed = sizeof(struct perf_record_header_feature);
-	struct walk w = { .at = out->feat.data };
-	u32 nr, attr_size, nr_ids, name_size;
-	char *attr;
+	u64 left = event->header.size - sizeof(event->feat), size = 2 * sizeof(u32);
+	char *at = out->feat.data;
+	u32 nr, attr_size, counts[2];	/* of ids, and of bytes of the name */
 
-	memmove(out, event, event->header.size);
-	if (event->header.size < fixed)
+	memcpy(out, event, event->header.size);
+	if (left < size)
 		return;
 
-	w.left = event->header.size - fixed;
-	if (!walk_u32(&w, &nr) || !walk_u32(&w, &attr_size))
-		return;
-
+	memcpy(&nr, at, sizeof(nr));
+	memcpy(&attr_size, at + sizeof(nr), sizeof(attr_size));
 	while (nr--) {
-		attr = walk(&w, attr_size);
-		if (!attr || !walk_u32(&w, &nr_ids) || !walk_u32(&w, &name_size) ||
-		    !walk(&w, name_size) || !walk(&w, nr_ids * sizeof(u64)))
+		at += size;
+		left -= size;
+		size = (u64)attr_size + sizeof(counts);
+		if (size > left)
 			return;
-		clear_flags(attr, attr_size);
+		clear_flags(at, attr_size);
+		memcpy(counts, at + attr_size, sizeof(counts));
+		size += (u64)counts[0] * sizeof(u64) + counts[1];
+		if (size > left)
+			return;
 	}
-}
-
-/* So many events that a reader of what is written need not hold more than two times that. */
-#define EVENTS_OF_A_ROUND	1024
-
-/**
- * deferred_merge__init - set a tool up to merge
- * @merge: does nothing if it is not enabled
- * @tool: the tool, whose other callbacks are set
- *
- * Return: 0 or -ENOMEM.
- */
-int deferred_merge__init(struct deferred_merge *merge, struct perf_tool *tool)
-{
-	struct perf_tool usual;
-
-	if (!merge->enabled)
-		return 0;
-
-	merge->copy = malloc(PERF_SAMPLE_MAX_SIZE);
-	if (!merge->copy)
-		return -ENOMEM;
-
-	perf_tool__init(&usual, true);
-	tool->ordered_events = true;
-	tool->merge_deferred_callchains = true;
-	tool->compressed = usual.compressed;
-	return 0;
 }
 
 /**
@@ -192,24 +137,25 @@ int deferred_merge__init(struct deferred_merge *merge, struct perf_tool *tool)
  */
 void deferred_merge__exit(struct deferred_merge *merge)
 {
-	for (int i = 0; i < merge->nr_feats; i++)
+	for (int i = 0; i < HEADER_LAST_FEATURE; i++)
 		free(merge->feats[i]);
-	free(merge->feats);
 	free(merge->copy);
 }
 
 /**
- * deferred_merge__start - the input was opened
+ * deferred_merge__start - set a tool up to merge
  * @merge: does nothing if it is not enabled
- * @session: the session that reads it
- * @sections: where its header sections are, by feature; of size 0 in a pipe
+ * @tool: the tool, whose other callbacks are set
+ * @session: its session, of which nothing was read but the header
  * @to_file: the output is a file
  *
- * Return: 0, or -EINVAL with a message if it cannot be merged.
+ * Return: 0, -ENOMEM, or -EINVAL with a message if the input cannot be merged.
  */
-int deferred_merge__start(struct deferred_merge *merge, struct perf_session *session,
-			  const struct perf_file_section *sections, bool to_file)
+int deferred_merge__start(struct deferred_merge *merge, struct perf_tool *tool,
+			  struct perf_session *session, bool to_file)
 {
+	struct perf_tool usual;
+
 	if (!merge->enabled)
 		return 0;
 
@@ -217,13 +163,22 @@ int deferred_merge__start(struct deferred_merge *merge, struct perf_session *ses
 		pr_err("--merge-callchains cannot read data in the byte order of another machine.\n");
 		return -EINVAL;
 	}
+	merge->copy = malloc(PERF_SAMPLE_MAX_SIZE);
+	if (!merge->copy)
+		return -ENOMEM;
+
+	perf_tool__init(&usual, true);
+	tool->ordered_events = true;
+	tool->merge_deferred_callchains = true;
+	tool->compressed = usual.compressed;
+	merge->tool = tool;
 	merge->session = session;
-	merge->sections = sections;
 	merge->to_file = to_file;
 	return 0;
 }
 
-static void say(const struct deferred_merge *merge, const struct deferred_callchain_stats *stats)
+static void merge_report(const struct deferred_merge *merge,
+			 const struct deferred_callchain_stats *stats)
 {
 	if (!stats->samples) {
 		pr_info("[ perf inject: no deferred callchains, samples are as they were ]\n");
@@ -259,26 +214,13 @@ void deferred_merge__finish(struct deferred_merge *merge)
 		old &= fits_old_attr(&evsel->core.attr, sizeof(evsel->core.attr));
 	}
 	session->header.attr_bytes = old ? OLD_ATTR_SIZE : 0;
-	for (int i = 0; i < merge->nr_feats; i++)
-		perf_header__set_feat(&session->header, merge->feats[i]->feat.feat_id);
+	for (int i = 0; i < HEADER_LAST_FEATURE; i++) {
+		if (merge->feats[i])
+			perf_header__set_feat(&session->header, i);
+	}
 	perf_header__clear_feat(&session->header, HEADER_COMPRESSED);
 	perf_header__clear_feat(&session->header, HEADER_DIR_FORMAT);
-	say(merge, deferred_callchains__stats(session->deferred));
-}
-
-/**
- * deferred_merge__keeps_feat - copy a header section that is written anew otherwise?
- * @merge: false if it is not enabled
- * @feat: HEADER_BUILD_ID, ...
- *
- * The command line is that of the recording.  perf inject writes build ids of
- * what samples hit, but finds out what these are only if told to.
- *
- * Return: true if the section is to be copied as it is.
- */
-bool deferred_merge__keeps_feat(const struct deferred_merge *merge, int feat)
-{
-	return merge->enabled && (feat == HEADER_CMDLINE || feat == HEADER_BUILD_ID);
+	merge_report(merge, deferred_callchains__stats(session->deferred));
 }
 
 /**
@@ -292,68 +234,22 @@ bool deferred_merge__keeps_feat(const struct deferred_merge *merge, int feat)
 int deferred_merge__copy_feat(const struct deferred_merge *merge, int feat,
 			      struct feat_writer *writer)
 {
-	for (int i = 0; i < merge->nr_feats; i++) {
-		struct perf_record_header_feature *event = &merge->feats[i]->feat;
+	const union perf_event *event = merge->feats[feat];
 
-		if (event->feat_id == (u64)feat)
-			return writer->write(writer, event->data,
-					     event->header.size - sizeof(*event)) ?: 1;
-	}
-	return 0;
+	if (!event)
+		return 0;
+	return writer->write(writer, (void *)event->feat.data,
+			     event->header.size - sizeof(event->feat)) ?: 1;
 }
 
-/* Some readers look for features in the header of a file only. */
+/* Some readers look for features in the header of a file only; the first of each counts. */
 static union perf_event *keep_for_header(struct deferred_merge *merge, union perf_event *event)
 {
-	union perf_event **feats = realloc(merge->feats, (merge->nr_feats + 1) * sizeof(*feats));
-	union perf_event *copy = memdup(event, event->header.size);
+	union perf_event **feat = &merge->feats[event->feat.feat_id];
 
-	if (feats)
-		merge->feats = feats;
-	if (!feats || !copy) {
-		free(copy);
-		return event;
-	}
-	merge->feats[merge->nr_feats++] = copy;
-	return NULL;
-}
-
-/* What is written otherwise, and what goes for the form of a file only. */
-static bool has_no_event(int feat)
-{
-	switch (feat) {
-	case HEADER_TRACING_DATA:
-	case HEADER_BUILD_ID:
-	case HEADER_AUXTRACE:
-	case HEADER_DIR_FORMAT:
-	case HEADER_COMPRESSED:
-		return true;
-	default:
-		return false;
-	}
-}
-
-static int write_feature(struct deferred_merge *merge, int feat,
-			 const struct perf_file_section *section)
-{
-	struct perf_record_header_feature *copy = &merge->copy->feat;
-
-	if (section->size > PERF_SAMPLE_MAX_SIZE - 8 - sizeof(*copy)) {
-		pr_warning("WARNING: header feature %d is left out: %llu bytes do not fit an event.\n",
-			   feat, (unsigned long long)section->size);
-		return 0;
-	}
-	if (pread(perf_data__fd(merge->session->data), copy->data, section->size,
-		  section->offset) != (ssize_t)section->size) {
-		pr_warning("WARNING: header feature %d is left out: it cannot be read.\n", feat);
-		return 0;
-	}
-	copy->header = (struct perf_event_header){
-		.type = PERF_RECORD_HEADER_FEATURE,
-		.size = sizeof(*copy) + section->size,
-	};
-	copy->feat_id = feat;
-	return merge->process(merge->tool, merge->copy, NULL, NULL);
+	if (!*feat)
+		*feat = memdup(event, event->header.size);
+	return *feat ? NULL : event;
 }
 
 static int write_build_id(struct dso *dso, struct machine *machine, void *priv)
@@ -374,11 +270,24 @@ static int write_build_id(struct dso *dso, struct machine *machine, void *priv)
 					       dso__bid(dso), dso__long_name(dso));
 }
 
-static int write_build_ids(struct deferred_merge *merge)
+/**
+ * deferred_merge__build_ids - write the build ids in the header of a file into a pipe
+ * @merge: does nothing if it is not enabled
+ * @process: writes an event
+ *
+ * Return: 0 or a negative error code.
+ */
+int deferred_merge__build_ids(struct deferred_merge *merge, perf_event__handler_t process)
 {
-	struct machines *machines = &merge->session->machines;
-	int ret = machine__for_each_dso(&machines->host, write_build_id, merge);
+	struct machines *machines;
+	int ret;
 
+	if (!merge->enabled)
+		return 0;
+
+	merge->process = process;
+	machines = &merge->session->machines;
+	ret = machine__for_each_dso(&machines->host, write_build_id, merge);
 	for (struct rb_node *node = rb_first_cached(&machines->guests); node && !ret;
 	     node = rb_next(node))
 		ret = machine__for_each_dso(rb_entry(node, struct machine, rb_node),
@@ -386,55 +295,7 @@ static int write_build_ids(struct deferred_merge *merge)
 	return ret;
 }
 
-/* The features of the file; some tell of events, whose attrs come before them. */
-static int write_features(struct deferred_merge *merge)
-{
-	const struct perf_file_section nothing = {};
-	int ret = 0;
-
-	for (int feat = HEADER_FIRST_FEATURE; feat < HEADER_LAST_FEATURE && !ret; feat++) {
-		if (perf_header__has_feat(&merge->session->header, feat) && !has_no_event(feat))
-			ret = write_feature(merge, feat, &merge->sections[feat]);
-	}
-	return ret ?: write_build_ids(merge) ?:
-	       write_feature(merge, HEADER_LAST_FEATURE, &nothing);
-}
-
-/**
- * deferred_merge__describe - write what the header of a file says into a pipe
- * @merge: does nothing if it is not enabled
- * @tool: passed on to @process
- * @fd: the pipe
- * @process: writes an event
- *
- * In the place of perf_event__synthesize_for_pipe(), which tells of the machine that perf
- * inject runs on.
- *
- * Return: a positive number, 0 if it is not enabled, or a negative error code.
- */
-int deferred_merge__describe(struct deferred_merge *merge, const struct perf_tool *tool, int fd,
-			     perf_event__handler_t process)
-{
-	struct evlist *evlist;
-	int ret;
-
-	if (!merge->enabled)
-		return 0;
-
-	merge->tool = tool;
-	merge->process = process;
-	evlist = merge->session->evlist;
-	ret = perf_event__synthesize_attrs(tool, evlist, process) ?: write_features(merge);
-#ifdef HAVE_LIBTRACEEVENT
-	if (!ret && have_tracepoints(&evlist->core.entries))
-		ret = perf_event__synthesize_tracing_data(tool, fd, evlist, process);
-#else
-	(void)fd;
-#endif
-	return ret ?: 1;
-}
-
-static union perf_event *feature(struct deferred_merge *merge, union perf_event *event)
+static union perf_event *merge_feature(struct deferred_merge *merge, union perf_event *event)
 {
 	u64 feat = event->feat.feat_id;
 
@@ -468,36 +329,10 @@ union perf_event *deferred_merge__event(struct deferred_merge *merge, union perf
 		write_attr(event, merge->copy);
 		return merge->copy;
 	case PERF_RECORD_HEADER_FEATURE:
-		return feature(merge, event);
+		return merge_feature(merge, event);
 	default:
 		return event;
 	}
-}
-
-/**
- * deferred_merge__end_round - let readers deliver what was written so far
- * @merge: does nothing if it is not enabled
- * @event: what was written
- *
- * To be called for each event that was written, where they are written in the order of
- * time: a round may end anywhere then, whether or not the input has rounds.  None ends
- * behind what describes the data, which may go on in a way of its own.
- *
- * Return: a PERF_RECORD_FINISHED_ROUND that is to be written now, or NULL.
- */
-union perf_event *deferred_merge__end_round(struct deferred_merge *merge,
-					    const union perf_event *event)
-{
-	static union perf_event round = {
-		.header = { .type = PERF_RECORD_FINISHED_ROUND, .size = sizeof(round.header) },
-	};
-
-	if (!merge->enabled || event->header.type >= PERF_RECORD_USER_TYPE_START ||
-	    ++merge->events_of_round < EVENTS_OF_A_ROUND)
-		return NULL;
-
-	merge->events_of_round = 0;
-	return &round;
 }
 
 /**

@@ -5,10 +5,10 @@
 #include <stdbool.h>
 #include <linux/types.h>
 
+#include "header.h"
 #include "synthetic-events.h"
 
 struct feat_writer;
-struct perf_file_section;
 struct perf_sample;
 struct perf_session;
 struct perf_tool;
@@ -19,30 +19,22 @@ struct deferred_merge {
 	bool enabled;				/* the option was given */
 	bool to_file;				/* the output has a header, written last */
 	struct perf_session *session;		/* that is rewritten */
-	const struct perf_file_section *sections; /* of its header, by feature */
-	const struct perf_tool *tool;		/* for @process */
+	const struct perf_tool *tool;		/* that does */
 	perf_event__handler_t process;		/* writes an event that describes the file */
 	union perf_event *copy;			/* the event under rewriting */
-	union perf_event **feats;		/* those that go into the header */
-	int nr_feats;
-	unsigned int events_of_round;		/* written since the end of a round */
+	union perf_event *feats[HEADER_LAST_FEATURE]; /* those that go into the header */
 	u64 cut_samples;			/* samples that lost frames to fit an event */
 	u64 cut_frames;				/* the frames that they lost */
 };
 
-int deferred_merge__init(struct deferred_merge *merge, struct perf_tool *tool);
-void deferred_merge__exit(struct deferred_merge *merge);
-int deferred_merge__start(struct deferred_merge *merge, struct perf_session *session,
-			  const struct perf_file_section *sections, bool to_file);
+int deferred_merge__start(struct deferred_merge *merge, struct perf_tool *tool,
+			  struct perf_session *session, bool to_file);
 void deferred_merge__finish(struct deferred_merge *merge);
-bool deferred_merge__keeps_feat(const struct deferred_merge *merge, int feat);
+void deferred_merge__exit(struct deferred_merge *merge);
 int deferred_merge__copy_feat(const struct deferred_merge *merge, int feat,
 			      struct feat_writer *writer);
-int deferred_merge__describe(struct deferred_merge *merge, const struct perf_tool *tool, int fd,
-			     perf_event__handler_t process);
+int deferred_merge__build_ids(struct deferred_merge *merge, perf_event__handler_t process);
 union perf_event *deferred_merge__event(struct deferred_merge *merge, union perf_event *event);
-union perf_event *deferred_merge__end_round(struct deferred_merge *merge,
-					    const union perf_event *event);
 union perf_event *deferred_merge__sample(struct deferred_merge *merge, union perf_event *event,
 					 const struct perf_sample *sample);
 

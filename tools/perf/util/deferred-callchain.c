@@ -31,9 +31,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
-#include <sys/random.h>
 #include <linux/kernel.h>
 #include <linux/list.h>
 #include <linux/perf_event.h>
@@ -42,22 +39,18 @@
 #include <linux/time64.h>
 #include <linux/zalloc.h>
 
-#include "addr_location.h"
 #include "data.h"
 #include "debug.h"
 #include "deferred-callchain.h"
-#include "dso.h"
+#include "event-layout.h"
 #include "event.h"
 #include "evlist.h"
 #include "evsel.h"
 #include "machine.h"
-#include "map.h"
 #include "ordered-events.h"
 #include "sample.h"
 #include "session.h"
-#include "thread.h"
 #include "tool.h"
-#include "units.h"
 
 /* How far a file is scanned at a time. */
 #define SCAN_STEP		(1024 * 1024)
@@ -71,11 +64,13 @@
 #define MAX_SKEWED		1024
 /* What the last records of threads may take. */
 #define MAX_KEPT_BYTES		(16UL << 20)
-/* So many threads with consecutive numbers have chains side by side. */
-#define NEIGHBOUR_BITS		4
-#define NEIGHBOURS		((size_t)1 << NEIGHBOUR_BITS)
+/* Trees of threads.  A thread's is that of its number, as neighbours are often seen together. */
+#define NR_TREES		(1UL << 16)
 /* Below this share of all deferred samples nobody needs to be told of incomplete ones. */
 #define WARN_PERCENT		2
+
+/* How much may be held in a session. */
+u64 deferred_callchain_limit = 512 << 20;
 
 /* The machine and thread of an entry. */
 struct key {
@@ -84,9 +79,8 @@ struct key {
 	u64 cookie;		/* of a number that many tasks go by, or 0 */
 };
 
-/* In the place of a machine, for losses: the thread is a CPU. */
-#define LOSSES			((u32)-3)
-#define ANY_CPU			((u32)-2)
+/* What losses are indexed by; no machine and thread have these numbers. */
+static const struct key losses_key = { .machine_pid = -3, .tid = -3 };
 
 /* An event of the index: a deferred record, the end of a life, or a loss. */
 struct entry {
@@ -96,15 +90,15 @@ struct entry {
 	const union perf_event *event;	/* the record, in the file as it lies there, or a copy */
 	u32 cpu;			/* where it was written, or -1 */
 	u16 nr;				/* entries of its callchain */
-	bool copied : 1;		/* is @event a copy? */
+	bool copied : 1;		/* is @event a copy, right behind this? */
 	bool used : 1;			/* is it stitched to a sample, or its duplicate is? */
 	bool exec : 1;			/* does it end a program, not a thread? */
 };
 
 /* What is known of a thread. */
 struct indexed_thread {
+	struct rb_node node;		/* in a tree of threads */
 	struct key key;
-	struct indexed_thread *next;	/* in the same chain */
 	struct rb_root_cached entries;	/* events whose turn has not come, by time */
 	struct entry *newest;		/* of these, the last one or NULL */
 	struct entry *last;		/* the last record that had its turn, or NULL */
@@ -113,21 +107,16 @@ struct indexed_thread {
 
 /* The stage of a session; from @bytes on, what begins anew with other data. */
 struct deferred_callchains {
-	u64 factors[2];			/* of the hash, random: no file can be made for them */
 	struct ip_callchain *chain;	/* the callchain of the sample at hand */
 	size_t max_chain;		/* entries that fit in it */
+	struct rb_root threads[NR_TREES]; /* the index */
+	u64 copy[PERF_SAMPLE_MAX_SIZE / sizeof(u64)]; /* of a sample in another byte order */
 
 	size_t bytes;			/* what the index takes */
-	struct indexed_thread **chains;	/* of the threads, by a hash */
-	unsigned int chain_bits;	/* log2 of their number, without that of neighbours */
-	size_t nr_threads;
 	struct list_head kept;		/* threads with a last record, the oldest first */
 	size_t kept_bytes;
 
 	bool started;			/* the first event was read */
-	bool streamed;			/* records may come that the scan does not find */
-	bool barrier;			/* what comes next in the scan cannot be parsed yet */
-	bool all;			/* everything was indexed */
 	const char *map, *scan, *end;	/* the file, how far it is scanned, how far it can be */
 	u64 newest, newest_before;	/* times of the newest entry: now, at the round's start */
 	u64 certain;			/* no entry up to this time is still to come */
@@ -135,8 +124,7 @@ struct deferred_callchains {
 	size_t queued_bytes;		/* what events in the ordered queue take */
 	u64 max_wait;			/* how long the queue may be held, or 0 for any time */
 	u64 idle;			/* the time since the last event of a live session */
-	union perf_event *held;		/* the event that holds the queue, or NULL */
-	struct perf_sample held_sample;	/* it, parsed: twice would swap some fields twice */
+	bool holding;			/* the event whose turn was last stays in the queue */
 
 	struct deferred_callchain_stats stats;
 };
@@ -269,47 +257,6 @@ size_t deferred_record__fprintf(struct evlist *evlist, const union perf_event *e
 	return printed;
 }
 
-/**
- * deferred_sample__fprintf - mark a deferred sample in a raw dump
- * @sample: the sample
- * @fp: where to print to
- *
- * Return: the number of characters printed.
- */
-size_t deferred_sample__fprintf(const struct perf_sample *sample, FILE *fp)
-{
-	if (!sample->deferred_raw)
-		return 0;
-	return fprintf(fp, "...... (deferred), cookie: %#llx\n",
-		       (unsigned long long)sample->deferred_cookie);
-}
-
-/**
- * deferred_sample__mark_hits - mark the DSOs that a stitched user half hits
- * @sample: any sample; nothing is done for one that was not deferred
- * @thread: its thread
- *
- * So that their build ids are kept: a program that is always sampled in the kernel shows
- * in no other place.
- */
-void deferred_sample__mark_hits(const struct perf_sample *sample, struct thread *thread)
-{
-	const struct ip_callchain *chain = sample->callchain;
-	struct addr_location al;
-	bool user = false;
-
-	for (u64 i = 0; sample->deferred_raw && i < chain->nr; i++) {
-		if (chain->ips[i] >= PERF_CONTEXT_MAX) {
-			user = chain->ips[i] == PERF_CONTEXT_USER;
-			continue;
-		}
-		addr_location__init(&al);
-		if (user && thread__find_map(thread, PERF_RECORD_MISC_USER, chain->ips[i], &al))
-			dso__set_hit(map__dso(al.map));
-		addr_location__exit(&al);
-	}
-}
-
 /* The index. */
 
 /**
@@ -321,112 +268,58 @@ struct deferred_callchains *deferred_callchains__new(void)
 {
 	struct deferred_callchains *dc = zalloc(sizeof(*dc));
 
-	if (!dc)
-		return NULL;
-
-	if (getrandom(dc->factors, sizeof(dc->factors), GRND_NONBLOCK) != sizeof(dc->factors)) {
-		dc->factors[0] = (u64)time(NULL) << 32 ^ getpid();
-		dc->factors[1] = dc->factors[0] * 0x9e3779b97f4a7c15ULL;
-	}
-	dc->factors[0] |= 1;
-	dc->factors[1] |= 1;
-	INIT_LIST_HEAD(&dc->kept);
+	if (dc)
+		INIT_LIST_HEAD(&dc->kept);
 	return dc;
 }
 
-/*
- * Where the chain of a thread begins.  Threads with neighbouring numbers, which are often
- * seen one after the other, begin side by side.  With very many threads, the time of a
- * look-up is that of its cache misses: here of the thread, and sometimes one more.
- */
-static struct indexed_thread **thread_chain(const struct deferred_callchains *dc,
-					    const struct key *key)
+static struct rb_root *thread_tree(struct deferred_callchains *dc, const struct key *key)
 {
-	u64 near = (key->tid ^ key->cookie) % NEIGHBOURS;
-	u64 far = (key->tid / NEIGHBOURS | (u64)key->machine_pid << 32) * dc->factors[0] +
-		  key->cookie * dc->factors[1];
-
-	/* multiplicative hashing: the upper bits are the good ones */
-	return &dc->chains[far >> (64 - dc->chain_bits) << NEIGHBOUR_BITS | near];
+	return &dc->threads[(key->tid ^ key->cookie) % NR_TREES];
 }
 
-static struct indexed_thread *thread_find(const struct deferred_callchains *dc,
-					  const struct key *key)
+static int thread_cmp(const void *key, const struct rb_node *node)
 {
-	struct indexed_thread *thread = dc->chains ? *thread_chain(dc, key) : NULL;
-
-	while (thread && memcmp(&thread->key, key, sizeof(*key)))
-		thread = thread->next;
-	return thread;
+	return memcmp(key, &rb_entry(node, struct indexed_thread, node)->key, sizeof(struct key));
 }
 
-static size_t nr_chains(const struct deferred_callchains *dc)
+static bool thread_before(struct rb_node *a, const struct rb_node *b)
 {
-	return dc->chains ? NEIGHBOURS << dc->chain_bits : 0;
+	return thread_cmp(&rb_entry(a, struct indexed_thread, node)->key, b) < 0;
 }
 
-static int grow_chains(struct deferred_callchains *dc)
+static struct indexed_thread *thread_find(struct deferred_callchains *dc, const struct key *key)
 {
-	struct deferred_callchains more = *dc;
-
-	more.chain_bits += 2;
-	more.chains = calloc(NEIGHBOURS << more.chain_bits, sizeof(*more.chains));
-	if (!more.chains)
-		return -ENOMEM;
-
-	for (size_t i = 0; i < nr_chains(dc); i++) {
-		while (dc->chains[i]) {
-			struct indexed_thread *thread = dc->chains[i];
-			struct indexed_thread **chain = thread_chain(&more, &thread->key);
-
-			dc->chains[i] = thread->next;
-			thread->next = *chain;
-			*chain = thread;
-		}
-	}
-	free(dc->chains);
-	dc->chains = more.chains;
-	dc->chain_bits = more.chain_bits;
-	return 0;
+	return rb_entry_safe(rb_find(key, thread_tree(dc, key), thread_cmp),
+			     struct indexed_thread, node);
 }
 
 static struct indexed_thread *thread_findnew(struct deferred_callchains *dc,
 					     const struct key *key)
 {
-	struct indexed_thread *thread = thread_find(dc, key), **chain;
+	struct indexed_thread *thread = thread_find(dc, key);
 
 	if (thread)
 		return thread;
-	if (dc->nr_threads >= nr_chains(dc) && grow_chains(dc))
-		return NULL;
-
 	thread = zalloc(sizeof(*thread));
 	if (!thread)
 		return NULL;
 
-	chain = thread_chain(dc, key);
 	thread->key = *key;
-	thread->next = *chain;
-	*chain = thread;
-	dc->nr_threads++;
-	dc->bytes += sizeof(*thread) + sizeof(*chain);
+	rb_add(&thread->node, thread_tree(dc, key), thread_before);
+	dc->bytes += sizeof(*thread);
 	return thread;
 }
 
 /* Forget a thread of which there is nothing to know. */
 static void thread_put(struct deferred_callchains *dc, struct indexed_thread *thread)
 {
-	struct indexed_thread **chain = thread_chain(dc, &thread->key);
-
 	if (thread->last || !RB_EMPTY_ROOT(&thread->entries.rb_root))
 		return;
 
-	while (*chain != thread)
-		chain = &(*chain)->next;
-	*chain = thread->next;
+	rb_erase(&thread->node, thread_tree(dc, &thread->key));
 	free(thread);
-	dc->nr_threads--;
-	dc->bytes -= sizeof(*thread) + sizeof(*chain);
+	dc->bytes -= sizeof(*thread);
 }
 
 static size_t entry_size(const struct entry *entry)
@@ -437,18 +330,25 @@ static size_t entry_size(const struct entry *entry)
 static void entry_free(struct deferred_callchains *dc, struct entry *entry)
 {
 	dc->bytes -= entry_size(entry);
-	if (entry->copied)
-		free((void *)entry->event);
 	free(entry);
 }
 
+static struct entry *entry_next(struct entry *entry)
+{
+	return rb_entry_safe(rb_next(&entry->node), struct entry, node);
+}
+
 /* A thread's last record is written before it ends. */
+static bool is_before(const struct entry *entry, u64 time, bool end)
+{
+	return entry->time < time || (entry->time == time && end && entry->cookie);
+}
+
 static bool entry_before(struct rb_node *a, const struct rb_node *b)
 {
-	const struct entry *x = rb_entry(a, struct entry, node);
-	const struct entry *y = rb_entry(b, struct entry, node);
+	const struct entry *entry = rb_entry(b, struct entry, node);
 
-	return x->time < y->time || (x->time == y->time && x->cookie && !y->cookie);
+	return is_before(rb_entry(a, struct entry, node), entry->time, !entry->cookie);
 }
 
 /* Events of a thread are mostly read as they were written: then there is nothing to look for. */
@@ -473,37 +373,23 @@ static void thread_remove(struct indexed_thread *thread, struct entry *entry)
 	rb_erase_cached(&entry->node, &thread->entries);
 }
 
-static struct entry *entry_next(struct entry *entry)
-{
-	return rb_entry_safe(rb_next(&entry->node), struct entry, node);
-}
-
-/* The first entry at or after @time: in the order of time the first of all. */
-static struct entry *thread_first_since(struct indexed_thread *thread, u64 time)
+/* The first record, or @end, at or after @time: in the order of time the first entry of all. */
+static struct entry *thread_first_since(struct indexed_thread *thread, u64 time, bool end)
 {
 	struct entry *first = rb_entry_safe(rb_first_cached(&thread->entries), struct entry, node);
 	struct rb_node *node = thread->entries.rb_root.rb_node;
 
-	if (!first || first->time >= time)
+	if (!first || !is_before(first, time, end))
 		return first;
 
 	for (first = NULL; node;) {
 		struct entry *entry = rb_entry(node, struct entry, node);
+		bool before = is_before(entry, time, end);
 
-		if (entry->time >= time)
-			first = entry;
-		node = entry->time >= time ? node->rb_left : node->rb_right;
+		first = before ? first : entry;
+		node = before ? node->rb_right : node->rb_left;
 	}
 	return first;
-}
-
-static struct entry *thread_find_entry(struct indexed_thread *thread, u64 time, u64 cookie)
-{
-	struct entry *entry = thread_first_since(thread, time);
-
-	while (entry && entry->time == time && entry->cookie != cookie)
-		entry = entry_next(entry);
-	return entry && entry->time == time ? entry : NULL;
 }
 
 /* No sample to come can be of the last record of a thread. */
@@ -520,14 +406,6 @@ static void thread_forget_last(struct deferred_callchains *dc, struct indexed_th
 	entry_free(dc, last);
 }
 
-static void forget_oldest_last(struct deferred_callchains *dc)
-{
-	struct indexed_thread *thread = list_first_entry(&dc->kept, struct indexed_thread, kept);
-
-	thread_forget_last(dc, thread);
-	thread_put(dc, thread);
-}
-
 /*
  * May free other threads, but not this one.  A record is an orphan until a sample is of it
  * or of its duplicate.
@@ -536,6 +414,7 @@ static void thread_keep_last(struct deferred_callchains *dc, struct indexed_thre
 			     struct entry *record)
 {
 	const struct entry *last = thread->last;
+	struct indexed_thread *oldest;
 
 	if (last && last->cookie == record->cookie) {
 		dc->stats.duplicates++;
@@ -548,29 +427,28 @@ static void thread_keep_last(struct deferred_callchains *dc, struct indexed_thre
 	thread->last = record;
 	list_add_tail(&thread->kept, &dc->kept);
 	dc->kept_bytes += entry_size(record) + sizeof(*thread);
-	while (dc->kept_bytes > MAX_KEPT_BYTES && dc->kept.next != &thread->kept)
-		forget_oldest_last(dc);
-}
-
-static void thread_clear(struct deferred_callchains *dc, struct indexed_thread *thread)
-{
-	struct entry *entry, *next;
-
-	rbtree_postorder_for_each_entry_safe(entry, next, &thread->entries.rb_root, node)
-		entry_free(dc, entry);
-	thread->entries = RB_ROOT_CACHED;
-	thread_forget_last(dc, thread);
+	while (dc->kept_bytes > MAX_KEPT_BYTES && dc->kept.next != &thread->kept) {
+		oldest = list_first_entry(&dc->kept, struct indexed_thread, kept);
+		thread_forget_last(dc, oldest);
+		thread_put(dc, oldest);
+	}
 }
 
 static void index_clear(struct deferred_callchains *dc)
 {
-	for (size_t i = 0; i < nr_chains(dc); i++) {
-		while (dc->chains[i]) {
-			thread_clear(dc, dc->chains[i]);
-			thread_put(dc, dc->chains[i]);
+	struct indexed_thread *thread, *next;
+	struct entry *entry, *behind;
+
+	for (size_t i = 0; dc->bytes && i < NR_TREES; i++) {
+		rbtree_postorder_for_each_entry_safe(thread, next, &dc->threads[i], node) {
+			rbtree_postorder_for_each_entry_safe(entry, behind,
+							     &thread->entries.rb_root, node)
+				free(entry);
+			free(thread->last);
+			free(thread);
 		}
+		dc->threads[i] = RB_ROOT;
 	}
-	zfree(&dc->chains);
 }
 
 /**
@@ -621,11 +499,6 @@ static struct key make_key(const struct perf_sample *sample, u32 tid, u64 cookie
 	};
 }
 
-static struct key loss_key(u32 cpu)
-{
-	return (struct key){ .machine_pid = LOSSES, .tid = cpu };
-}
-
 /*
  * Which thread or program an event ends, or 0.  A fork ends the life of a former thread
  * with the number.  One may be synthesized for a thread that was there before, whatever
@@ -633,63 +506,41 @@ static struct key loss_key(u32 cpu)
  */
 static u32 ended_tid(const union perf_event *event)
 {
-	u32 tid;
+	const struct perf_event_header *header = &event->header;
+	u32 tid = 0;
 
-	switch (event->header.type) {
-	case PERF_RECORD_FORK:
-		if (event->header.misc & PERF_RECORD_MISC_FORK_EXEC)
-			return 0;
-		fallthrough;
-	case PERF_RECORD_EXIT:
-		if (event->header.size < sizeof(event->fork))
-			return 0;
+	if (header->type == PERF_RECORD_EXIT ||
+	    (header->type == PERF_RECORD_FORK && !(header->misc & PERF_RECORD_MISC_FORK_EXEC)))
 		tid = event->fork.tid;
-		break;
-	case PERF_RECORD_COMM:
-		if (!(event->header.misc & PERF_RECORD_MISC_COMM_EXEC) ||
-		    event->header.size < offsetof(struct perf_record_comm, comm))
-			return 0;
+	else if (header->type == PERF_RECORD_COMM && header->misc & PERF_RECORD_MISC_COMM_EXEC)
 		tid = event->comm.tid;
-		break;
-	default:
-		return 0;
-	}
 	return is_one_thread(tid) ? tid : 0;
 }
 
 static int index_add(struct deferred_callchains *dc, const struct key *key,
 		     const struct entry *what)
 {
-	struct indexed_thread *thread = thread_findnew(dc, key);
-	struct entry *entry = thread ? memdup(what, sizeof(*what)) : NULL;
+	size_t size = entry_size(what);
+	struct entry *entry = malloc(size);
+	struct indexed_thread *thread = entry ? thread_findnew(dc, key) : NULL;
 
-	if (entry && what->copied) {
-		entry->event = memdup(what->event, what->event->header.size);
-		if (!entry->event)
-			zfree(&entry);
-	}
-	if (!entry) {
-		if (thread)
-			thread_put(dc, thread);
+	if (!thread) {
+		free(entry);
 		return -ENOMEM;
 	}
-	dc->bytes += entry_size(entry);
-	dc->newest = max(dc->newest, entry->time);
+	*entry = *what;
+	if (what->copied)
+		entry->event = memcpy(entry + 1, what->event, what->event->header.size);
 	thread_add(thread, entry);
+	dc->bytes += size;
+	if (is_time(entry->time))
+		dc->newest = max(dc->newest, entry->time);
 	return 0;
 }
 
-/* A buffer that was full says so in front of the next event that fits. */
-static int index_add_loss(struct deferred_callchains *dc, const struct entry *loss)
-{
-	const struct key cpu = loss_key(loss->cpu), any = loss_key(ANY_CPU);
-
-	return index_add(dc, &cpu, loss) ?: index_add(dc, &any, loss);
-}
-
 /*
- * @event is in this machine's byte order, and so is @place, unless that is in a foreign
- * file and was not read yet.  @copy if it will not stay there.
+ * What the index must know of.  @event is in this machine's byte order, and so is @place,
+ * unless that is in a foreign file and was not read yet.  @copy if it will not stay there.
  */
 static int index_event(struct perf_session *session, union perf_event *event,
 		       const union perf_event *place, bool copy)
@@ -715,13 +566,16 @@ static int index_event(struct perf_session *session, union perf_event *event,
 	}
 	if (evlist__parse_sample(evlist, event, &sample))
 		return 0;
+	/* an end is of use between two times, and is removed in their order */
+	if (!entry.cookie &&
+	    (!is_time(sample.time) || (tid && !session->tool->ordered_events)))
+		return 0;
 
 	entry.exec = event->header.type == PERF_RECORD_COMM;
 	entry.time = sample.time;
 	entry.cpu = sample.cpu;
-	if (event->header.type == PERF_RECORD_LOST)
-		return index_add_loss(session->deferred, &entry);
-	key = make_key(&sample, tid ?: sample.tid, entry.cookie);
+	key = event->header.type == PERF_RECORD_LOST ? losses_key :
+	      make_key(&sample, tid ?: sample.tid, entry.cookie);
 	return index_add(session->deferred, &key, &entry);
 }
 
@@ -747,33 +601,28 @@ static int scan_foreign(struct perf_session *session, const union perf_event *ev
 			const struct perf_event_header *header)
 {
 	union perf_event *swapped = memdup(event, header->size);
-	int ret;
+	int ret = 0;
 
 	if (!swapped)
 		return -ENOMEM;
 
 	swapped->header = *header;
-	event_swap(swapped, evlist__sample_id_all(session->evlist));
-	ret = index_event(session, swapped, event, /*copy=*/false);
+	if (perf_event__fits(swapped, /*swapped=*/true)) {
+		event_swap(swapped, evlist__sample_id_all(session->evlist));
+		ret = index_event(session, swapped, event, /*copy=*/false);
+	}
 	free(swapped);
 	return ret;
 }
 
-/* Bytes that are no events, but trace data of hardware. */
-static u64 auxtrace_size(const union perf_event *event, u16 event_size)
-{
-	if (event_size < sizeof(event->auxtrace))
-		return 0;
-	return is_foreign(event) ? bswap_64(event->auxtrace.size) : event->auxtrace.size;
-}
-
-/* @reading is the event that the reader is about to process, or NULL. */
-static int scan_event(struct perf_session *session, const union perf_event *reading)
+/* Index an event.  Return: 0, 1 if the scan has to stop in front of it, or an error. */
+static int scan_event(struct perf_session *session)
 {
 	struct deferred_callchains *dc = session->deferred;
 	union perf_event *event = (void *)dc->scan;
 	struct perf_event_header header = { .size = 0 };
 	size_t left = dc->end - dc->scan;
+	int ret = 0;
 
 	if (left >= sizeof(header))
 		header = event->header;
@@ -782,8 +631,8 @@ static int scan_event(struct perf_session *session, const union perf_event *read
 	if (header.size < sizeof(header) || header.size > left ||
 	    header.type >= PERF_RECORD_HEADER_MAX) {
 		/* here the reader ends, too */
-		dc->scan = dc->end;
-		return 0;
+		dc->end = dc->scan;
+		return 1;
 	}
 
 	switch (header.type) {
@@ -792,47 +641,39 @@ static int scan_event(struct perf_session *session, const union perf_event *read
 	case PERF_RECORD_EXIT:
 	case PERF_RECORD_COMM:
 	case PERF_RECORD_LOST:
-		dc->scan += header.size;
-		return is_foreign(event) ? scan_foreign(session, event, &header) :
-					   index_event(session, event, event, /*copy=*/false);
+		if (is_foreign(event))
+			ret = scan_foreign(session, event, &header);
+		else if (perf_event__fits(event, /*swapped=*/false))
+			ret = index_event(session, event, event, /*copy=*/false);
+		break;
 	case PERF_RECORD_FINISHED_ROUND:
 		index_end_round(dc);
-		break;
-	case PERF_RECORD_AUXTRACE:
-		dc->scan += min_t(u64, auxtrace_size(event, header.size), left - header.size);
 		break;
 	case PERF_RECORD_HEADER_ATTR:
 	case PERF_RECORD_ID_INDEX:
 		/* says how to parse what follows, once it is processed */
-		dc->barrier = !reading || event >= reading;
-		if (!reading || event > reading)
-			return 0;
-		break;
+	case PERF_RECORD_AUXTRACE:
 	case PERF_RECORD_COMPRESSED:
 	case PERF_RECORD_HEADER_TRACING_DATA:
 		/* what is in there or behind it only the reader finds out */
-		dc->streamed = true;
-		dc->end = dc->scan;
-		return 0;
+		return 1;
 	default:
 		break;
 	}
 	dc->scan += header.size;
-	return 0;
+	return ret;
 }
 
-static int scan_file(struct perf_session *session, const union perf_event *reading)
+/* Return: 1 if something was scanned, 0 if nothing can be, or an error. */
+static int scan_file(struct perf_session *session)
 {
 	struct deferred_callchains *dc = session->deferred;
 	const char *from = dc->scan;
 	int ret = 0;
 
-	dc->barrier = false;
-	while (!ret && !dc->barrier && dc->scan < dc->end &&
-	       (size_t)(dc->scan - from) < SCAN_STEP)
-		ret = scan_event(session, reading);
-	dc->all = dc->scan == dc->end && !dc->streamed;
-	return ret;
+	while (!ret && dc->scan < dc->end && (size_t)(dc->scan - from) < SCAN_STEP)
+		ret = scan_event(session);
+	return ret < 0 ? ret : dc->scan > from;
 }
 
 /**
@@ -841,11 +682,11 @@ static int scan_file(struct perf_session *session, const union perf_event *readi
  */
 void deferred_callchains__start(struct perf_session *session)
 {
-	const size_t kept = offsetof(struct deferred_callchains, bytes);
+	const size_t from = offsetof(struct deferred_callchains, bytes);
 	struct deferred_callchains *dc = session->deferred;
 
 	index_clear(dc);
-	memset((void *)dc + kept, 0, sizeof(*dc) - kept);
+	memset((void *)dc + from, 0, sizeof(*dc) - from);
 	INIT_LIST_HEAD(&dc->kept);
 	if (session->data && perf_data__is_pipe(session->data))
 		dc->max_wait = MAX_PIPE_WAIT;
@@ -878,17 +719,6 @@ static size_t queued_size(const struct perf_session *session, const union perf_e
 	       (session->ordered_events.copy_on_queue ? event->header.size : 0);
 }
 
-/* It never has its turn, when other events are dumped. */
-static void dump_short_record(struct evlist *evlist, union perf_event *event)
-{
-	if (!dump_trace)
-		return;
-
-	trace_event(event);
-	printf(" PERF_RECORD_CALLCHAIN_DEFERRED");
-	deferred_record__fprintf(evlist, event, NULL, stdout);
-}
-
 /**
  * deferred_callchains__read - an event was read; its turn comes later
  * @session: the session
@@ -902,7 +732,12 @@ int deferred_callchains__read(struct perf_session *session, union perf_event *ev
 
 	if (event->header.type == PERF_RECORD_CALLCHAIN_DEFERRED &&
 	    event->header.size < record_fixed_size(session->evlist, event)) {
-		dump_short_record(session->evlist, event);
+		/* it never has its turn, when other events are dumped */
+		if (dump_trace) {
+			trace_event(event);
+			printf(" PERF_RECORD_CALLCHAIN_DEFERRED");
+			deferred_record__fprintf(session->evlist, event, NULL, stdout);
+		}
 		dc->stats.records++;
 		dc->stats.malformed++;
 		return 1;
@@ -913,8 +748,11 @@ int deferred_callchains__read(struct perf_session *session, union perf_event *ev
 		start_scan(session);
 	if (is_between(event, dc->map, dc->scan))
 		return 0;
-	if (is_between(event, dc->scan, dc->end))
-		return scan_file(session, event);
+	if (is_between(event, dc->scan, dc->end)) {
+		/* whatever the scan had to stop for is behind the reader */
+		dc->scan = (const char *)event;
+		return min(scan_file(session), 0);
+	}
 
 	dc->idle = 0;
 	switch (event->header.type) {
@@ -977,34 +815,24 @@ struct verdict {
 	bool certain;				/* nothing that is still to be read changes that */
 };
 
-static bool was_lost_on(struct deferred_callchains *dc, u32 cpu, u64 since, u64 until)
+/*
+ * The record may have been written where either of two events of its thread was.  A buffer
+ * that was full says so in front of the next event that fits.
+ */
+static bool was_lost(struct deferred_callchains *dc, const struct perf_sample *sample,
+		     const struct entry *next)
 {
-	const struct key key = loss_key(cpu);
-	struct indexed_thread *losses = thread_find(dc, &key);
-	struct entry *loss = losses ? thread_first_since(losses, since) : NULL;
-
-	return loss && loss->time <= until;
-}
-
-/* The record may have been written where either of two events of its thread was. */
-static enum deferred_incomplete why_missing(struct deferred_callchains *dc,
-					    const struct perf_sample *sample,
-					    const struct entry *next)
-{
-	const u64 since = sample->time, until = next->time;
+	struct indexed_thread *losses = thread_find(dc, &losses_key);
+	struct entry *loss = losses ? thread_first_since(losses, sample->time, true) : NULL;
 	const u32 unknown = -1;
-	bool lost;
 
-	if (sample->cpu == unknown || next->cpu == unknown)
-		lost = was_lost_on(dc, ANY_CPU, since, until);
-	else
-		lost = was_lost_on(dc, sample->cpu, since, until) ||
-		       was_lost_on(dc, next->cpu, since, until) ||
-		       was_lost_on(dc, unknown, since, until);
-	if (lost)
-		return DEFERRED_INCOMPLETE__LOST;
-	return next->cookie || next->exec ? DEFERRED_INCOMPLETE__NO_RECORD :
-					    DEFERRED_INCOMPLETE__EXIT;
+	for (int i = 0; i < MAX_SKEWED && loss && loss->time <= next->time; i++) {
+		if (sample->cpu == unknown || next->cpu == unknown || loss->cpu == unknown ||
+		    loss->cpu == sample->cpu || loss->cpu == next->cpu)
+			return true;
+		loss = entry_next(loss);
+	}
+	return false;
 }
 
 /*
@@ -1016,23 +844,20 @@ static enum deferred_incomplete why_missing(struct deferred_callchains *dc,
  */
 static bool tells_apart(const struct entry *other, const struct perf_sample *sample)
 {
-	if (other->used || other->time <= sample->time)
+	if (other->used || !is_time(other->time) || other->time <= sample->time)
 		return false;
 	return other->time - sample->time > MAX_CLOCK_SKEW ||
 	       (other->cpu == sample->cpu && other->cpu != (u32)-1);
 }
 
-/* The entry that decides: the record, or what shows that there is none. */
-static struct entry *deciding_entry(struct indexed_thread *thread, u64 cookie,
+/* The entry from @next on that decides: the record, or what shows that there is none. */
+static struct entry *deciding_entry(struct entry *next, u64 cookie,
 				    const struct perf_sample *sample)
 {
-	struct entry *entry = thread_first_since(thread, is_time(sample->time) ? sample->time : 0);
-
-	for (int i = 0; entry && i < MAX_SKEWED; i++) {
-		if ((!entry->cookie && is_time(sample->time)) || entry->cookie == cookie ||
-		    tells_apart(entry, sample))
-			return entry;
-		entry = entry_next(entry);
+	for (int i = 0; i < MAX_SKEWED && next; i++, next = entry_next(next)) {
+		if ((!next->cookie && is_time(sample->time)) || next->cookie == cookie ||
+		    tells_apart(next, sample))
+			return next;
 	}
 	return NULL;
 }
@@ -1040,34 +865,28 @@ static struct entry *deciding_entry(struct indexed_thread *thread, u64 cookie,
 static struct verdict look_up(struct deferred_callchains *dc, struct indexed_thread *thread,
 			      u64 cookie, const struct perf_sample *sample)
 {
-	struct verdict verdict = { .reason = DEFERRED_INCOMPLETE__END, .certain = dc->all };
-	struct entry *entry = thread ? deciding_entry(thread, cookie, sample) : NULL;
+	u64 time = is_time(sample->time) ? sample->time : 0;
+	struct entry *next = thread ? thread_first_since(thread, time, false) : NULL;
+	struct entry *entry = deciding_entry(next, cookie, sample);
+	struct verdict verdict = {
+		.reason = DEFERRED_INCOMPLETE__END,
+		.certain = (dc->map && dc->scan == dc->end) ||
+			   (entry && entry->time <= dc->certain),
+	};
 
-	if (entry)
-		verdict.certain |= entry->time <= dc->certain;
+	entry = entry ?: next;
 	if (entry && entry->cookie == cookie) {
 		verdict.record = entry;
 	} else if (thread && thread->last && thread->last->cookie == cookie) {
 		verdict.record = thread->last;
 		verdict.certain = true;
-	} else {
-		entry = entry ?: thread ? thread_first_since(thread, sample->time) : NULL;
-		if (entry)
-			verdict.reason = why_missing(dc, sample, entry);
+	} else if (entry && was_lost(dc, sample, entry)) {
+		verdict.reason = DEFERRED_INCOMPLETE__LOST;
+	} else if (entry) {
+		verdict.reason = entry->cookie || entry->exec ? DEFERRED_INCOMPLETE__NO_RECORD :
+								DEFERRED_INCOMPLETE__EXIT;
 	}
 	return verdict;
-}
-
-/* In time order, no sample of an entry context comes after one of another. */
-static void thread_go_on(struct deferred_callchains *dc, struct indexed_thread *thread,
-			 u64 cookie, u64 time)
-{
-	const struct entry *last = thread->last;
-
-	if (last && last->cookie != cookie && last->time < time) {
-		thread_forget_last(dc, thread);
-		thread_put(dc, thread);
-	}
 }
 
 /*
@@ -1103,8 +922,8 @@ static void append_user(struct ip_callchain *chain, u64 max_stack, const u64 *ip
 }
 
 /* Put @record, or without one what is known of the user half, where marker and cookie are. */
-static int stitch(struct perf_session *session, struct perf_sample *sample,
-		  const struct entry *record)
+static int stitch_sample(struct perf_session *session, struct perf_sample *sample,
+			 const struct entry *record)
 {
 	struct deferred_callchains *dc = session->deferred;
 	const struct evsel *evsel = evlist__id2evsel(session->evlist, sample->id);
@@ -1141,37 +960,30 @@ static int stitch(struct perf_session *session, struct perf_sample *sample,
 	return 0;
 }
 
-static bool is_queued(const struct perf_session *session, const struct perf_sample *sample)
-{
-	const struct deferred_callchains *dc = session->deferred;
-
-	return session->tool->ordered_events &&
-	       (!dc->map || dc->streamed || is_time(sample->time));
-}
-
 /*
  * The record may still come.  Index more of the file, or hold the queue; or else say why
  * neither can be done.
  *
  * Return: 0 if there is more in the index, ORDERED_EVENTS__HOLD, 1 with a reason, or an error.
  */
-static int wait_for_record(struct perf_session *session, const struct perf_sample *sample,
-			   enum deferred_incomplete *reason)
+static int wait_for_record(struct perf_session *session, const union perf_event *event,
+			   const struct perf_sample *sample, enum deferred_incomplete *reason)
 {
 	struct deferred_callchains *dc = session->deferred;
 	const struct ordered_events *oe = &session->ordered_events;
-	bool scanning = dc->scan < dc->end && !dc->barrier;
 	u64 age = is_time(sample->time) ? oe->max_timestamp + dc->idle - sample->time : 0;
+	int ret = dc->bytes <= deferred_callchain_limit ? scan_file(session) : 0;
 
-	if (scanning && dc->bytes <= deferred_callchain_limit())
-		return scan_file(session, NULL);
+	if (ret)
+		return min(ret, 0);
 
-	if (!scanning && oe->next_flush == ULLONG_MAX)	/* nothing more will be read */
+	if (oe->next_flush == ULLONG_MAX)	/* nothing more will be read */
 		*reason = DEFERRED_INCOMPLETE__END;
-	else if (scanning || dc->bytes + dc->queued_bytes > deferred_callchain_limit() ||
+	else if (dc->bytes + dc->queued_bytes > deferred_callchain_limit ||
 		 oe->flush_type == OE_FLUSH__HALF)
 		*reason = DEFERRED_INCOMPLETE__LIMIT;
-	else if (!is_queued(session, sample))
+	else if (!session->tool->ordered_events ||
+		 !is_time(deferred_callchains__queue_time(session, event, sample->time)))
 		*reason = DEFERRED_INCOMPLETE__UNORDERED;
 	else if (dc->max_wait && age > dc->max_wait)
 		*reason = DEFERRED_INCOMPLETE__EXPIRED;
@@ -1181,19 +993,20 @@ static int wait_for_record(struct perf_session *session, const struct perf_sampl
 }
 
 /* What is known of a sample's record, now or when it has come; or the queue must be held. */
-static int find_record(struct perf_session *session, const struct perf_sample *sample,
-		       u64 cookie, struct verdict *verdict)
+static int find_record(struct perf_session *session, const union perf_event *event,
+		       const struct perf_sample *sample, u64 cookie, struct verdict *verdict)
 {
 	struct deferred_callchains *dc = session->deferred;
-	struct key key = make_key(sample, sample->tid, cookie);
+	const struct key key = make_key(sample, sample->tid, cookie);
 	enum deferred_incomplete reason = DEFERRED_INCOMPLETE__END;
 	struct indexed_thread *thread;
+	struct entry *record, *last;
 	int ret;
 
 	do {
 		thread = thread_find(dc, &key);
 		*verdict = look_up(dc, thread, cookie, sample);
-		ret = verdict->certain ? 1 : wait_for_record(session, sample, &reason);
+		ret = verdict->certain ? 1 : wait_for_record(session, event, sample, &reason);
 		if (ret < 0)
 			return ret;
 	} while (!ret);
@@ -1201,22 +1014,29 @@ static int find_record(struct perf_session *session, const struct perf_sample *s
 	/* what is known, though not certain, is still the better reason */
 	if (verdict->reason == DEFERRED_INCOMPLETE__END && !verdict->certain)
 		verdict->reason = reason;
-	if (verdict->record && !verdict->record->used) {
-		dc->stats.orphans -= verdict->record == thread->last;
-		verdict->record->used = true;
+	record = verdict->record;
+	last = thread ? thread->last : NULL;
+	if (record && !record->used) {
+		dc->stats.orphans -= record == last;
+		record->used = true;
 	}
-	if (thread && session->tool->ordered_events)
-		thread_go_on(dc, thread, cookie, sample->time);
+	/* in time order, no sample of an entry context comes after one of another */
+	if (last && last->cookie != cookie && last->time < sample->time &&
+	    session->tool->ordered_events) {
+		thread_forget_last(dc, thread);
+		thread_put(dc, thread);
+	}
 	return 0;
 }
 
-static int sample_turn(struct perf_session *session, struct perf_sample *sample)
+static int sample_turn(struct perf_session *session, const union perf_event *event,
+		       struct perf_sample *sample)
 {
 	struct deferred_callchains *dc = session->deferred;
 	u64 cookie = chain_cookie(sample->callchain);
 	struct verdict verdict = { .reason = DEFERRED_INCOMPLETE__COOKIE };
 	bool merge = session->tool->merge_deferred_callchains;
-	int ret = merge && cookie ? find_record(session, sample, cookie, &verdict) : 0;
+	int ret = merge && cookie ? find_record(session, event, sample, cookie, &verdict) : 0;
 
 	if (ret)
 		return ret;
@@ -1228,41 +1048,49 @@ static int sample_turn(struct perf_session *session, struct perf_sample *sample)
 		dc->stats.stitched++;
 	else
 		dc->stats.incomplete[verdict.reason]++;
-	return stitch(session, sample, verdict.record);
+	return stitch_sample(session, sample, verdict.record);
 }
 
-static int record_turn(struct perf_session *session, union perf_event *event,
-		       const struct perf_sample *sample)
+static void record_turn(struct perf_session *session, union perf_event *event,
+			const struct perf_sample *sample)
 {
 	struct deferred_callchains *dc = session->deferred;
-	u64 cookie = event->callchain_deferred.cookie;
-	struct key key = make_key(sample, sample->tid, cookie);
 	struct indexed_thread *thread;
 	struct entry *record;
+	struct key key;
+	u64 cookie;
 
 	dc->stats.records++;
 	if (!session->tool->merge_deferred_callchains)
-		return 0;
-	thread = thread_find(dc, &key);
-	record = thread ? thread_find_entry(thread, sample->time, cookie) : NULL;
-	if (record && cookie) {
-		thread_remove(thread, record);
-		thread_keep_last(dc, thread, record);
-	} else if (!deferred_record__callchain(session->evlist, event)) {
+		return;
+	if (!deferred_record__callchain(session->evlist, event)) {
 		dc->stats.malformed++;
+		return;
 	}
-	return 0;
+
+	cookie = event->callchain_deferred.cookie;
+	key = make_key(sample, sample->tid, cookie);
+	thread = thread_find(dc, &key);
+	record = thread ? thread_first_since(thread, sample->time, false) : NULL;
+	while (record && record->time == sample->time && record->cookie != cookie)
+		record = entry_next(record);
+	if (!record || record->time != sample->time)
+		return;
+	thread_remove(thread, record);
+	thread_keep_last(dc, thread, record);
 }
 
 /* The end of a life or a loss: it is not needed any more, nor is what was before it. */
-static void end_turn(struct deferred_callchains *dc, struct key key, u64 time)
+static void end_turn(struct deferred_callchains *dc, const struct key *key, u64 time)
 {
-	struct indexed_thread *thread = thread_find(dc, &key);
-	struct entry *end = thread ? thread_find_entry(thread, time, 0) : NULL;
+	struct indexed_thread *thread = thread_find(dc, key);
+	struct entry *end;
 
 	if (!thread)
 		return;
-	if (end) {
+
+	end = thread_first_since(thread, time, true);
+	if (end && end->time == time) {
 		thread_remove(thread, end);
 		entry_free(dc, end);
 	}
@@ -1270,16 +1098,15 @@ static void end_turn(struct deferred_callchains *dc, struct key key, u64 time)
 	thread_put(dc, thread);
 }
 
-static int parse_once(struct perf_session *session, union perf_event *event,
-		      struct perf_sample *sample)
+/* Parsing swaps some fields in their place: not again of an event that was held. */
+static int parse_sample(struct perf_session *session, union perf_event *event,
+			struct perf_sample *sample)
 {
-	struct deferred_callchains *dc = session->deferred;
 	int ret;
 
-	if (event == dc->held) {
-		*sample = dc->held_sample;
-		return 0;
-	}
+	if (session->header.needs_swap && event->header.type == PERF_RECORD_SAMPLE &&
+	    session->tool->merge_deferred_callchains)
+		event = memcpy(session->deferred->copy, event, event->header.size);
 	ret = evlist__parse_sample(session->evlist, event, sample);
 	if (ret)
 		pr_err("Can't parse sample, err = %d\n", ret);
@@ -1289,23 +1116,24 @@ static int parse_once(struct perf_session *session, union perf_event *event,
 static int take_turn(struct perf_session *session, union perf_event *event,
 		     struct perf_sample *sample)
 {
-	struct deferred_callchains *dc = session->deferred;
+	struct key key;
 
 	switch (event->header.type) {
 	case PERF_RECORD_SAMPLE:
 		return ip_callchain__marker_nr(sample->callchain) ?
-		       sample_turn(session, sample) : 0;
+		       sample_turn(session, event, sample) : 0;
 	case PERF_RECORD_CALLCHAIN_DEFERRED:
-		return record_turn(session, event, sample);
+		record_turn(session, event, sample);
+		return 0;
 	case PERF_RECORD_FORK:
 	case PERF_RECORD_EXIT:
 	case PERF_RECORD_COMM:
+		key = make_key(sample, ended_tid(event), 0);
 		if (session->tool->ordered_events)
-			end_turn(dc, make_key(sample, ended_tid(event), 0), sample->time);
+			end_turn(session->deferred, &key, sample->time);
 		return 0;
 	case PERF_RECORD_LOST:
-		end_turn(dc, loss_key(sample->cpu), sample->time);
-		end_turn(dc, loss_key(ANY_CPU), sample->time);
+		end_turn(session->deferred, &losses_key, sample->time);
 		return 0;
 	default:
 		return 0;
@@ -1328,21 +1156,24 @@ int deferred_callchains__turn(struct perf_session *session, union perf_event *ev
 			      struct perf_sample *sample)
 {
 	struct deferred_callchains *dc = session->deferred;
-	int ret = parse_once(session, event, sample);
+	int ret = parse_sample(session, event, sample) ?: take_turn(session, event, sample);
 
-	if (ret)
-		return ret;
-
-	ret = take_turn(session, event, sample);
-	if (ret == ORDERED_EVENTS__HOLD) {
-		dc->held = event;
-		dc->held_sample = *sample;
-		return ret;
-	}
-	if (event == dc->held)
-		dc->held = NULL;
-	dc->queued_bytes -= min(dc->queued_bytes, queued_size(session, event));
+	dc->holding = ret == ORDERED_EVENTS__HOLD;
+	if (!dc->holding)
+		dc->queued_bytes -= min(dc->queued_bytes, queued_size(session, event));
 	return ret;
+}
+
+/**
+ * deferred_callchains__stop - reading has ended, maybe with an error
+ * @session: the session
+ *
+ * Delivers what is held, if all that was read before is delivered.
+ */
+void deferred_callchains__stop(struct perf_session *session)
+{
+	if (session->deferred->holding)
+		ordered_events__flush(&session->ordered_events, OE_FLUSH__FINAL);
 }
 
 /* What is told to the user. */
@@ -1364,37 +1195,37 @@ static const struct {
 	const char *advice;
 } reasons[DEFERRED_INCOMPLETE__MAX] = {
 	[DEFERRED_INCOMPLETE__NO_RECORD] = {
-		"no record", "have no record in the data although their thread went on",
+		"no record", "the thread went on, but its record is not in the data",
 		"Records may be lost when the buffer is full: try a larger 'perf record -m'."
 	},
 	[DEFERRED_INCOMPLETE__LOST] = {
-		"lost record", "lost it as the buffer was full",
+		"lost record", "the record was lost because the buffer was full",
 		"Try a larger 'perf record -m', or a lower frequency."
 	},
 	[DEFERRED_INCOMPLETE__END] = {
-		"end of data", "were still waiting for it when the data ended",
+		"end of data", "no record before the end of the data",
 		"Their threads did not return to user space: record for longer.  With\n"
 		"--switch-output, their records may be in the next file."
 	},
 	[DEFERRED_INCOMPLETE__EXIT] = {
-		"thread exit", "have none when their thread exits",
+		"thread exit", "the thread exited, and its record is not in the data",
 		"Records may be lost when the buffer is full: try a larger 'perf record -m'."
 	},
 	[DEFERRED_INCOMPLETE__EXPIRED] = {
-		"expired", "waited too long for it",
+		"expired", "no record within the time limit",
 		"Read a file instead of live data to have them wait."
 	},
 	[DEFERRED_INCOMPLETE__LIMIT] = {
-		"limit", "did not fit the memory limit",
+		"limit", "the memory limit was reached before the record was read",
 		"Try a larger 'perf config call-graph.defer-limit', or a larger\n"
 		"'perf config report.queue-size' if that is set."
 	},
 	[DEFERRED_INCOMPLETE__UNORDERED] = {
-		"not at hand", "came before it, in data without timestamps",
-		"Record with timestamps, or read a file that is not compressed."
+		"not at hand", "the sample was delivered before its record was read",
+		"Record with timestamps, read an uncompressed file, or let perf sort events."
 	},
 	[DEFERRED_INCOMPLETE__COOKIE] = {
-		"bad cookie", "carry a cookie of zero",
+		"bad cookie", "the cookie of the sample is zero",
 		"The data is damaged."
 	},
 };
@@ -1432,6 +1263,7 @@ static size_t stats_row(FILE *fp, const char *label, u64 value, bool always)
  */
 size_t deferred_callchain_stats__fprintf(const struct deferred_callchain_stats *stats, FILE *fp)
 {
+	u64 incomplete = deferred_callchain_stats__incomplete(stats);
 	size_t printed;
 
 	if (!stats->samples && !stats->records)
@@ -1440,7 +1272,9 @@ size_t deferred_callchain_stats__fprintf(const struct deferred_callchain_stats *
 	printed = fprintf(fp, "\nDeferred callchains:\n");
 	printed += stats_row(fp, "deferred samples", stats->samples, true);
 	printed += stats_row(fp, "stitched", stats->stitched, true);
-	printed += stats_row(fp, "incomplete", deferred_callchain_stats__incomplete(stats), true);
+	printed += stats_row(fp, "incomplete", incomplete, true);
+	printed += stats_row(fp, "not merged", stats->samples - stats->stitched - incomplete,
+			     false);
 	for (int i = 0; i < DEFERRED_INCOMPLETE__MAX; i++)
 		printed += stats_row(fp, reasons[i].label, stats->incomplete[i], false);
 	printed += stats_row(fp, "deferred records", stats->records, true);
@@ -1466,7 +1300,7 @@ void deferred_callchain_stats__warn(const struct deferred_callchain_stats *stats
 		 (unsigned long long)stats->samples, (unsigned long long)stats->stitched,
 		 (unsigned long long)incomplete);
 	if (stats->malformed)
-		ui__warning("%llu deferred callchain records make no sense and were ignored.\n",
+		ui__warning("Ignored %llu deferred callchain records with an invalid size or invalid contents.\n",
 			    (unsigned long long)stats->malformed);
 	if (incomplete * 100 <= stats->samples * WARN_PERCENT)
 		return;
@@ -1476,54 +1310,8 @@ void deferred_callchain_stats__warn(const struct deferred_callchain_stats *stats
 			worst = i;
 	}
 	ui__warning("%llu of %llu samples miss their deferred user callchain.\n\n"
-		    "Most of them (%llu) %s.\n%s\n\n",
+		    "The most frequent reason (%llu samples): %s.\n%s\n\n",
 		    (unsigned long long)incomplete, (unsigned long long)stats->samples,
 		    (unsigned long long)stats->incomplete[worst], reasons[worst].text,
 		    reasons[worst].advice);
-}
-
-/* What may be held. */
-
-static size_t limit = 512UL << 20;
-
-/**
- * deferred_callchain_limit - how much may be held
- *
- * Return: the number of bytes for each session.
- */
-size_t deferred_callchain_limit(void)
-{
-	return limit;
-}
-
-/**
- * deferred_callchain__set_limit - set how much may be held
- * @value: a number of bytes in full, kilobytes, megabytes or gigabytes, with B, K, M or G
- *	behind it
- * @where: name of the setting, for the message
- *
- * Return: 0 or, after a message, -EINVAL.
- */
-int deferred_callchain__set_limit(const char *value, const char *where)
-{
-	struct parse_tag tags[] = {
-		{ .tag = 'B', .mult = 1 },
-		{ .tag = 'K', .mult = 1 << 10 },
-		{ .tag = 'M', .mult = 1 << 20 },
-		{ .tag = 'G', .mult = 1 << 30 },
-		{ .tag = 0 },
-	};
-	size_t digits = value ? strspn(value, "0123456789") : 0;
-	unsigned long size = -1UL;
-
-	if (digits && value[digits] && !value[digits + 1])
-		size = parse_tag_value(value, tags);
-	if (!size || size == -1UL) {
-		pr_err("%s: invalid size '%s': expected a non-zero number with suffix B, K, M or G\n",
-		       where, value ?: "");
-		return -EINVAL;
-	}
-
-	limit = size;
-	return 0;
 }

@@ -13,7 +13,6 @@ struct evsel;
 struct ip_callchain;
 struct perf_sample;
 struct perf_session;
-struct thread;
 union perf_event;
 
 /* Why a deferred sample was delivered without its user half. */
@@ -39,6 +38,9 @@ struct deferred_callchain_stats {
 	u64 malformed;		/* of these, ignored as their contents make no sense */
 };
 
+/* Bytes that may be held in a session; perf config call-graph.defer-limit */
+extern u64 deferred_callchain_limit;
+
 /* The stage of a session that stitches samples and records together. */
 struct deferred_callchains *deferred_callchains__new(void);
 void deferred_callchains__delete(struct deferred_callchains *dc);
@@ -46,6 +48,7 @@ void deferred_callchains__start(struct perf_session *session);
 int deferred_callchains__read(struct perf_session *session, union perf_event *event);
 int deferred_callchains__turn(struct perf_session *session, union perf_event *event,
 			      struct perf_sample *sample);
+void deferred_callchains__stop(struct perf_session *session);
 u64 deferred_callchains__queue_time(struct perf_session *session, const union perf_event *event,
 				    u64 time);
 void deferred_callchains__set_live(struct deferred_callchains *dc, u64 idle);
@@ -59,17 +62,11 @@ const struct ip_callchain *deferred_record__callchain(struct evlist *evlist,
 						      const union perf_event *event);
 size_t deferred_record__fprintf(struct evlist *evlist, const union perf_event *event,
 				const struct perf_sample *sample, FILE *fp);
-size_t deferred_sample__fprintf(const struct perf_sample *sample, FILE *fp);
-void deferred_sample__mark_hits(const struct perf_sample *sample, struct thread *thread);
 
 /* What to tell the user. */
 size_t deferred_callchain_stats__fprintf(const struct deferred_callchain_stats *stats, FILE *fp);
 void deferred_callchain_stats__warn(const struct deferred_callchain_stats *stats);
 u64 deferred_callchain_stats__incomplete(const struct deferred_callchain_stats *stats);
-
-/* How much may be held. */
-size_t deferred_callchain_limit(void);
-int deferred_callchain__set_limit(const char *value, const char *where);
 
 /* deferred-callchain-record.c: how to ask the kernel for it */
 bool deferred_callchain__take_option(char *options);

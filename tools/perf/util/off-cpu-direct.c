@@ -440,7 +440,7 @@ static bool can_stay_on(const struct btf *btf)
 	return prog >= 0;
 }
 
-static void choose(bool first, struct bpf_program *one, struct bpf_program *other)
+static void choose_program(bool first, struct bpf_program *one, struct bpf_program *other)
 {
 	bpf_program__set_autoload(first ? one : other, true);
 }
@@ -465,16 +465,16 @@ void off_cpu_run__configure(struct off_cpu_bpf *skel)
 	/* of a kernel that has both, none can be called if one cannot */
 	can_defer = btf_has(btf, "bpf_perf_defer_callchain", BTF_KIND_FUNC) &&
 		    (stays_on || !btf_has(btf, "bpf_preempt_disable", BTF_KIND_FUNC));
-	choose(can_defer && callchain_param.enabled && callchain_param.defer,
-	       skel->progs.on_switch_deferring, skel->progs.on_switch);
-	choose(stays_on, skel->progs.iter_begin_at_rest, skel->progs.iter_begin);
+	choose_program(can_defer && callchain_param.enabled && callchain_param.defer,
+		       skel->progs.on_switch_deferring, skel->progs.on_switch);
+	choose_program(stays_on, skel->progs.iter_begin_at_rest, skel->progs.iter_begin);
 	skel->rodata->threshold = threshold_ms * NSEC_PER_MSEC;
 	if (btf_has(btf, "btf_trace_sched_prepare_exec", BTF_KIND_TYPEDEF))
 		bpf_program__set_autoload(skel->progs.on_exec, true);
 	else if (can_trace("begin_new_exec"))
 		bpf_program__set_autoload(skel->progs.on_begin_exec, true);
 	if (can_trace("exit_signals"))
-		choose(stays_on, skel->progs.on_exit_at_rest, skel->progs.on_exit);
+		choose_program(stays_on, skel->progs.on_exit_at_rest, skel->progs.on_exit);
 	btf__free(btf);
 	if (in_pid_ns()) {
 		skel->rodata->in_pid_ns = true;

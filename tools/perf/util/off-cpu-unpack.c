@@ -249,7 +249,7 @@ void off_cpu_unpack__stop(void)
 }
 
 /* Every event has its id in front while there is something to unpack. */
-static bool is_ours(const union perf_event *event)
+static bool is_off_cpu_sample(const union perf_event *event)
 {
 	u64 id;
 
@@ -260,45 +260,45 @@ static bool is_ours(const union perf_event *event)
 	return bsearch(&id, off_cpu.ids, off_cpu.nr_ids, sizeof(id), compare_ids);
 }
 
-static int push(struct unpack *un, void *buf, size_t size)
+static int unpack_push(struct unpack *un, void *buf, size_t size)
 {
 	return size ? un->push(un->map, un->to, buf, size) : 0;
 }
 
-static int flush(struct unpack *un)
+static int unpack_flush(struct unpack *un)
 {
 	size_t used = un->used;
 
 	un->used = 0;
-	return push(un, un->out, used) < 0 ? -1 : 0;
+	return unpack_push(un, un->out, used) < 0 ? -1 : 0;
 }
 
 /*
  * Whoever compresses has room for as much as there is in the ring buffer and a page.
  * The page is left for the headers, as what cannot be compressed gets no smaller.
  */
-static size_t out_room(struct unpack *un)
+static size_t unpack_out_room(struct unpack *un)
 {
 	return mmap__mmap_len(un->map) - page_size;
 }
 
 /* Space for one more sample. */
-static union perf_event *make_room(struct unpack *un)
+static union perf_event *unpack_make_room(struct unpack *un)
 {
 	if (!un->out) {
-		un->out = malloc(out_room(un) + SAMPLE_ROOM);
+		un->out = malloc(unpack_out_room(un) + SAMPLE_ROOM);
 		if (!un->out)
 			return NULL;
 	}
-	if (un->used && un->used + SAMPLE_ROOM > out_room(un) && flush(un))
+	if (un->used && un->used + SAMPLE_ROOM > unpack_out_room(un) && unpack_flush(un))
 		return NULL;
 	return (void *)un->out + un->used;
 }
 
-static int put_sample(struct unpack *un, const struct off_cpu_record *record,
-		      const struct off_cpu_payload_room *payload)
+static int unpack_put_sample(struct unpack *un, const struct off_cpu_record *record,
+			     const struct off_cpu_payload_room *payload)
 {
-	union perf_event *to = make_room(un);
+	union perf_event *to = unpack_make_room(un);
 
 	if (!to)
 		return -1;
@@ -307,8 +307,8 @@ static int put_sample(struct unpack *un, const struct off_cpu_record *record,
 }
 
 /* The list ends as each sum is taken out of the map. */
-static int put_sums(struct unpack *un, const struct off_cpu_record *record,
-		    struct off_cpu_payload_room *payload)
+static int unpack_put_sums(struct unpack *un, const struct off_cpu_record *record,
+			   struct off_cpu_payload_room *payload)
 {
 	struct off_cpu_sum_key *key = &payload->head.key;
 	struct off_cpu_sum sum;
@@ -323,14 +323,14 @@ static int put_sums(struct unpack *un, const struct off_cpu_record *record,
 		payload->head.cgroup_id = sum.cgroup_id;
 		payload->head.nr_user = min_t(u64, sum.nr_user, OFF_CPU_MAX_STACKS);
 		memcpy(payload->ips, sum.user, sizeof(sum.user));
-		if (put_sample(un, record, payload))
+		if (unpack_put_sample(un, record, payload))
 			return -1;
 		key->hash = sum.next;
 	}
 	return 0;
 }
 
-static int unpack(struct unpack *un, const union perf_event *event)
+static int unpack_sample(struct unpack *un, const union perf_event *event)
 {
 	const struct off_cpu_record *record = (const void *)event;
 	struct off_cpu_payload_room payload;
@@ -340,36 +340,36 @@ static int unpack(struct unpack *un, const union perf_event *event)
 		return 0;
 	}
 	if (payload.head.kind == OFF_CPU_SUMS)
-		return put_sums(un, record, &payload);
-	return put_sample(un, record, &payload);
+		return unpack_put_sums(un, record, &payload);
+	return unpack_put_sample(un, record, &payload);
 }
 
 /* Behind samples that wait to be written, as small writes cost more than copies. */
-static int pass(struct unpack *un, void *buf, size_t size)
+static int unpack_pass(struct unpack *un, void *buf, size_t size)
 {
 	if (!size)
 		return 0;
-	if (un->used && size <= out_room(un) - un->used) {
+	if (un->used && size <= unpack_out_room(un) - un->used) {
 		memcpy(un->out + un->used, buf, size);
 		un->used += size;
 		return 0;
 	}
-	return flush(un) || push(un, buf, size) < 0 ? -1 : 0;
+	return unpack_flush(un) || unpack_push(un, buf, size) < 0 ? -1 : 0;
 }
 
 /* The record of @size bytes that begins in the piece before. */
-static int finish_part(struct unpack *un, const void *buf, size_t size)
+static int unpack_finish_part(struct unpack *un, const void *buf, size_t size)
 {
 	union perf_event *event = (void *)un->part;
 
 	memcpy(un->part + un->have, buf, size);
 	un->have = 0;
-	if (is_ours(event))
-		return unpack(un, event);
-	return pass(un, event, event->header.size);
+	if (is_off_cpu_sample(event))
+		return unpack_sample(un, event);
+	return unpack_pass(un, event, event->header.size);
 }
 
-static int begin_part(struct unpack *un, const void *buf, size_t size)
+static int unpack_begin_part(struct unpack *un, const void *buf, size_t size)
 {
 	if (!un->part)
 		un->part = malloc(PERF_SAMPLE_MAX_SIZE);
@@ -384,7 +384,7 @@ static int begin_part(struct unpack *un, const void *buf, size_t size)
  * One piece of a ring buffer.  Records are aligned, so a header is never cut in
  * two; one that claims less than itself cannot be passed over.
  */
-static int push_piece(struct mmap *map __maybe_unused, void *to, void *buf, size_t size)
+static int unpack_push_piece(struct mmap *map __maybe_unused, void *to, void *buf, size_t size)
 {
 	struct unpack *un = to;
 	size_t passed = 0, at = 0;
@@ -396,7 +396,7 @@ static int push_piece(struct mmap *map __maybe_unused, void *to, void *buf, size
 			un->have += size;
 			return 0;
 		}
-		if (finish_part(un, buf, at))
+		if (unpack_finish_part(un, buf, at))
 			return -1;
 		passed = at;
 	}
@@ -407,18 +407,18 @@ static int push_piece(struct mmap *map __maybe_unused, void *to, void *buf, size
 		if (event->header.size < sizeof(event->header))
 			break;
 		if (event->header.size > size - at) {
-			if (pass(un, buf + passed, at - passed))
+			if (unpack_pass(un, buf + passed, at - passed))
 				return -1;
-			return begin_part(un, event, size - at);
+			return unpack_begin_part(un, event, size - at);
 		}
-		if (is_ours(event)) {
-			if (pass(un, buf + passed, at - passed) || unpack(un, event))
+		if (is_off_cpu_sample(event)) {
+			if (unpack_pass(un, buf + passed, at - passed) || unpack_sample(un, event))
 				return -1;
 			passed = at + event->header.size;
 		}
 		at += event->header.size;
 	}
-	return pass(un, buf + passed, size - passed);
+	return unpack_pass(un, buf + passed, size - passed);
 }
 
 /**
@@ -437,9 +437,9 @@ int off_cpu_push(struct mmap *map, void *to, off_cpu_push_fn push_fn)
 	if (!off_cpu.evsel)
 		return perf_mmap__push(map, to, push_fn);
 
-	ret = perf_mmap__push(map, &un, push_piece);
+	ret = perf_mmap__push(map, &un, unpack_push_piece);
 	/* a record without its end is no business of ours */
-	if (!ret && (pass(&un, un.part, un.have) || flush(&un)))
+	if (!ret && (unpack_pass(&un, un.part, un.have) || unpack_flush(&un)))
 		ret = -1;
 	free(un.out);
 	free(un.part);

@@ -70,7 +70,9 @@ unmerged() {
 		return 1
 	[ "$(grep -c ': DEFERRED CALLCHAIN \[cookie: [123]\]$' "${work}/out")" = 3 ] &&
 	[ "$(grep -c $'^\t               [123] (cookie) (\[unknown\])$' "${work}/out")" = 4 ] &&
-	! grep -q -e fffffffffffffd80 -e 'deferred user callchain' "${work}/out"
+	! grep -q -e fffffffffffffd80 -e 'deferred user callchain' "${work}/out" || return 1
+	perf script --no-merge-callchains --stats -i "${work}/basic.$1" 2>/dev/null |
+		grep -q '^ *not merged: *4$'
 }
 
 # The form of lines that perf of mainline prints, read as its users read them.
@@ -182,6 +184,21 @@ piped() {
 	! cmp -s "${work}/bare" "${work}/before"
 }
 
+# What the header says of the machine is not copied in its byte order.
+piped_foreign() {
+	make_data basic big --mem && stacks "${work}/basic.big" > "${work}/before" || return 1
+	perf inject -i "${work}/basic.big" -o - |
+		perf script -F comm,tid,time,ip -i - 2>/dev/null |
+		sed 's/^\(\t *[0-9a-f]*\) .*/\1/' | diff "${work}/before" - &&
+		grep -q $'^\t *55' "${work}/before"
+}
+
+no_flags() {
+	make_data basic little --no-flags || return 1
+	perf script --stats -i "${work}/basic.little" 2>/dev/null > "${work}/out"
+	make_data basic little && grep -q '^ *stitched: *4$' "${work}/out"
+}
+
 # Attrs of the first version have a size of zero, in a file and as events.
 first_attrs() { # byte order
 	make_data basic "$1" && stacks "${work}/basic.$1" > "${work}/before" &&
@@ -258,18 +275,18 @@ says_why_of() { # case, cause, what to try, more arguments of perf script
 }
 
 reasons() {
-	says_why_of no_record 'have no record in the data although their thread went on' \
+	says_why_of no_record 'the thread went on, but its record is not in the data' \
 		"larger 'perf record -m'" &&
-	says_why_of no_record_at_end 'still waiting for it when the data ended' \
+	says_why_of no_record_at_end 'no record before the end of the data' \
 		'record for longer' &&
-	says_why 'still waiting' '--switch-output, their records may be in the next file' &&
-	says_why_of no_record_at_exit 'have none when their thread exits' \
+	says_why 'no record before' '--switch-output, their records may be in the next file' &&
+	says_why_of no_record_at_exit 'the thread exited, and its record is not in the data' \
 		"larger 'perf record -m'" &&
-	says_why_of no_cookie 'carry a cookie of zero' 'The data is damaged' &&
+	says_why_of no_cookie 'the cookie of the sample is zero' 'The data is damaged' &&
 	make_data many little &&
 	perf inject -i "${work}/many.little" -o - | with_limit 4K perf script -i - \
 		>/dev/null 2>"${work}/err" &&
-	says_why 'did not fit the memory limit' "larger 'perf config call-graph.defer-limit'" &&
+	says_why 'the memory limit was reached before the record was read' "larger 'perf config call-graph.defer-limit'" &&
 	! grep -e --defer-limit "${work}/err"
 }
 
@@ -289,7 +306,7 @@ lost() {
 	count_is "${work}/lost.little" "stitched" 1 &&
 	count_is "${work}/lost.little" "orphan records" 1 || return 1
 	stacks "${work}/lost.little" >/dev/null
-	says_why 'lost it as the buffer was full' "larger 'perf record -m', or a lower frequency"
+	says_why 'the record was lost because the buffer was full' "larger 'perf record -m', or a lower frequency"
 }
 
 # The thread as it was at the sample, then as it is.
@@ -356,13 +373,13 @@ with_limit() { # limit, command...
 refuses_limit() { # limit
 	! with_limit "$1" perf report --stats -i "${work}/many.little" \
 		>"${work}/out" 2>"${work}/err" &&
-	[ "$(grep -c "call-graph.defer-limit: invalid size '$1'" "${work}/err")" = 1 ]
+	grep -q "bad config value for 'call-graph.defer-limit'" "${work}/err"
 }
 
 # Every command that reads has it; in a file nothing is held.
 limit() {
 	make_data many little || return 1
-	refuses_limit 0 && refuses_limit 12 && refuses_limit 5x || return 1
+	refuses_limit x && refuses_limit 5x || return 1
 	count_is "${work}/many.little" incomplete 0 || return 1
 	perf inject -i "${work}/many.little" -o "${work}/piped" >/dev/null 2>&1
 	perf inject -i "${work}/many.little" -o - > "${work}/pipe" 2>/dev/null
@@ -392,7 +409,7 @@ malformed() {
 	grep -q 'CALLCHAIN_DEFERRED(IP, 0x2): 100/100: 0x1 nr:5 size:88: ' "${work}/out" || return 1
 	count_is "${work}/malformed.little" "malformed records" 10 || return 1
 	stacks "${work}/malformed.little" | grep -q $'^\t *55' && return 1
-	grep -q 'make no sense' "${work}/err"
+	grep -q '^Ignored 10 deferred callchain records with an invalid size' "${work}/err"
 }
 
 # Folders as perf record --threads writes them give what a file does, in the order of time.
@@ -463,6 +480,8 @@ do
 done
 check "merged" merged little
 check "merged, other byte order" merged big
+check "from a file of the other byte order into a pipe" piped_foreign
+check "attrs without flags" no_flags
 check "unmerged" unmerged little
 check "unmerged, other byte order" unmerged big
 check "unmerged, lines as mainline prints them" unmerged_lines

@@ -192,7 +192,7 @@ static __always_inline __u64 get_user_stack(void *ctx, struct task_struct *task,
 	return (__u64)bytes / sizeof(__u64);
 }
 
-static __always_inline __u64 mix(__u64 hash, __u64 value)
+static __always_inline __u64 off_cpu_mix_hash(__u64 hash, __u64 value)
 {
 	hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;
 	return hash ^ hash >> 32;
@@ -201,14 +201,14 @@ static __always_inline __u64 mix(__u64 hash, __u64 value)
 /* Each step can be undone, so it takes several addresses to have the same twice. */
 static __always_inline __u64 hash_of(struct waits *waits)
 {
-	__u64 hash = mix(waits->sum.cgroup_id, waits->state);
+	__u64 hash = off_cpu_mix_hash(waits->sum.cgroup_id, waits->state);
 	int i;
 
 #pragma unroll
 	for (i = 0; i < OFF_CPU_MAX_STACKS; i++) {
 		if (i == waits->sum.nr_user)
 			break;
-		hash = mix(hash, waits->sum.user[i]);
+		hash = off_cpu_mix_hash(hash, waits->sum.user[i]);
 	}
 	return hash ? hash : 1;
 }

@@ -46,6 +46,7 @@ SAMPLING_ID, TRACKING_ID = 11, 22
 TYPE_HARDWARE, TYPE_SOFTWARE = 0, 1
 BRANCH_STACK = 1 << 11
 MEM_LOAD_L3_HITM = 1 << 1 | (1 << 1 | 1 << 6) << 5 | 1 << 4 << 19
+FEATURE_HOSTNAME, FEATURE_BRANCH_STACK, FEATURE_STAT = 3, 15, 19
 FEATURE_NRCPUS, FEATURE_EVENT_DESC, FEATURE_NUMA_TOPOLOGY = 7, 12, 14
 FEATURE_MEM_TOPOLOGY, FEATURE_DIR_FORMAT, MEM_BITS = 22, 24, 70
 BRANCH_USER, BRANCH_ANY, BRANCH_CALL_STACK = 1 << 0, 1 << 3, 1 << 11
@@ -84,6 +85,8 @@ class PerfData:
         self.lbr = False
         self.mem = False
         self.in_place = False
+        self.no_flags = False
+        self.odd_features = False
         self.folder = False
         self.attr_size = ATTR_SIZE
         self.more_events = []
@@ -204,7 +207,7 @@ class PerfData:
     def attr(self, kind, config, flags, ids_offset, sample_type):
         sample_type |= ADDR | WEIGHT | DATA_SRC if self.mem else 0
         rich = self.sample_type == RICH_TYPE
-        if self.in_place:
+        if self.in_place or self.no_flags:
             flags &= ~(FLAG_DEFER_CALLCHAIN | FLAG_DEFER_OUTPUT)
         # an attr of the first version need not say its size
         size = 0 if self.attr_size == FIRST_ATTR_SIZE else self.attr_size
@@ -248,6 +251,9 @@ class PerfData:
         """One CPU on one node, or a folder; in the order of their bits."""
         if self.folder:
             return {FEATURE_DIR_FORMAT: self.u64s([1])}
+        if self.odd_features:
+            return {FEATURE_HOSTNAME: self.pack('I', 69996).ljust(70000, b'\0'),
+                    FEATURE_BRANCH_STACK: b'', FEATURE_STAT: b''}
         cpus = b'0' + b'\0' * 7
         return {FEATURE_NRCPUS: self.pack('II', 1, 1),
                 FEATURE_EVENT_DESC: self.event_desc(),
@@ -269,7 +275,7 @@ class PerfData:
         return self.u64s([bits, 0, 0, 0])
 
     def has_features(self):
-        return self.mem or self.more_events or self.folder
+        return self.mem or self.more_events or self.folder or self.odd_features
 
     def to_bytes(self):
         header_size, entry = 104, self.attr_size + 16
@@ -686,6 +692,9 @@ def main():
     parser.add_argument('--lbr', action='store_true', help='the other event has call stacks of LBR')
     parser.add_argument('--mem', action='store_true', help='sample memory accesses')
     parser.add_argument('--in-place', action='store_true', help='as if nothing were deferred')
+    parser.add_argument('--no-flags', action='store_true', help='attrs do not tell of deferral')
+    parser.add_argument('--odd-features', action='store_true',
+                        help='the header has empty sections and one that no event can hold')
     parser.add_argument('--first-attrs', action='store_true',
                         help='attrs of the first version, with a size of zero')
     parser.add_argument('--folder', type=int, default=0,
@@ -709,6 +718,8 @@ def main():
     data.lbr = args.lbr
     data.mem = args.mem
     data.in_place = args.in_place
+    data.no_flags = args.no_flags
+    data.odd_features = args.odd_features
     data.attr_size = FIRST_ATTR_SIZE if args.first_attrs else ATTR_SIZE
     data.prefixed = args.prefixed
     data.folder = bool(args.folder)

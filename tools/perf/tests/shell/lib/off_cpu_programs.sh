@@ -7,7 +7,7 @@ junk=${work}/junk
 refuse=${work}/refuse.so
 
 # Threads that wait in known places and say how long they were off the CPU meanwhile:
-# name, thread, nanoseconds.
+# name, thread, nanoseconds; behind sums, how long they were ready to run in all.
 make_waits() {
 	cc -O2 -g -fomit-frame-pointer -pthread -o "${prog}" -x c - <<'END'
 #define _GNU_SOURCE
@@ -49,6 +49,20 @@ static long long time_off_cpu(void)
 	return read_clock(CLOCK_MONOTONIC) - read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
+/* How long this thread was kept from running; 0 if the kernel does not say. */
+static long long run_delay(void)
+{
+	FILE *stat = fopen("/proc/thread-self/schedstat", "r");
+	long long delay = 0;
+
+	if (stat) {
+		if (fscanf(stat, "%*d %lld", &delay) != 1)
+			delay = 0;
+		fclose(stat);
+	}
+	return delay;
+}
+
 static KEPT void in_sleep(long ms)
 {
 	struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
@@ -83,10 +97,12 @@ static KEPT void in_cond(long ms)
 
 static KEPT void do_job(struct job *job)
 {
-	long long t, from, sum = 0;
+	long long t, from, sum = 0, delay = run_delay();
 	int i;
 
-	/* once for the dynamic linker and the pages; of a long wait's thread, one that is not */
+	/* for the dynamic linker and the pages, which may take a slow machine long */
+	job->wait(0);
+	/* of a long wait's thread, one that is not */
 	t = time_off_cpu();
 	job->wait(job->ms > 500 ? 400 : 1);
 	sum = time_off_cpu() - t;
@@ -100,7 +116,7 @@ static KEPT void do_job(struct job *job)
 			printf("wait %s %d %lld %lld %lld\n", job->name, gettid(), t, from,
 			       read_clock(CLOCK_MONOTONIC));
 	}
-	printf("sum %s %d %lld\n", job->name, gettid(), sum);
+	printf("sum %s %d %lld %lld\n", job->name, gettid(), sum, run_delay() - delay);
 	fflush(stdout);
 	after++;
 }
