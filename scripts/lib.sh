@@ -13,7 +13,7 @@ check=$build/check
 bdir=$build/$BASE
 tree=$bdir/linux
 patches=$top/patches/$BASE
-# in the order in which they apply; a base has those that are for it
+# The sections in the order in which they apply. A base need not have all of them.
 sections='fixes unwind perf-kernel perf-tool off-cpu tests'
 # perf is one program for all kernels: its sections are those of this base
 PERF_BASE=6.12

@@ -56,7 +56,7 @@ static u32 id_in_ns(struct perf_event *event, struct task_struct *task,
 {
 	u32 nr;
 
-	/* inherited events do not have the namespace of their reader, the parent does */
+	/* Only the parent of an inherited event has the pid namespace of the reader. */
 	if (event->parent)
 		event = event->parent;
 	nr = __task_pid_nr_ns(task, type, event->ns);

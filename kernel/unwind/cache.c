@@ -7,17 +7,17 @@
  * a hash leads to, objects in a list sorted by the addresses of their code.
  *
  * Unmapping a part of a known object, or making it writable, drops the object and the
- * rules of its code.  If it has tables, that also starts a new generation, which tells
- * searches that are under way that what they found may be void.
+ * rules of its code.  If the object has tables, a new generation starts: searches that
+ * are under way see that their results may be void.
  *
  * A search may be under way in an object that is not known yet, so each such change
  * of code or of a file is counted as well.  A search notes the generation and the
  * count before it takes the mmap lock to look for the object, and gives both back
  * with what it found.  A mapping that it saw then is unmapped only after that lock
  * is free; it is counted after that, when the pages are gone, and before anything
- * else is mapped there.  What becomes writable is counted before that, with the lock
- * held.  So what comes of reading tables that go away, or change
- * hands, is refused, and unwind_cache_holds() tells not to use it either.
+ * else is mapped there.  A mapping is counted before it becomes writable, with the lock
+ * held.  So rules from tables that are unmapped or replaced during the search are not
+ * kept, and unwind_cache_holds() says that they must not be used either.
  *
  * An unmap is counted after the page table entries are gone and before the TLB is
  * flushed.  With MADV_DONTNEED and truncation the mapping stays, so a search that begins
@@ -43,8 +43,8 @@
  * contents.
  * An index of .eh_frame belongs to its object in the cache, and is freed after
  * a grace period: it is searched under RCU, and found again for each search.
- * Generations are of all caches together, so that one
- * noted from a cache that has gone is never that of its successor.
+ * All caches take their generations from one counter, so the generation of a
+ * cache that was freed is never that of its successor.
  */
 
 #include <linux/atomic.h>

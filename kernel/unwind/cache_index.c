@@ -18,7 +18,7 @@
 /* rows of 8 bytes that all indexes of an mm may have */
 #define MAX_INDEX_ROWS	(512 * 1024U)
 
-/* Under the lock: the object at an address, if its .eh_frame is not indexed. */
+/* Find the object at an address if its .eh_frame has no index. The caller holds the lock. */
 static struct unwind_object *cache_unindexed_object(struct unwind_cache *cache, u64 gen,
 						    unsigned long ip)
 {

@@ -30,7 +30,7 @@ struct unwind_object *unwind_cache_list_find(const struct unwind_object_list *li
 	unsigned int low = 0, high = smp_load_acquire(&list->nr);
 	struct unwind_object *object;
 
-	/* those below low begin at or before it, those from high on after it */
+	/* Objects below low begin at or before @addr, objects from high on after it. */
 	while (low < high) {
 		unsigned int mid = low + (high - low) / 2;
 
@@ -46,7 +46,7 @@ struct unwind_object *unwind_cache_list_find(const struct unwind_object_list *li
 	return addr < object->code_end ? object : NULL;
 }
 
-/* Under RCU: the object at an address, which changes no more but for its index. */
+/* Find the object at an address, under RCU. Only its index can still change. */
 struct unwind_object *unwind_cache_object_at(struct unwind_cache *cache, unsigned long addr)
 {
 	struct unwind_object *object;
@@ -138,7 +138,7 @@ struct unwind_object_list *unwind_cache_alloc_list(unsigned int max)
 	return list;
 }
 
-/* Of an object without tables there is no rule. */
+/* An object without tables has no rules. */
 static bool object_has_tables(const struct unwind_object *object)
 {
 	return object->nr || object->eh_frame_size;
@@ -359,7 +359,7 @@ bool unwind_cache_add_object(const struct unwind_cache_state *state,
 	return known;
 }
 
-/* Under the lock: the object of any part of the range is known no more. */
+/* Drop all objects that overlap the range. The caller holds the lock of the cache. */
 void unwind_cache_forget_range(struct unwind_cache *cache, unsigned long start,
 			       unsigned long end)
 {

@@ -31,7 +31,7 @@ static void cache_note_state(struct unwind_cache_state *state)
 }
 
 #ifdef CONFIG_PER_VMA_LOCK
-/* Without a cache: how often a writer has released the mmap lock; false while one has it. */
+/* For an mm without a cache: note the sequence count of mmap lock writers; false if locked. */
 static bool cache_note_writers(unsigned long *writers)
 {
 	struct mm_struct *mm = current->mm;
@@ -56,7 +56,8 @@ static bool cache_note_writers(unsigned long *writers)
  * Makes the mm's cache if it has none and the task may allocate.
  *
  * Context: Task context of a user task, without the mmap lock; may sleep.
- * Return: false if there is no memory, and no other way to tell what the search may keep.
+ * Return: false if there is no memory for a cache, and changes of the mm cannot be noticed
+ *	   without one.
  */
 bool unwind_cache_begin(struct unwind_cache_state *state)
 {
@@ -76,7 +77,7 @@ bool unwind_cache_begin(struct unwind_cache_state *state)
  * unwind_cache_knows - are the objects that were known when a search began still so?
  * @state: as unwind_cache_begin() set it
  *
- * For a search that has read nothing of the process: other unmaps do not matter to it.
+ * For a search that has read no memory of the process, so other unmaps do not matter to it.
  *
  * Context: Task context of a user task.
  * Return: false if an object with tables has been dropped.

@@ -334,7 +334,7 @@ static bool cfi_run_cfa_op(struct unwind_cfi_bytes *b, u8 op)
 	return false;
 }
 
-/* Instructions that say where a register is: all that are left. */
+/* The remaining instructions, which say where a register is saved. */
 static void cfi_run_register_op(struct unwind_cfi_bytes *b, u8 op)
 {
 	struct unwind_cfi *cfi = b->cfi;
@@ -662,7 +662,7 @@ static int cfi_read_fde(struct unwind_cfi *cfi, unsigned long addr)
 	field = cfi_here(b);
 	distance = cfi_u32(b);
 	if (!distance || distance > field)
-		cfi_fail(cfi, -EINVAL);	/* a CIE, or not the address of one */
+		cfi_fail(cfi, -EINVAL);	/* this is a CIE itself, or has none */
 	if (cfi->err || cfi_use_cie(cfi, field - distance))
 		return cfi->err;
 

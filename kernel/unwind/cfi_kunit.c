@@ -85,7 +85,7 @@ static struct tables *new_tables(struct kunit *test, unsigned int word)
 	return t;
 }
 
-/* what goes before the instructions in what compilers make */
+/* The part of a CIE before its instructions, as compilers write it. */
 static const u8 head_64[] = { 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b };
 static const u8 head_32[] = { 1, 'z', 'R', 0, 1, 0x7c, 8, 1, 0x1b };
 static const u8 first_64[] = { 0x0c, 7, 8, 0x80 | 16, 1 };
@@ -511,7 +511,7 @@ static const struct cie_case cie_cases[] = {
 	HEAD("zPR, personality relative to what is not known",
 	     "\x01zPR\0\x01\x78\x10\x06\xc3\x01\x02\x03\x04\x1b", 0),
 	HEAD("zPR, personality left out", "\x01zPR\0\x01\x78\x10\x02\xff\x1b", 0),
-	/* byte 17 says so, 6 bytes are skipped, the pointer starts at byte 24 */
+	/* the encoding at byte 17 is "aligned": 6 bytes are skipped, the pointer is at byte 24 */
 	HEAD("zPR, aligned personality",
 	     "\x01zPR\0\x01\x78\x10\x10\x50\0\0\0\0\0\0\x01\x02\x03\x04\x05\x06\x07\x08\x1b",
 	     0),
@@ -693,7 +693,7 @@ struct number_case {
 	const char	*bytes;
 	u8		nr;
 	s32		want;
-	bool		differs;	/* of words of 4 bytes */
+	bool		differs;	/* with words of 4 bytes the result is @want32 */
 	s32		want32;
 };
 
@@ -753,7 +753,7 @@ static const struct number_case number_cases[] = {
 
 KUNIT_ARRAY_PARAM_DESC(number, number_cases, name);
 
-/* A frame: each register has a number by its own, and the stack has words. */
+/* A frame with a different value in each register, and words on its stack. */
 #define FRAME_REG(reg)	(0x1000UL * (reg))
 #define FRAME_SP	FRAME_REG(UNWIND_REG_SP)
 #define FRAME_WORDS	16
@@ -962,7 +962,7 @@ static void begins_with_cfa(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, val, cfa - FRAME_REG(6) - 8);
 }
 
-/* What a CIE says by an expression lies at its own distance from each FDE. */
+/* An expression in a CIE has a different distance from each FDE that uses the CIE. */
 static void expression_in_cie(struct kunit *test)
 {
 	static const u8 insns[] = {
@@ -991,7 +991,7 @@ static void expression_in_cie(struct kunit *test)
 	}
 }
 
-/* The bytes of an expression may be others by the time that it is carried out. */
+/* The bytes of an expression may change between the search for the rule and its use. */
 static void expression_changed(struct kunit *test)
 {
 	static const u8 insns[] = { 0x0f, 5, 0x76, 0, 0x79, 0, 0x22 };
@@ -1014,7 +1014,7 @@ static void expression_changed(struct kunit *test)
 	KUNIT_EXPECT_EQ_MSG(test, val, 1, "nothing comes of it");
 }
 
-/* what is passed over may lie beyond the window */
+/* Skip an expression that is longer than the window of bytes that are read at once. */
 static void long_expression(struct kunit *test)
 {
 	u8 insns[104] = { 0x41, 0x10, 0x06, 98, 0x18 };
@@ -1063,7 +1063,7 @@ static void range(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, look_up(t, ~0UL), -ENOENT);
 }
 
-/* an FDE whose length says what it likes */
+/* Look up a rule by an FDE of any length. */
 static int look_up_length(struct kunit *test, u32 len)
 {
 	struct tables *t = new_tables(test, 8);
@@ -1208,7 +1208,7 @@ static void few_reads(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->reads, 3);
 	KUNIT_EXPECT_EQ(test, t->rule.kept_where[UNWIND_SLOT_FP], UNWIND_AT_CFA);
 
-	/* not where the tables cannot reach it */
+	/* An FDE that does not lie inside of the tables is refused. */
 	t->cfi.start = t->fde;
 	KUNIT_EXPECT_EQ(test, look_up(t, CODE + 4), -EINVAL);
 }

@@ -51,7 +51,7 @@
 /* the most bytes from the beginning of a function to an address in it */
 #define MAX_BODY	SZ_16K
 #define MAX_PROLOGUE	24
-/* ... and from the beginning to its prologue, or to a call */
+/* the most bytes from the beginning of a function to its prologue, or to a call */
 #define MAX_ENTRY	64
 /* the most instructions of a function that only jumps to another one */
 #define MAX_JUST	6
@@ -61,9 +61,9 @@
 #define MAX_FORKS	64
 /* words that a path may write to the stack; it ends when it writes more */
 #define MAX_WRITTEN	128
-/* ... and how many of these are still known after a call */
+/* written words whose values are still known after a call */
 #define MAX_KEPT	3
-/* registers still known there, besides the stack pointer and the frame pointer */
+/* registers still known after a call, besides the stack pointer and the frame pointer */
 #define MAX_OTHERS	2
 /* calls after which paths are still to continue */
 #define MAX_CALLS	24
@@ -314,7 +314,7 @@ static bool value_is_lower(struct code_value a, struct code_value b)
 	return a.kind == b.kind && a.nr == b.nr && a.off < b.off;
 }
 
-/* The last that was written there. */
+/* Find the last value that the path has written to @place, or NULL. */
 static struct code_written *path_find_written(struct code_path *path, struct code_value place)
 {
 	struct code_written *w = path->written + path->nr_written;
@@ -1221,7 +1221,7 @@ int unwind_code_find(struct unwind_code *code, unsigned long ip)
 }
 
 /**
- * unwind_code_tell - tell of the other places on the path that a rule was found by
+ * unwind_code_tell - report the rules of other addresses on the path of a rule
  * @code: the code, of which unwind_code_find() has just found a rule
  */
 void unwind_code_tell(const struct unwind_code *code)
@@ -1415,8 +1415,8 @@ static bool prologue_fits(struct unwind_code *code, unsigned long at, unsigned l
  * @at: the address of an instruction
  * @ip: an address behind it
  *
- * Return: true if instructions lead from the one to the other, and behind each that does
- *	   not go on to the next one a branch leads.
+ * Return: true if the instructions from @at on reach @ip, and a branch leads behind each
+ *	   instruction that does not continue with the next one.
  */
 bool unwind_code_is_one(struct unwind_code *code, unsigned long at, unsigned long ip)
 {
@@ -1500,14 +1500,14 @@ static bool frame_is_taken_down(struct unwind_code *code, unsigned long ip, s64 
 }
 
 /**
- * unwind_code_depth - how much has a function put on the stack at a call?
+ * unwind_code_depth - how many bytes has a function put on the stack at a call?
  * @code: the code
  * @start: address of the function, any value
  * @ip: the address that the call returns to
  *
- * Instructions have to lead straight from the one to the other, and to take down just as
- * much behind the call before they go on by a size that is not known.  Both pointers are
- * otherwise left alone.
+ * The instructions from @start to @ip have to be straight-line code.  Behind the call, they
+ * have to take the same number of bytes off the stack before they add an unknown size.
+ * They must not change the stack pointer and the frame pointer otherwise.
  *
  * Return: the distance of the return address from the stack pointer, in bytes, above 0;
  *	   -ENOENT if the code does not tell.
@@ -1543,9 +1543,9 @@ s64 unwind_code_depth(struct unwind_code *code, unsigned long start, unsigned lo
 }
 
 /*
- * The last prologue in front of @ip sets up a frame of @has bytes.  Arguments that are pushed
- * for a call make the frame larger until the call returns, and also after that if the caller
- * removes them.
+ * Does a frame of @size bytes belong to the prologue that sets up @has bytes, the last one in
+ * front of @ip?  Arguments that are pushed for a call make the frame larger until the call
+ * returns, or until the caller removes them.
  */
 static enum unwind_code_frame frame_is_of(struct unwind_code *code, s64 has, unsigned long ip,
 					  s64 size)

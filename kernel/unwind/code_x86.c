@@ -2,9 +2,9 @@
 /*
  * What x86 instructions do, as far as unwinding by code wants to know.
  *
- * An instruction that is not known ends a path.  One that is known as harmless must
- * not write to a general register that it does not name: so the ones that do are
- * listed, by opcode map, and the rest of a map is left out or writes to none.
+ * An unknown instruction ends a path.  An instruction that is known as harmless must not
+ * write to a general register that it does not name.  The instructions that do write to
+ * one are listed by opcode map; all others of a map are unknown or write to none.
  *
  * Opcodes: Intel SDM, volume 2, appendix A.
  */
@@ -250,7 +250,7 @@ static bool decode_one_byte_short(const struct insn *insn, unsigned int word,
 	case 0xaa ... 0xaf:
 		to->clobbers = REG(RAX) | REG(RCX) | REG(RSI) | REG(RDI);
 		return true;
-	case 0xb0 ... 0xb7:	/* ah to bh are of ax to bx */
+	case 0xb0 ... 0xb7:	/* mov to a byte register; ah to bh are parts of ax to bx */
 		to->clobbers = REG(reg) | REG(op & 3);
 		return true;
 	case 0xb8 ... 0xbf:
@@ -303,7 +303,7 @@ static bool decode_one_byte(const struct insn *insn, const struct operands *o,
 		to->clobbers = word == 8 ? REG(o->reg) : x86_rm_bit(o);
 		return true;
 	case 0x80 ... 0x83:
-		/* 32-bit code has 82 as well */
+		/* opcode 82 is valid in 32-bit code only */
 		if (!(op & 1) && o->mod == 3 && o->ext != 7) {
 			to->clobbers = REG(o->rm) | REG(o->rm & 3);
 			return true;
@@ -395,7 +395,7 @@ static bool decode_two_byte(const struct insn *insn, const struct operands *o, u
 	case 0x77:		/* emms, vzeroupper */
 	case 0xa3:		/* bt */
 	case 0xc2: case 0xc3: case 0xc6:
-		/* rdsspq is in the space of nops */
+		/* rdsspq has an opcode among the nops, but writes to a register */
 		if (op == 0x1e && o->mod == 3)
 			to->clobbers = REG(o->rm);
 		return true;

@@ -41,9 +41,9 @@
 #include <asm/unwind_user.h>
 
 /*
- * Most times that one entry context may be extended by requests after the last check of the
- * work flags.  Each raises an interrupt, whose exit can bring the next one.  Not a rate, so
- * that it also holds on slow machines.
+ * How often one entry context may be extended at most by requests that come after the last
+ * check of the work flags.  Each of them raises an interrupt, and the exit from that can
+ * bring the next request.  This is a number, not a rate, so it also works on slow machines.
  */
 #define UNWIND_MAX_LATE		64
 
@@ -424,8 +424,8 @@ int unwind_deferred_request(struct unwind_work *work, u64 *cookie)
  * @trace: set to the stack; its entries belong to the task and hold until the
  *	   code that this was called on top of goes on
  *
- * For a sample that cannot be deferred, as sending records is itself sampled:
- * what is sent is at hand.  No user memory is touched.
+ * For samples that are taken while a record is sent.  They cannot be deferred, but
+ * the stack that is being sent is their stack.  No user memory is touched.
  *
  * Context: Any, NMI included.
  * Return: whether there are frames of this entry context.
@@ -523,7 +523,7 @@ static DEFINE_PER_CPU(struct irq_work, look_again) =
  * request came after the last look at the work flags.  The interrupt has its own
  * way out, with the same user registers, and sends the record there.
  *
- * noinstr, so that no request follows the end of the entry context here.
+ * noinstr: nothing here can be sampled, so no request comes after end_context().
  */
 noinstr void __unwind_deferred_leave(void)
 {
@@ -650,7 +650,7 @@ int unwind_deferred_init(struct unwind_work *work, unwind_callback_t func)
  * When this returns, the client's function is not running and will not be called
  * again.  Records that were owed to it are dropped.
  *
- * Context: Task context; may sleep.  Not from the client's function.
+ * Context: Task context; may sleep.  Must not be called from the client's function.
  */
 void unwind_deferred_cancel(struct unwind_work *work)
 {

@@ -180,14 +180,14 @@ static bool eh_offset_fits(s32 offset)
 }
 
 /**
- * unwind_compact_rule - say a rule in short
+ * unwind_compact_rule - convert a full rule to its compact form
  * @full: the rule
  * @word: bytes of a stack word
- * @rule: filled in; of kind UNWIND_RULE_FULL if it cannot be said so
+ * @rule: filled in; of kind UNWIND_RULE_FULL if the rule has no compact form
  *
- * Most rules need no more than a struct unwind_user_rule can say.  In a function
- * that realigns the stack all is found from its frame pointer, but for the return
- * address, which lies below the CFA as ever.
+ * Most rules fit into a struct unwind_user_rule.  In a function that realigns the
+ * stack, all values are found by its frame pointer, except the return address, which
+ * lies below the CFA as usual.
  *
  * Context: Any.
  */
@@ -281,7 +281,7 @@ static int eh_look_up_object(struct unwind_user_state *state,
 	ret = unwind_object_at(state, ip, object);
 	if (ret)
 		return ret;
-	/* no rule is kept without its object */
+	/* Rules are kept only if their object is. */
 	object->no_index = unkept;
 	object->unkept = unkept || object->transient || !eh_keep_object(begun, object, *held);
 	return 0;

@@ -259,8 +259,8 @@ static void no_memory_for_object(struct kunit *test)
 }
 
 /*
- * A CIE is not read for each frame, but again when something was unmapped, or where it
- * can be written to.
+ * A CIE that has been read is kept.  It is read again after an unmap, and for each frame if
+ * its memory is writable.
  */
 static void cie_later(struct kunit *test)
 {
@@ -318,7 +318,7 @@ static void realigned(struct kunit *test)
 	check_kept(test, &state, UNWIND_SLOT_FP, 1);
 	check_kept(test, &state, UNWIND_SLOT_BX, 2);
 
-	/* the frame pointer is now 1, and nothing is there */
+	/* the frame pointer is now 1, an address that is not mapped */
 	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EFAULT);
 
 	state = at(test, base + CODE + 8, stack + 0x300, 8);
@@ -401,7 +401,7 @@ static void volatile_register(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, state.sp, stack + 0x88);
 	}
 
-	/* of a caller they are not known */
+	/* Those registers of a caller are not known. */
 	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EOPNOTSUPP);
 
 	state = at(test, base + CODE + 8, stack, 8);
@@ -496,7 +496,7 @@ static void expression_later(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, unwind_eh_frame_expr(&state, expr, NULL, &val), -EFAULT);
 	state.table_bytes = SZ_4K;
 
-	/* a rule that is known, as of memory that is not written to */
+	/* a kept rule is used without reading the tables again */
 	KUNIT_ASSERT_TRUE(test, unwind_cache_begin(&begun));
 	unwind_cache_add_rule(&begun, unwind_rule_key(&state), &rule, &full);
 	left = state.table_bytes;
@@ -573,7 +573,7 @@ static void sp_is_not_cfa(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, state.ip, base + CODE + 0x20);
 	KUNIT_EXPECT_EQ(test, state.sp, stack + 128);
 
-	/* a stack pointer further down is no caller's */
+	/* The stack pointer of a caller must not be lower. */
 	state = at(test, base + CODE + 8, stack + 64, 8);
 	state.regs = &regs;
 	regs.r8 = stack + 32;
@@ -734,7 +734,7 @@ static unsigned int table_bytes(struct kunit *test, u32 rows)
 	return spent;
 }
 
-/* The headers, the entry and the search for it are paid for, and not begun on credit. */
+/* Headers, entry and search are charged to the budget; none begins if it exceeds the budget. */
 static void table_budget(struct kunit *test)
 {
 	unsigned int one = table_bytes(test, 1);
@@ -850,7 +850,7 @@ static void one_of_objects(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, rule_is_known(FAR_OFF));
 }
 
-/* Another mapping of the same code takes the place of what was known of it. */
+/* An object that is mapped over a known one replaces it. */
 static void other_mapping(struct kunit *test)
 {
 	struct unwind_object object = {
@@ -887,7 +887,7 @@ static void flush_pending(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, object_is_known(0));
 	KUNIT_EXPECT_FALSE(test, rule_is_known(FAR_OFF));
 
-	/* nor is it after the flush */
+	/* A search that began before the flush must not add its rule after it. */
 	unwind_cache_add_rule(&state, FAR_OFF, &rule, &full);
 	KUNIT_EXPECT_FALSE(test, rule_is_known(FAR_OFF));
 	KUNIT_ASSERT_TRUE(test, unwind_cache_begin(&state));

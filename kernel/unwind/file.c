@@ -43,8 +43,8 @@
  * has gone, and removes it.  The inode of a file that is known is looked into only by who has
  * a reference to it, or has found the file under RCU by an object of its process: objects go
  * before the mapping gives its reference to the inode back, and inodes of the file systems
- * listed are freed a grace period after that.  Who makes room leaves the bit set, and the next
- * writer clears it.
+ * listed are freed a grace period after that.  If a file is dropped to make room for another,
+ * its bit stays set until the next writer clears it.
  *
  * That holds only where nothing but these writers changes the page cache, so file systems
  * are listed (is_known_filesystem()).  Files that are made open, as memfds and System V
@@ -62,8 +62,9 @@
  *
  * Memory: files and rules take unwind_files_max_kb at most.  Where that is reached, rules of
  * files that were not used since the last look make room, and files that no object refers to.
- * Files that objects refer to cannot make room, and any user can have many, so files take
- * half of it at most, and one that is not known takes no rules from those that are.
+ * Files that objects refer to cannot be dropped, and any user can have many of them.  So files
+ * without their rules take half of that memory at most, and a file that becomes known does
+ * not displace rules of known files.
  */
 
 #include <linux/fs.h>
@@ -109,8 +110,8 @@ static_assert(UNWIND_FILE_BIT == AS_UNWIND_RULES);
 
 /*
  * Does the page cache of a file of this file system change only through writers of its
- * inode on this machine?  Those of network, cluster and user space file systems change on
- * their own.  A mapping on overlayfs is one of the file below it.
+ * inode on this machine?  Files of network, cluster and user space file systems also change
+ * in other ways.  A mapping of a file on overlayfs is a mapping of the file below.
  */
 static bool is_known_filesystem(const struct super_block *sb)
 {
@@ -128,7 +129,7 @@ static bool is_known_filesystem(const struct super_block *sb)
 	case ISOFS_SUPER_MAGIC:
 		return true;
 	case EROFS_SUPER_MAGIC_V1:
-		/* without a device its data come from fscache, or from a file of any kind */
+		/* Without a device the data come from fscache or from a file, and may change. */
 		return sb->s_bdev;
 	default:
 		return false;
@@ -153,7 +154,7 @@ static struct unwind_file *files_find(const struct inode *inode)
 	return NULL;
 }
 
-/* A cache line that all CPUs read is written to once. */
+/* Write only if needed, as all CPUs read this cache line. */
 static void files_note_use(struct unwind_file *file)
 {
 	if (!READ_ONCE(file->used))
@@ -212,7 +213,7 @@ void unwind_file_put(struct unwind_file *file)
 	files_free(file);
 }
 
-/* Under files_lock: it is found no more; the hash table's reference is the caller's. */
+/* Take a file off the hash table, whose reference passes to the caller, under files_lock. */
 static void unlink_file(struct unwind_file *file)
 {
 	lockdep_assert_held(&files_lock);
@@ -221,7 +222,7 @@ static void unlink_file(struct unwind_file *file)
 	WRITE_ONCE(nr_files, nr_files - 1);
 }
 
-/* Under files_lock: nothing is kept of it from now on. */
+/* Make a file unusable, so that nothing is added to it. The caller holds files_lock. */
 static void kill_file(struct unwind_file *file)
 {
 	unlink_file(file);
@@ -233,8 +234,8 @@ static void kill_file(struct unwind_file *file)
 /*
  * Under files_lock: somebody may write to the file.  The inode is referenced.
  *
- * Whoever tests the bit after it was cleared changes the file without waiting for the lock.
- * Who sees such a change sees that the file is dead, and that its death was counted.
+ * A writer that finds the bit clear changes the file without waiting for the lock.  A walk that
+ * sees such a change also sees that the file is dead and that its death was counted.
  */
 static void kill_changing_file(struct unwind_file *file, struct inode *inode)
 {
@@ -317,7 +318,7 @@ static bool files_make_room(bool alone)
 	return made;
 }
 
-/* Never counts more than @max, not even for a moment: other tasks would find no room. */
+/* Never exceed @max, not even for a moment: other tasks would not find the room that is left. */
 static bool files_add_to(atomic_long_t *sum, long max, long bytes)
 {
 	long now = atomic_long_read(sum);
@@ -400,7 +401,7 @@ static unsigned int row_size(u32 len)
 	return i;
 }
 
-/* In the granules that the row lies in, or those around @at of a long one. */
+/* Add a row to the granules that it covers; of a long row, to those around @at only. */
 static void files_add_row(struct unwind_rule_table *table, u32 start, u32 len, u32 at,
 			  const struct unwind_user_rule *rule)
 {
@@ -522,7 +523,10 @@ static bool link_file(struct unwind_file *file, struct inode *inode)
 	return true;
 }
 
-/* Under files_lock: the file of an inode, and not of one that was at its address before. */
+/*
+ * Find the known file of an inode, under files_lock.  A file of an earlier inode at the same
+ * address is dropped.
+ */
 static struct unwind_file *known_file(const struct inode *inode, struct unwind_file **gone)
 {
 	struct unwind_file *file = files_find(inode);

@@ -85,9 +85,9 @@ static bool may_wait(struct unwind_user_state *state)
 }
 
 /*
- * May a device write to it, though nobody has the file open for writing?  Who pins a page to
- * write to it does so through a mapping that can be written to, and may keep it longer.  A
- * small folio that 1,000 processes map is not one that is pinned.
+ * May a device write to the folio, though nobody has the file open for writing?  A page is
+ * pinned for writing through a writable mapping, but the pin can outlive the mapping.  A
+ * small folio does not count as pinned because 1,000 processes map it.
  */
 static bool is_pinned(struct folio *folio)
 {
@@ -135,7 +135,7 @@ static void reader_copy_words(void *to, const void *from, size_t len)
 {
 	for (; len >= sizeof(u64); len -= sizeof(u64)) {
 		put_unaligned(get_unaligned((const u64 *)from), (u64 *)to);
-		/* or this becomes a call of memcpy() */
+		/* Without this the compiler makes a call of memcpy() of the loop. */
 		OPTIMIZER_HIDE_VAR(to);
 		to += sizeof(u64);
 		from += sizeof(u64);
@@ -166,7 +166,7 @@ static int reader_copy(struct reader *reader, u64 pos, void *to, size_t len)
 	return 0;
 }
 
-/* Bytes of the file, which ends behind them. */
+/* Read bytes that lie before the end of the file. */
 static int reader_read(struct reader *reader, u64 pos, void *to, size_t len)
 {
 	size_t part;
@@ -429,9 +429,9 @@ static bool has_layout(const struct unwind_file *known)
 }
 
 /*
- * A file that cannot be unwound by its tables is known as one without FDEs.  The headers are
- * read after the file was made known, so it is dead if they have changed.  A page that is
- * not there, or may be pinned, says nothing of that.
+ * A file whose tables cannot be used is kept as one without FDEs.  Its headers are read after
+ * it was made known, so if they change the file becomes dead.  If a page is missing, or may
+ * be pinned, nothing is kept, as the tables may be usable later.
  */
 static int find_layout(struct unwind_user_state *state, struct file *file,
 		       struct unwind_file *known)
@@ -675,7 +675,7 @@ static int search_page(struct reader *reader, struct row_search *search, u32 mid
 	}
 	if (PageHWPoison(folio_file_page(reader->folio, pos >> PAGE_SHIFT)))
 		return -EFAULT;
-	/* of row mid; others lie in front of it and behind it */
+	/* page points to row mid, so other rows have positive or negative offsets from it. */
 	page = kmap_local_page(folio_file_page(reader->folio, pos >> PAGE_SHIFT)) +
 	       offset_in_page(pos);
 	while (first < end) {
@@ -778,8 +778,8 @@ static int elf_find_function(struct reader *reader, u64 vaddr, struct function *
 }
 
 /*
- * FDEs may overlap, and which one an address has is what the sorted table says.  So a row
- * does not hold for addresses that the table leads to another FDE from.
+ * FDEs may overlap.  The sorted table decides which one is used for an address, so cut a row
+ * to the addresses for which the table leads to its FDE.
  */
 static void clip_row(struct unwind_cfi *cfi, const struct function *function)
 {
@@ -847,9 +847,10 @@ static void begin_decoding(struct unwind_user_state *state, const struct unwind_
 }
 
 /*
- * The usual case: all pages are there.  Nothing is referenced, as it stays under RCU: an
- * object was known, so the process had the inode mapped, which is freed a grace period after
- * it has not.  What is found of an object that goes meanwhile is refused at the end.
+ * The usual case: all pages are in the page cache.  It runs under RCU and takes no reference.
+ * The process knew the object, so it had the inode mapped, and an inode is freed a grace
+ * period after its last mapping.  If the object is dropped meanwhile, the caller refuses the
+ * result.
  * @grow: set to the file, with a reference, if its rules need more room
  */
 static int rule_of_cached_pages(struct unwind_user_state *state, unsigned long ip,
@@ -866,7 +867,7 @@ static int rule_of_cached_pages(struct unwind_user_state *state, unsigned long i
 	known = unwind_cache_find_file(ip, &bias);
 	if (!known)
 		goto unlock;
-	/* another process may have found it, before the object was known in this one */
+	/* Another process may have added the rule before this process knew the object. */
 	ret = 0;
 	if (unwind_file_peek(known, ip - bias, rule))
 		goto unlock;
@@ -933,9 +934,9 @@ static int wait_for_pages(struct unwind_user_state *state, unsigned long ip,
  * @full: overwritten
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0; -EAGAIN if the mapping has changed; -ESTALE if the file has, and what it says
- *	   now is not of the frame; -ENOENT if the tables in memory are to be asked; -EBUSY if
- *	   they are, and may change untold, so that nothing of them may be kept.
+ * Return: 0; -EAGAIN if the mapping has changed; -ESTALE if the file has changed, so that its
+ *	   tables are no longer those of the frame; -ENOENT if the tables in memory must be
+ *	   used; -EBUSY if these must be used but not kept, as they may change without notice.
  */
 int unwind_file_rule(struct unwind_user_state *state,
 		     const struct unwind_cache_state *begun, unsigned long ip,
@@ -951,7 +952,7 @@ int unwind_file_rule(struct unwind_user_state *state,
 		unwind_file_grow(grow);
 		unwind_file_put(grow);
 	}
-	/* what was not seen may be in pages that may change untold */
+	/* What could not be read may be in pinned pages, which change without notice. */
 	if (ret == -EFAULT)
 		return -EBUSY;
 	if (ret)

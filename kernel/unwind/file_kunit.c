@@ -72,7 +72,7 @@ static struct unwind_file *get_file_of(struct kunit *test, struct inode *inode)
 	return get_file_with(test, inode, &layout);
 }
 
-/* A rule that is told from others by @n. */
+/* Add a rule whose cfa_off is @n, to tell it from others. */
 static int add_rule(struct unwind_file *file, u64 start, u64 end, u64 at, int n)
 {
 	struct unwind_user_rule rule = { .kind = UNWIND_RULE_FRAME, .cfa_off = n };
@@ -142,7 +142,7 @@ static void many_rows(struct kunit *test)
 		KUNIT_ASSERT_TRUE(test, rule == n || rule == -1);
 		found += rule >= 0;
 	}
-	/* those that went had to make room when the table was small */
+	/* Some rules were evicted while the table was small. */
 	KUNIT_EXPECT_GT(test, found, 2000);
 	unwind_file_put(file);
 }
@@ -270,7 +270,7 @@ static void inode_replaced(struct kunit *test)
 	unwind_file_put(file);
 }
 
-/* Where changes do not show, nothing is shared. */
+/* Files are not shared where their changes are not noticed, as on network file systems. */
 static void not_shared(struct kunit *test)
 {
 	static const unsigned long magic[] = {
@@ -435,7 +435,7 @@ static void many_files(struct kunit *test)
 	KUNIT_ASSERT_LT(test, n, ARRAY_SIZE(files));
 	for (i = 0; i < 100; i++)
 		KUNIT_EXPECT_EQ(test, PTR_ERR(unwind_file_get(make_inode(test))), -ENOMEM);
-	/* neither has it made room, nor is there none for others that are known */
+	/* This has displaced no rules, and there is still room for rules of known files. */
 	KUNIT_EXPECT_EQ(test, rule_at(old, FIRST), 1);
 	unwind_files_stat(&nr, &bytes);
 	KUNIT_EXPECT_LT(test, bytes, unwind_files_max_kb * SZ_1K * 3 / 4);
@@ -449,7 +449,7 @@ static void many_files(struct kunit *test)
 	unwind_file_put(old);
 }
 
-#define CODE	0x10000000UL	/* addresses that are compared, and no more */
+#define CODE	0x10000000UL	/* a made-up address, which is only compared */
 
 static void attach_mm(struct kunit *test)
 {
@@ -550,7 +550,7 @@ static void objects_of_dead_file(struct kunit *test)
 	unwind_file_put(file);
 }
 
-/* An object with tables that are not read from its file goes with the file all the same. */
+/* An object is dropped with its file, even if its tables are not read from that file. */
 static void objects_by_memory(struct kunit *test)
 {
 	struct inode *inode = make_inode(test);
@@ -702,7 +702,7 @@ static struct unwind_user_state make_state(struct kunit *test)
 	};
 }
 
-/* Which FDE an address has is what the sorted table says, whatever was asked before. */
+/* The sorted table decides which FDE an address has, whatever rules were looked up before. */
 static void overlapping(struct kunit *test)
 {
 	struct unwind_user_state state;

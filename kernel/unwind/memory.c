@@ -28,10 +28,10 @@
 #include "unwind.h"
 
 /**
- * unwind_in_uprobe_handler - must a page of a file not be waited for?
+ * unwind_in_uprobe_handler - does a uprobe handler ask for the walk?
  *
- * uprobe handlers run in an RCU section that a page of a file must not hold up:
- * its file system may be in user space.
+ * uprobe handlers run in an RCU section.  A walk must not wait for a page of a file there,
+ * as its file system may be in user space.
  *
  * Context: Task context of a user task.
  * Return: true if the walk is asked for from such a handler.
@@ -330,9 +330,9 @@ static struct file *get_plain_file(unsigned long addr)
  * @file: the open file
  * @index: which page
  *
- * As a page fault does: whoever truncates the file or punches a hole holds the lock, and no
- * page may enter the page cache meanwhile.  Somebody else's read is waited for here, as
- * read_mapping_folio() would do that until it ends, killed or not.
+ * Like a page fault, this takes the invalidate lock, which truncation and hole punching hold
+ * while no page may enter the page cache.  If another task reads the page, this waits for
+ * it in a killable way; read_mapping_folio() would wait until the read ends.
  *
  * Context: Task context of a user task, without the mmap lock; may sleep.
  * Return: the folio, with a reference, which may not have been read; or an error.
@@ -355,7 +355,7 @@ struct folio *unwind_bring_in_folio(struct file *file, unsigned long index)
 	return folio;
 }
 
-/* Nothing is noted of it: a time of access may have to wait for the file system. */
+/* Read without updating the access time, as that may have to wait for the file system. */
 static int read_file_page(struct file *file, u64 pos, void *to, size_t len, bool wait)
 {
 	pgoff_t index = pos >> PAGE_SHIFT;
@@ -455,7 +455,7 @@ bool unwind_is_mapped(unsigned long addr)
 /**
  * unwind_other_mapping - do two addresses lie in different mappings?
  * @a: linear user address, any value
- * @b: the other
+ * @b: another linear user address, any value
  *
  * Context: Task context of a user task; may sleep.
  * Return: true if both are mapped, and not by the same mapping.

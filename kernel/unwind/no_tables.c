@@ -55,7 +55,7 @@ static unsigned int read_code(void *ctx, unsigned long addr, u8 *to, unsigned in
 	struct unwind_user_state *state = ctx;
 	unsigned int here = min_t(unsigned long, len, PAGE_SIZE - offset_in_page(addr));
 
-	/* an instruction has about so many */
+	/* Charge an average instruction's length to the budget, not the window that is read. */
 	if (!unwind_may_read(state, sizeof(u32)))
 		return 0;
 	if (!unwind_read(state, addr, to, len))
@@ -110,7 +110,7 @@ static bool is_uncommon(const struct unwind_user_rule *rule)
 	return rule->kind == UNWIND_RULE_CODE_FULL || rule->kind == UNWIND_RULE_CODE_MEM;
 }
 
-/* The rule that an uncommon one says in short. */
+/* Make the full rule of UNWIND_RULE_CODE_FULL or UNWIND_RULE_CODE_MEM. */
 static void make_full(struct unwind_user_rule *rule, s32 word, struct unwind_cfi_rule *full)
 {
 	bool by_mem = rule->kind == UNWIND_RULE_CODE_MEM;
@@ -286,7 +286,7 @@ static bool leads_to_caller(struct unwind_user_state *state,
 	if (unlikely(state->probed) && unwind_is_return_address(state, slot))
 		return true;
 	ra += state->cs_base;
-	/* what makes code at run time does not put one function right behind another */
+	/* Functions in files lie side by side, so check that the call in front of @ra leads here. */
 	if (is_doubtful && (unwind_is_of_file(state->ip) || is_on_top_of_stack(rule, state->word)))
 		return is_called(state, ra);
 	return unwind_may_return_to(state, ra, false);
@@ -342,7 +342,7 @@ static void keep_rule(struct code_search *search, unsigned long ip, u64 key,
 {
 	s64 length;
 
-	/* in front of the page there may be nothing, and no path leads from there */
+	/* Do not begin before this page: an earlier page may not be mapped, and no path uses it. */
 	if (end > ip)
 		end = max(end, (ip & PAGE_MASK) + UNWIND_CODE_LAST);
 	length = end - ip;
@@ -462,9 +462,9 @@ static void rule_by_code(struct unwind_user_state *state, struct unwind_user_rul
 }
 
 /*
- * The innermost code may be no longer, or not yet, in the frame that the code in front of
- * it sets up.  It is if it uses what lies below the frame pointer, unless it is a handler
- * of an interpreter that uses its interpreter's frame.
+ * The innermost code may not have set up its frame yet, or may have left it already.  Code
+ * that accesses memory below the frame pointer has a frame.  An exception is a handler of
+ * an interpreter that uses the frame of the interpreter.
  */
 static bool may_have_frame(struct unwind_user_state *state,
 			   const struct unwind_user_rule *rule)
@@ -521,8 +521,8 @@ static bool frame_size(struct unwind_user_state *state, unsigned long fp, unsign
 }
 
 /*
- * Is this where HotSpot lets a frame return to that it is going to replace?  Such code has
- * the frame of the function that it stands behind.
+ * Is this the code that HotSpot makes a frame return to before it replaces the frame?  It
+ * lies behind the code of the frame's function and uses the same frame.
  */
 static bool is_deoptimized(struct unwind_user_state *state)
 {
@@ -556,13 +556,12 @@ static bool may_have_left(struct unwind_user_state *state, const struct unwind_u
 }
 
 /*
- * Does the function set up a frame of the size that this one has?  That is kept.  If the
- * frame pointer leads to a call of a function with another prologue, it is a caller's.
- * Innermost code whose use of the frame does not show is in it if the frame pointer leads
- * to a call of the function.  Behind the frame's end the frame pointer is the caller's, whose
- * own caller may have called the same function: the caller is the function itself, or was
- * entered by a tail call from it.  But there the return address is still on top of the stack
- * or in a register.
+ * Does the function set up a frame of the size that this frame has?  The size is kept.  If
+ * the frame pointer leads to a call of a function with another prologue, the frame pointer is
+ * a caller's.  Innermost code that does not access its frame is in it if the frame pointer
+ * leads to a call of the function.  That is not so behind the frame's end, where the frame
+ * pointer is the caller's: the caller may be the function itself, or entered by a tail call
+ * from it.  But there the return address is still on top of the stack or in a register.
  */
 static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 			  const struct unwind_user_rule *none)
@@ -608,7 +607,7 @@ static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 	return true;
 }
 
-/* Does this frame have the size that was kept, and is it not a caller's? */
+/* Does the frame at the frame pointer have the size of the kept rule, and is it not a caller's? */
 static bool has_kept_size(struct unwind_user_state *state, const struct unwind_user_rule *rule)
 {
 	unsigned long fp, size, start = 0, called;
@@ -625,9 +624,9 @@ static bool has_kept_size(struct unwind_user_state *state, const struct unwind_u
 }
 
 /*
- * Between the stack pointer and the word above the frame pointer nothing else on the stack
- * follows a call.  A function that has called another one, and whose code does not tell,
- * is mostly one of a runtime that keeps frame pointers throughout.
+ * Is the word above the frame pointer the only one, from the stack pointer up to it, that
+ * is an address behind a call?  If the code of a function that has called another one gives
+ * no rule, it is mostly the code of a runtime that uses frame pointers everywhere.
  */
 static bool frame_by_call(struct unwind_user_state *state, unsigned long fp)
 {
@@ -707,7 +706,7 @@ static bool find_kept(struct unwind_user_state *state, struct unwind_user_rule *
 	}
 }
 
-/* The CFA lies so far above the stack pointer; the frame pointer is the caller's. */
+/* The rule of code where CFA = SP + @cfa_off and the frame pointer is still the caller's. */
 static struct unwind_user_rule rule_at_sp(s32 cfa_off)
 {
 	return (struct unwind_user_rule) {
@@ -749,9 +748,9 @@ static unsigned long direct_target(struct unwind_user_state *state, unsigned lon
 
 /*
  * HotSpot's code that gives up a compiled frame takes sizes from memory, so the path behind
- * its call does not tell.  But it first takes down its own frame, and how large that is the
- * instructions from its beginning to the call tell.  The return address above it must follow
- * a direct call of that beginning.
+ * its call does not give the size of the frame.  But first it takes down a frame of its own,
+ * and the instructions from its beginning to the call give the size of that one.  The return
+ * address above it must follow a direct call of that beginning.
  */
 static bool rule_by_start(struct unwind_user_state *state, struct unwind_user_rule *rule)
 {

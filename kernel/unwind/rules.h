@@ -30,7 +30,7 @@ struct unwind_rule_entry {
 
 static_assert(sizeof(struct unwind_rule_entry) == 32, "a set is a cache line");
 
-/* nothing above a page is allocated */
+/* the most entries of one allocation, which is a page at most */
 #define UNWIND_RULE_PAGE	(PAGE_SIZE / sizeof(struct unwind_rule_entry))
 #define UNWIND_RULES_FIRST	4	/* bits: 512 bytes */
 
@@ -86,7 +86,7 @@ void unwind_rules_drop(struct unwind_rule_table *table,
 void unwind_rules_copy(struct unwind_rule_table *to, struct unwind_rule_table *from,
 		       u64 (*hash_of)(u64 key));
 
-/* Has it become too small? */
+/* Has the table become too small for its rules? */
 static inline bool unwind_rules_is_crowded(const struct unwind_rule_table *table)
 {
 	return READ_ONCE(table->displaced) > 1U << table->bits >> 1;

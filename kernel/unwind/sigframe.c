@@ -119,9 +119,9 @@ static int is_call_before(struct unwind_user_state *state, unsigned long addr)
  * @ip: the function's last byte
  * @full: filled in if it does
  *
- * A handler returns to the beginning of the restorer.  As a return address that
- * is the function's, too, and may really be, if a call ends there that does not
- * return.
+ * A handler returns to the beginning of the restorer.  This address is also behind
+ * the end of the function, so it may be the return address of the function's last
+ * call, if that does not return.
  *
  * Context: Task context of a user task; may sleep.
  * Return: 0 if it does; -ENOENT if not, -EOPNOTSUPP if that cannot be told, or

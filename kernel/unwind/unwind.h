@@ -92,8 +92,8 @@ struct unwind_cache_state {
  * A kept register is read only when a frame needs it, which is seldom, so a step
  * just notes where it is.
  *
- * The members behind @frame are the walk's.  A frame may be put back, what the walk has
- * spent may not; and @tables tells what is in @cfi, of which there is one.
+ * The members behind @frame belong to the walk.  A walk may go back to an earlier frame, but
+ * its budgets must not go back.  @tables describes the contents of @cfi, which has no copy.
  */
 struct unwind_user_state {
 	struct_group_tagged(unwind_frame, frame,	/* may be put back */
@@ -136,8 +136,8 @@ enum unwind_rule_kind {
 	UNWIND_RULE_STOP,	/* there is a rule, and it cannot be followed */
 	UNWIND_RULE_NO_PATH,	/* no tables, and the code itself does not tell */
 	UNWIND_RULE_CODE_SIZE,	/* the frame pointer is set up if it lies at @cfa_off */
-	UNWIND_RULE_CODE_FULL,	/* as UNWIND_RULE_CODE; @fp_off is one from the frame pointer */
-	UNWIND_RULE_CODE_MEM,	/* the same; the CFA is by a word in memory */
+	UNWIND_RULE_CODE_FULL,	/* as UNWIND_RULE_CODE; @fp_off is relative to the frame pointer */
+	UNWIND_RULE_CODE_MEM,	/* as UNWIND_RULE_CODE_FULL; a word in memory gives the CFA */
 	UNWIND_RULE_FULL,	/* an uncommon rule, see struct unwind_cfi_rule */
 	UNWIND_RULE_FRAME,	/* the caller's frame, as below */
 	UNWIND_RULE_REALIGNED,	/* the same, of a function that realigns the stack */
@@ -217,8 +217,8 @@ static inline u64 unwind_rule_key(const struct unwind_user_state *state)
 }
 
 /*
- * A frame whose frame pointer is set up.  It may have saved other registers, and
- * nothing says where.
+ * The rule of a frame whose frame pointer is set up.  The frame may have saved other
+ * registers in places that are not known.
  */
 static inline struct unwind_user_rule unwind_fp_set_up(s32 word)
 {
@@ -349,9 +349,9 @@ static inline bool unwind_code_holds(unsigned long ip, const struct unwind_user_
 }
 
 /*
- * A frame that was left by its frame pointer may have taken room from its caller's, as
- * HotSpot's interpreter does for locals: then it keeps the caller's stack pointer in
- * the word below the frame pointer, and that of the state has the lowest bit set.
+ * A frame may have taken room from its caller's frame, as HotSpot's interpreter does for
+ * locals.  It keeps the caller's stack pointer in the word below its frame pointer.  After a
+ * step by the frame pointer, the lowest bit of state->sp marks that.
  */
 static inline bool unwind_sp_is_low(const struct unwind_user_state *state)
 {
@@ -363,7 +363,7 @@ enum unwind_end {
 	UNWIND_END_COMPLETE,	/* the outermost frame was reached */
 	UNWIND_END_DEPTH,	/* there are more frames than were asked for */
 	UNWIND_END_NO_RULE,	/* no method knows the frame */
-	UNWIND_END_STOP,	/* its rule is one that is not followed */
+	UNWIND_END_STOP,	/* the rule of the frame is of a kind that is not supported */
 	UNWIND_END_FAULT,	/* memory could not be read */
 	UNWIND_END_BAD,		/* what was read makes no sense */
 	UNWIND_END_GAVE_UP,	/* killed, no memory, the mappings or a file keep changing */
@@ -402,7 +402,8 @@ unsigned long unwind_start_stack(void);
  * @state: the walk, which is charged
  * @len: bytes
  *
- * As for page faults there is a budget: how much there is to read, the tables say.
+ * The tables determine how much is read, so reads are limited by a budget, as page
+ * faults are.
  *
  * Context: Any.
  * Return: false if there is not.
@@ -432,7 +433,7 @@ static __always_inline int unwind_read_word(struct unwind_user_state *state,
 					    unsigned long addr,
 					    unsigned long *val)
 {
-	/* page faults are off: this is all of it */
+	/* Page faults are disabled in a quick walk, so get_user() is enough. */
 	if (likely(state->quick && state->word == sizeof(*val) &&
 		   IS_ALIGNED(addr, sizeof(*val))))
 		return get_user(*val, (unsigned long __user *)addr);

@@ -408,7 +408,7 @@ static void tell(struct unwind_work *work, struct unwind_stacktrace *trace,
 	told->cookie = cookie;
 }
 
-/* Kernel threads are refused; for the request alone this one passes for another. */
+/* Requests by kernel threads are refused: clear the flag of this one during the request. */
 static int ask(struct told *told, u64 *cookie)
 {
 	int ret;

@@ -28,7 +28,7 @@
 
 /* how often a walk may come to a stack further down: that is rare */
 #define UNWIND_MAX_SWITCHES	4
-/* what one walk may cost in pages brought in, and in time spent on them */
+/* how many page faults one walk may take, and how much time for them */
 #define UNWIND_MAX_FAULTS	256
 #define UNWIND_MAX_TIME		HZ
 /*
@@ -512,7 +512,7 @@ static void full_kept(struct unwind_user_state *state,
 		next->in_memory |= bit;
 }
 
-/* As apply_rule(), for what is seldom: signal frames, procedure linkage tables. */
+/* As apply_rule(), for uncommon rules, such as those of signal frames and of the PLT. */
 static noinline int apply_full_rule(struct unwind_user_state *state,
 				    const struct unwind_cfi_rule *full)
 {
@@ -572,7 +572,7 @@ static bool fp_fits(struct unwind_user_state *state, unsigned long cfa)
 	return !read_reg(state, UNWIND_REG_FP, &fp) && fp == (cfa & ~1UL) - 2 * state->word;
 }
 
-/* The frame that the rule gives with this stack pointer; @state stays where it is. */
+/* Apply the rule with another stack pointer, without a change of @state. */
 static int apply_from(struct unwind_user_state *state, unsigned long sp,
 		      const struct unwind_user_rule *rule, const struct unwind_cfi_rule *full,
 		      struct unwind_frame *next)
@@ -602,8 +602,8 @@ static bool leads_to_return_address(struct unwind_user_state *state,
 /*
  * Two stack pointers are possible: the one computed from the frame below, and the one that
  * frame has saved.  Apply the rule to both.  If only one leads to a return address, take
- * that; if both do, the frame pointer must fit exactly one.  A rule by the frame pointer
- * leads to the same from both.
+ * that; if both do, the frame pointer must fit exactly one.  If the rule uses the frame
+ * pointer only, both give the same frame.
  */
 static noinline int apply_either(struct unwind_user_state *state,
 				 const struct unwind_user_rule *rule,

@@ -98,7 +98,7 @@ static void open_on(struct event *event, const char *tracepoint, enum mode mode,
 	event->fd = syscall(SYS_perf_event_open, &attr, pid, -1, -1, 0);
 	if (event->fd < 0)
 		die("perf_event_open");
-	/* room for a thousand samples, and one page that says where they are */
+	/* room for a thousand samples, and the control page */
 	event->size = PAGE + (mode == DUMP_64K ? 16384 : mode == DUMP_8K ? 4096 : 1024) * PAGE;
 	event->page = mmap(NULL, event->size, PROT_READ | PROT_WRITE, MAP_SHARED, event->fd, 0);
 	if (event->page == MAP_FAILED)

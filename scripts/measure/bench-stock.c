@@ -33,7 +33,7 @@ static const struct {
 	{ "dwarf,65528", DUMP_64K },
 };
 
-/* A child that waits for a byte before it runs @argv, the same each time. */
+/* Start a child that waits for a byte from @go and then runs @argv. */
 static pid_t start(char **argv, int *go)
 {
 	int to[2];

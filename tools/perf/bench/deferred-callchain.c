@@ -512,7 +512,7 @@ static void print_naive(const struct cost *naive, const struct cost *in_place)
 	fflush(stdout);
 }
 
-/* Quadratic in the threads; @naive has what it took with a tenth of them. */
+/* The time grows with the square of the threads; @naive is the cost of a tenth of them. */
 static bool naive_takes_too_long(const struct cost *naive)
 {
 	return !naive_limit || naive->ns > (u64)naive_limit * NSEC_PER_SEC / 100;

@@ -82,7 +82,7 @@ static void build_unknown(struct synth *s)
 	synth__unknown(s, 0x7fffffff);
 }
 
-/* What waits already is older than the end. */
+/* Samples that wait are older than the unknown event, so they are still delivered. */
 static void build_unknown_later(struct synth *s)
 {
 	synth__comm(s, 100, 1);
@@ -149,7 +149,7 @@ static void build_long_text_poke(struct synth *s)
 	synth__words(s, PERF_RECORD_TEXT_POKE, 40, words, ARRAY_SIZE(words));
 }
 
-/* A thread that is its own parent and has another pid as such, and then one more. */
+/* A fork by which a thread becomes its own parent, with another pid, and one more fork. */
 static void build_own_child(struct synth *s)
 {
 	synth__comm(s, 101, 1);
@@ -182,7 +182,7 @@ static void build_no_room_for_sample_id(struct synth *s)
 	synth__empty(s, PERF_RECORD_SWITCH);
 }
 
-/* Those of perf stat, where nothing was counted. */
+/* Events of perf stat in a file that has no counts. */
 static void build_counts(struct synth *s)
 {
 	const u64 round[] = { 0, 10 };
@@ -191,7 +191,7 @@ static void build_counts(struct synth *s)
 	synth__words(s, PERF_RECORD_STAT_ROUND, 40, round, ARRAY_SIZE(round));
 }
 
-/* Longer than the event, which has room for its ids. */
+/* An attr whose size is larger than its event. */
 static void build_long_attr(struct synth *s)
 {
 	const u64 words[8] = { 1 | 0xffffffULL << 32 };
@@ -216,7 +216,7 @@ static void build_attrs_without_size(struct synth *s)
 	build_good(s);
 }
 
-/* The same for one that is shorter than the first version. */
+/* An attr that is shorter than the first version of the struct. */
 static void build_short_attr(struct synth *s)
 {
 	const u64 words[3] = { 1 };
@@ -744,7 +744,7 @@ static int test__deferred_feats(struct test_suite *test __maybe_unused,
 	return ok ? TEST_OK : TEST_FAIL;
 }
 
-/* A file that takes longer than it should, if time were quadratic: minutes instead of a second. */
+/* Read a file in time: if the time were quadratic it would be minutes instead of a second. */
 static bool reads_in_time(struct synth *s, const char *name)
 {
 	struct reader_tool reader;
@@ -761,7 +761,7 @@ static bool reads_in_time(struct synth *s, const char *name)
 
 #define NR_CRAFTED	200000
 
-/* Cookies that a file was made of, so that a fixed factor takes them all to one place. */
+/* Crafted cookies, all of which a hash by the usual fixed factor would put into one slot. */
 static int test__deferred_hashes(struct test_suite *test __maybe_unused,
 				 int subtest __maybe_unused)
 {

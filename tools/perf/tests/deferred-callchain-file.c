@@ -225,7 +225,7 @@ void synth__clone(struct synth *s, u32 tid, u64 time)
 	put_task(s, PERF_RECORD_FORK, tid, pid_of(s, tid), time);
 }
 
-/* Where there is to be a build id, it claims to have more bytes than there are. */
+/* Write a mapping event. The size of a build id, if it has one, is too large. */
 void synth__map(struct synth *s, u32 who, u64 time, u16 misc, u64 start, u64 len,
 		const char *name)
 {

@@ -41,7 +41,7 @@
 #include "util.h"
 
 #define NR_SEEDS	64
-/* than what is in a load */
+/* A time behind all events of an input. */
 #define LATER		100000
 
 static int input_fd;

@@ -157,7 +157,7 @@ static int test__deferred_limit_of_all(struct test_suite *test __maybe_unused,
 	return ok && !alone && beside ? TEST_OK : TEST_FAIL;
 }
 
-/* Many times the limit, in one flush round or in as many. */
+/* Samples of many times the limit, all in one flush round or each in its own. */
 static void build_many(struct synth *s, bool rounds)
 {
 	for (u32 i = 0; i < 500; i++) {

@@ -32,7 +32,7 @@
 #define MAX_STEPS	400
 #define MAX_THREADS	8
 #define MAX_CPUS	4
-#define MAX_SERIAL	255	/* as many as a user frame can tell apart */
+#define MAX_SERIAL	255	/* a user frame has 8 bits of its cookie */
 #define FIRST_TID	100
 
 enum what { SAMPLE, RECORD, LOST_RECORD, EXIT, FORK, EXEC };
@@ -45,7 +45,7 @@ static const char * const what_names[] = {
 /* More than the clocks of two CPUs may differ. */
 #define STEP_TIME	(25 * NSEC_PER_MSEC)
 
-/* One event.  Its place in the schedule is its time, in steps. */
+/* One event.  Its index in the schedule is its time, in units of STEP_TIME. */
 struct step {
 	enum what what;
 	u32 tid;
@@ -90,7 +90,7 @@ struct model {
 	struct context contexts[MAX_SERIAL + 1];
 	struct step steps[MAX_STEPS + 1];
 	unsigned int nr_contexts, now, round;
-	/* what comes of it */
+	/* the results of reading it */
 	unsigned int complete, incomplete;
 	u64 last;
 	bool failed;
@@ -245,7 +245,7 @@ static void make_schedule(struct model *m)
 		unsigned int i = below(m, m->nr_threads);
 		struct thread_state *t = &m->threads[i];
 
-		/* Some threads stay where they are for long. */
+		/* Some threads stay in the kernel for a long time. */
 		if (t->in_kernel && (i + m->seed) % 3 == 0 && percent(m, m->sleepers) &&
 		    !percent(m, 5))
 			t = &m->threads[below(m, m->nr_threads)];

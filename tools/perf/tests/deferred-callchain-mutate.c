@@ -75,7 +75,7 @@ static void set_event_type(struct image *img, size_t event, u32 type)
 	memcpy(img->bytes + event, &type, sizeof(type));
 }
 
-/* Up to the first event that is damaged too much to go on behind it. */
+/* Find the events up to the first one whose size is damaged. */
 static void find_events(struct image *img)
 {
 	size_t at = img->data;

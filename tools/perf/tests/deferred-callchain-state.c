@@ -81,7 +81,7 @@ static void add_maps(struct state_tool *state, struct thread *thread, const u64 
 	}
 }
 
-/* What a tool keeps with a thread is still there when the sample comes late. */
+/* Number the threads in their private data, which must still be there for a late sample. */
 static long thread_number(struct state_tool *state, struct thread *thread)
 {
 	const void *number = thread__priv(thread);
@@ -167,14 +167,14 @@ static const char expect_mmap[] =
 	PASSED(23)
 	PASSED(33);
 
-/* As perf record writes them. */
+/* The same with MMAP2 events, which perf record writes. */
 static void build_mmap2(struct synth *s)
 {
 	s->mmap2 = true;
 	build_mmap(s);
 }
 
-/* The other thread of the process is not even known when the sample is taken. */
+/* Another thread of the process, first seen after the sample, changes the mappings. */
 static void build_shared(struct synth *s)
 {
 	s->pairs = true;
@@ -276,7 +276,7 @@ static const char expect_leader[] =
 	PASSED(33)
 	"other#1 101@50 b*2\n";
 
-/* It is still the old program whose record did not come. */
+/* A sample whose record is missing is delivered before the exec, as one of the old program. */
 static void build_exec(struct synth *s)
 {
 	synth__name(s, 100, 1, 0, "old");
@@ -321,7 +321,7 @@ static const char expect_fork[] =
 	PASSED(31)
 	PASSED(41);
 
-/* Without an order of time, the end of a thread may be read before its record. */
+/* If events are not in time order, the exit of a thread may be read before its record. */
 static void build_ended(struct synth *s)
 {
 	synth__name(s, 100, 1, 0, "old");
@@ -468,7 +468,7 @@ static void end_context(struct schedule *sched, struct synth *s, u32 tid, u64 ti
 	sched->cookie[i]++;
 }
 
-/* A process ends with its first thread; that may not be in the data. */
+/* End a thread, and with the first thread its process; the event may be missing in the data. */
 static void end_thread(struct schedule *sched, struct synth *s, u32 tid, u64 time)
 {
 	if (!(tid & 1) && !sched->dead[tid + 1 - FIRST_TID])
@@ -541,7 +541,7 @@ static int compare_lines(const void *a, const void *b)
 	return strcmp(*(char * const *)a, *(char * const *)b);
 }
 
-/* In any order, without the thread that only passes the time. */
+/* Sort the lines, as their order does not matter; drop those of the thread that passes time. */
 static size_t sort_lines(char *text, char *lines[NR_STEPS])
 {
 	size_t nr = 0;

@@ -99,7 +99,7 @@ static const char expect_late[] =
 	"100@30 k2 100/9*1\n"
 	"100@40 k2 100/9*1\n";
 
-/* Buffers are read one after the other: what is written first may be later. */
+/* Buffers are read one after the other, so events of a file are not in the order of time. */
 static void build_shuffled(struct synth *s)
 {
 	synth__record(s, 100, 20, 1, 3);
@@ -156,7 +156,7 @@ static const char expect_lost[] =
 	"200@40 k2 200/9*1\n"
 	"200@50 k2 200/9*1\n";
 
-/* Nor longer than the program, but another thread may go on. */
+/* A sample does not wait beyond the exec of its thread; those of other threads do. */
 static void build_exec(struct synth *s)
 {
 	synth__deferred(s, 100, 10, 1);
@@ -230,7 +230,7 @@ static void in_guest(struct synth *s, u64 id)
 	s->second = id == SYNTH_SECOND_ID;
 }
 
-/* One guest's thread 100 is not another's, though it has the same pid and cookie. */
+/* Threads of two guests with the same pid and cookie get their own records. */
 static void build_guests(struct synth *s)
 {
 	const u64 index[] = {
@@ -470,7 +470,7 @@ static const char expect_foreign_ends[] =
 	"200@15 k2 200/9*1\n"
 	"0@30 k2 0/3*2\n";
 
-/* On another CPU the other record may seem to come first; on this one it cannot. */
+/* Clocks of CPUs differ: a later record from another CPU does not end the wait of a sample. */
 static void build_skewed(struct synth *s)
 {
 	synth__deferred(s, 100, 10, 1);
@@ -528,7 +528,7 @@ static const char expect_deep[] =
 	"100@10 k2 100/1*125\n"
 	"100@11 k20 100/1*107\n"
 	"100@12 k0 100/1*127\n";
-/* more than the default limit: the one that it was recorded with is not known */
+/* Stacks deeper than the default limit, as the data do not say which limit was used. */
 static void build_deeper(struct synth *s)
 {
 	synth__deferred(s, 100, 10, 1);
@@ -655,7 +655,7 @@ static int test__deferred_foreign(struct test_suite *test __maybe_unused,
 	return run_file_cases((struct synth){ .foreign = true });
 }
 
-/* Where events are gone after their turn. */
+/* A pipe cannot be read twice, so the session has to copy what it holds. */
 static int test__deferred_piped(struct test_suite *test __maybe_unused,
 				int subtest __maybe_unused)
 {
@@ -684,7 +684,7 @@ static int test__deferred_compressed(struct test_suite *test __maybe_unused,
 
 #define MODEL_SEEDS	2000
 
-/* DEFERRED_MODEL_SEED=N has one schedule again, that of a failure. */
+/* DEFERRED_MODEL_SEED=N repeats only schedule N, for instance one that has failed. */
 static int test__deferred_random(struct test_suite *test __maybe_unused,
 				 int subtest __maybe_unused)
 {

@@ -93,7 +93,7 @@ static int read_events(struct mmap *map, u64 *next)
 	return err;
 }
 
-/* Nothing is left, and yet not all of it has come. */
+/* All records are written, and all of them are read. */
 static bool is_over(const struct mmap *map, struct perf_event_mmap_page *page)
 {
 	/* pairs with the writer's */

@@ -36,7 +36,7 @@ struct bytes {
 	size_t	size;
 };
 
-/* Records one behind the other, and what is to become of them. */
+/* A stream of records, and how many of them must be taken as good, bad or forgotten. */
 struct stream {
 	struct bytes	in;
 	unsigned int	good, bad, forgotten;
@@ -156,7 +156,7 @@ static void fill(struct stream *st, enum tail tail)
 	record = put_bad(st);
 	user = 4;
 	memcpy(record->raw + offsetof(struct off_cpu_payload, nr_user), &user, sizeof(user));
-	/* sums come without frames */
+	/* a sum with frames is bad: sums have none */
 	record = put_bad(st);
 	memcpy(record->raw + offsetof(struct off_cpu_payload, kind), &sums, sizeof(sums));
 	/* ... and do not say that there are any, nor that some will follow */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Does an event have room for what it says it holds?  Those who process events
- * do not ask: they take the fields of an event's type, read text up to its zero
- * byte and as many items as the event counts.  Not in the table are types whose
- * readers check.
+ * Check that an event is large enough for its content.  The functions that process
+ * events do not: they read all fields of the event's type, text up to a zero byte,
+ * and as many items as the event counts.  Types whose functions check the size
+ * themselves are not in the table.
  */
 #include <byteswap.h>
 #include <stddef.h>
@@ -150,7 +150,7 @@ static bool update_fits(const union perf_event *event, bool swapped)
 	}
 }
 
-/* What follows the event is passed over, and so not to be taken for an error. */
+/* The data behind the event are skipped: as an s64, their size must not look like an error. */
 static bool auxtrace_fits(const union perf_event *event, bool swapped)
 {
 	u64 size = event->auxtrace.size;

@@ -106,8 +106,7 @@ u64 off_cpu_clock(void)
 	return (u64)t.tv_sec * NSEC_PER_SEC + t.tv_nsec - added_by_namespace();
 }
 
-/* How far up the program has to look for cgroups that are recorded. */
-/* Which mount a path leads to; -1 if the kernel does not say. */
+/* Return the number of the mount that a path is on, or -1. */
 static int mount_of(const char *path)
 {
 	int fd = open(path, O_PATH | O_CLOEXEC), id = -1;
@@ -162,7 +161,7 @@ static int level_of(const char *name)
  * off_cpu_cgroup__level - where to look for cgroups that are recorded
  * @evlist: has events of cgroups
  *
- * Return: how far from the root the nearest of them is at least
+ * Return: the smallest distance of these cgroups from the root.
  */
 int off_cpu_cgroup__level(struct evlist *evlist)
 {
@@ -211,7 +210,7 @@ int off_cpu_parse_threshold(const struct option *opt, const char *str, int unset
  * @evlist: where to
  * @kernel_callchains: callchains are to have no user half
  *
- * A wait may end on any CPU, whichever are recorded otherwise.
+ * A wait may end on any CPU, so the event is opened on all CPUs, also with -C.
  *
  * Return: 0 or -ENOMEM.
  */
@@ -361,9 +360,9 @@ static struct btf *load_types(void)
 }
 
 /**
- * off_cpu_run__is_possible - look for what would make all else fail
+ * off_cpu_run__is_possible - can this kernel measure time off the CPU?
  *
- * Return: false, with a message, if there is something.
+ * Return: false, with a message, if it cannot.
  */
 bool off_cpu_run__is_possible(void)
 {
@@ -544,7 +543,7 @@ bool off_cpu_run__knows_pids(struct off_cpu_bpf *skel)
 	return !err;
 }
 
-/* The smallest of the ring buffers; 0 if none has to be read before it is full. */
+/* The size of the smallest ring buffer that must be read before it is full, or 0. */
 static size_t smallest_buffer(struct evlist *evlist)
 {
 	size_t size, least = 0;

@@ -153,7 +153,7 @@ static bool machine__knows(struct machine *machine, pid_t pid, pid_t tid)
 	return known;
 }
 
-/* A thread that is known in one order only decides, also for those to come. */
+/* If only one order gives a known thread, it is the order of this and all later samples. */
 static enum pid_order resolve_order(enum pid_order *order, const struct payload *payload,
 				    struct machine *machine)
 {

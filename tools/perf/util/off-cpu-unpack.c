@@ -31,7 +31,7 @@
 
 /* From a payload to a sample. */
 
-/* The kernel's context, the user's or the marker, and the cookie. */
+/* Three entries more than frames: the kernel context; the user context, or marker and cookie. */
 #define MAX_CHAIN	(OFF_CPU_KERNEL_ROOM + OFF_CPU_MAX_STACKS + 3)
 
 struct chain {
@@ -66,7 +66,7 @@ static bool payload_makes_sense(const struct off_cpu_payload *payload, size_t si
  * @event: the record, whole as by its header
  * @to: where to put it: in the record it is not aligned
  *
- * Return: false if what is there cannot be what the BPF program sent.
+ * Return: false if the record is not one that the BPF program can have sent.
  */
 bool off_cpu_record__payload(const union perf_event *event, struct off_cpu_payload_room *to)
 {
@@ -119,9 +119,9 @@ static void make_chain(struct chain *chain, const struct perf_event_attr *attr,
 }
 
 /*
- * The sample of a wait is the kernel's, where the task left the CPU.  That of a sum, which
- * has no kernel stack, is the user's: so the two can be told apart.  The time, the CPU and
- * the id are those of the @record that brought the payload.
+ * The cpumode of a wait is that of the kernel, where the task left the CPU.  The cpumode of
+ * a sum is that of user space, as a sum has no kernel stack; readers tell the two apart by
+ * that.  The time, the CPU and the id are those of the @record that brought the payload.
  */
 static size_t make_sample(union perf_event *to, const struct perf_event_attr *attr,
 			  const struct off_cpu_record *record,
@@ -248,7 +248,7 @@ void off_cpu_unpack__stop(void)
 			   (unsigned long)off_cpu.forgotten);
 }
 
-/* Every event has its id in front while there is something to unpack. */
+/* While records are unpacked, all events have PERF_SAMPLE_IDENTIFIER, so the id is first. */
 static bool is_off_cpu_sample(const union perf_event *event)
 {
 	u64 id;
@@ -344,7 +344,7 @@ static int unpack_sample(struct unpack *un, const union perf_event *event)
 	return unpack_put_sample(un, record, &payload);
 }
 
-/* Behind samples that wait to be written, as small writes cost more than copies. */
+/* Copy data behind samples that wait to be written: small writes cost more than copies. */
 static int unpack_pass(struct unpack *un, void *buf, size_t size)
 {
 	if (!size)

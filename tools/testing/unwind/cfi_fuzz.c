@@ -19,7 +19,7 @@
 #define TABLES		0x500000UL
 #define MAX_BYTES	(64 * 1024)
 #define MAX_READS	(MAX_BYTES / UNWIND_CFI_WINDOW + 64)
-/* of an expression: operations, and reads of bytes for each */
+/* limits of an expression: its operations, and reads of bytes for each of them */
 #define MAX_STEPS	128
 #define MAX_EXPR_READS	(MAX_STEPS * 4)
 #define CFA		0x7ffc12345678UL
@@ -31,7 +31,7 @@ struct tables {
 	bool			writer;
 	bool			in_expr;
 	unsigned int		reads;
-	unsigned int		uses;	/* of registers and memory */
+	unsigned int		uses;	/* how often registers and memory were read */
 	size_t			read;
 	struct unwind_cfi	cfi;
 };
@@ -44,7 +44,7 @@ static int read_tables(void *ctx, unsigned long addr, void *to, size_t len)
 	t->reads++;
 	t->read += len;
 	CHECK(len && len <= UNWIND_CFI_WINDOW);
-	/* what follows an expression is in the same page */
+	/* The last read of an expression may go beyond its end, but not beyond its page. */
 	if (t->in_expr && addr - TABLES < t->nr && len > t->nr - (addr - TABLES)) {
 		CHECK(len <= 4096 - addr % 4096);
 		memset(to, 0, len);
@@ -205,7 +205,7 @@ static void check_rule(struct tables *t, const struct unwind_cfi_rule *rule)
 		check_where(t, rule, rule->kept_where[i], rule->kept_off[i]);
 }
 
-/* all but what pads the struct */
+/* Compare all members, but not the padding at the end. */
 static bool same_rule(const struct unwind_cfi_rule *a,
 		      const struct unwind_cfi_rule *b)
 {

@@ -5,8 +5,8 @@
  *	cfi_truth FILE...            compare; TAP, a test for each file
  *	cfi_truth --count FILE...    only count the rules by kind
  *
- * What readelf prints as "exp" it does not tell more about: those rows are counted
- * and listed with what they come to here.
+ * readelf prints expressions as "exp" only.  Rows with expressions are counted, and listed
+ * with the rule that the interpreter makes of them.
  */
 
 #include <errno.h>
@@ -30,7 +30,7 @@ struct kind {
 static struct kind kinds[MAX_KINDS];
 static unsigned int nr_kinds;
 
-/* the row of a CIE: all there is of an FDE that has no instructions of its own */
+/* The row of a CIE. It is the only row of an FDE without instructions of its own. */
 struct first_row {
 	unsigned long	offset;
 	char		columns[256];
@@ -217,7 +217,7 @@ static void check_register(struct table *t, const char *name, const char *want)
 		count_kind(kind);
 		return;
 	}
-	/* a stack pointer that is said to be the CFA is that without words */
+	/* "v+0" says that the stack pointer is the CFA, which is also the default */
 	if (where == UNWIND_SAME && (!strcmp(want, "s") ||
 				     (slot == UNWIND_SLOT_SP && !strcmp(want, "v+0"))))
 		return;
@@ -225,7 +225,7 @@ static void check_register(struct table *t, const char *name, const char *want)
 		wrong(t, name, want, got);
 }
 
-/* a row is known to be whole when the next one starts elsewhere */
+/* Check the last row, which is complete when a row of another address begins. */
 static void check_row(struct table *t)
 {
 	char *word, *save;
@@ -249,7 +249,7 @@ static void check_row(struct table *t)
 	for (word = strtok_r(t->row, BLANKS, &save); word;
 	     word = strtok_r(NULL, BLANKS, &save)) {
 		if (*word == '(')
-			continue;	/* the name of the register before */
+			continue;	/* the name of the register in the last column */
 		if (col == 1)
 			check_cfa(t, word);
 		else if (col > 1 && col < t->nr_columns)

@@ -19,7 +19,7 @@ static u64 memory[UNWIND_CODE_PARTS][512];
 #define MEMORY	{ memory[0], memory[1], memory[2], memory[3] }
 
 #define BASE		0x500000UL
-/* an instruction is read once, and once more if it may follow the end of a function */
+/* An instruction is read at most twice: again if it may follow the end of a function. */
 #define MAX_READS	(32 * 1024)
 #define MAX_OFFSET	(1 << 25)
 

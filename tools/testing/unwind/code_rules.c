@@ -131,7 +131,7 @@ CODE(v8_bare, MARK(v8_bare) "add $0x10, %rsp; jmp *%rcx");
 /* ... or calls a function under what it was called with */
 CODE(v8_moved, MARK(v8_moved) "pop %rcx; push %rax; push %rcx; .skip 520, 0x90; ret");
 CODE(v8_in_register, MARK(v8_in_register) "pop %rcx; .skip 520, 0x90; jmp *%rcx");
-/* ... or sets up the frame of the code that called it */
+/* V8: a builtin that sets up the frame of the code that has called it */
 CODE(v8_prologue, MARK(v8_prologue) "pop %r15; push %rbp; mov %rsp, %rbp; push %rsi; push %r15;"
 	"ret");
 CODE(ret_args, MARK(ret_args) "ret $8");
@@ -216,7 +216,7 @@ CODE(live_backtrack, MARK(live_backtrack) "cmp %rax, %rsp; ja 1f; ud2;"
 CODE(live_other, MARK(live_other) "test %eax, %eax; je 1f; pop %rbx; ret; 1: mov $5, %edi;"
 	"call *%rax; xor %ecx, %ecx; ret");
 
-/* where the return address of code that goes on elsewhere may lie */
+/* Code that ends in an indirect jump: where its return address may lie. */
 CODE(left, MARK(left) "add $16, %rsp; jmp *%rax");
 CODE(left_near, MARK(left_near) "jmp 1f; nop; 1: pop %rcx; jmp *%rax");
 CODE(left_far, MARK(left_far) "jmp 1f; .skip 0x4100, 0x90; 1: pop %rcx; jmp *%rax");
@@ -268,8 +268,8 @@ struct rule_case {
 #define CASE(name, distance, rule) { TEXT(name), distance, rule }
 
 /*
- * The CFA, and the caller's frame pointer: from the CFA, or as it is; "-" if there is no
- * rule.
+ * A rule as text: the CFA, then the caller's frame pointer, which is in memory at an offset
+ * from the CFA, or the same register. "-" stands for no rule.
  */
 static const struct rule_case cases[] = {
 	CASE(leaf, 0, "sp+8 same"),
@@ -503,7 +503,7 @@ static void print(const struct unwind_code *code, char *text, size_t size)
 	fclose(to);
 }
 
-/* The rule of another place, found anew. */
+/* Find the rule of another address, without any that was kept. */
 static bool find_other(void *ctx, unsigned long ip, struct unwind_code *rule)
 {
 	/* the other search is still under way */

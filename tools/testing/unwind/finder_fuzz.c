@@ -105,7 +105,7 @@ int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to,
 	return 0;
 }
 
-/* the file's bytes are those that are mapped of it, as far as it is; then zeros */
+/* Return a byte of a file, from the bytes that are mapped of it; unmapped bytes are 0. */
 static u8 file_byte(const struct file *file, u64 pos)
 {
 	const struct vm_area_struct *map;
@@ -395,7 +395,7 @@ static bool last_row(const struct unwind_object *object, unsigned long ip,
 	return any && i == object->nr;
 }
 
-/* what the finder asks the interpreter, on its way there */
+/* The linker wraps unwind_cfi_rule(), so that each call of the finder can be checked. */
 extern typeof(unwind_cfi_rule) __real_unwind_cfi_rule, __wrap_unwind_cfi_rule;
 
 int __wrap_unwind_cfi_rule(struct unwind_cfi *cfi, unsigned long fde,
@@ -464,7 +464,7 @@ static void lay_maps(const struct finder_fuzz *in)
 	process.mm.dying = in->flags & FINDER_FUZZ_DYING;
 }
 
-/* any address, in the mapping that the input says if there is one */
+/* The address to look up: in a mapping that the input chooses, or any if there is none. */
 static unsigned long address(const struct finder_fuzz *in)
 {
 	unsigned long offset = in->ip[0] | in->ip[1] << 8 | in->ip[2] << 16;

@@ -10,7 +10,7 @@
 #define FINDER_FUZZ_UNMAPPED	4	/* something is unmapped during each search */
 #define FINDER_FUZZ_DYING	8	/* the task is being killed */
 #define FINDER_FUZZ_EXACT	16	/* the address is not a return address */
-#define FINDER_FUZZ_KEPT	32	/* objects are found again without a search */
+#define FINDER_FUZZ_KEPT	32	/* objects are kept, so later searches find them at once */
 #define FINDER_FUZZ_TOP		64	/* mappings end where user addresses do */
 #define FINDER_FUZZ_RESTORER	128	/* behind each function there is a restorer */
 #define FINDER_FUZZ_MAPS	12

@@ -25,7 +25,7 @@
 #define SHDRS		768	/* offset of the section headers */
 #define NAMES		(SHDRS + 3 * 64)
 #define FUNCTION	64	/* from one function to the next */
-#define CODE		48	/* of which this is code */
+#define CODE		48	/* bytes of code in each function */
 #define PROLOGUE	4	/* bytes of it before its frame is there */
 
 enum broken { NOTHING, FAR_PHDRS, MANY_PHDRS, HUGE_HDR, FAR_HDR, SHORT_HDR, ENCODING, COUNT,
@@ -242,7 +242,7 @@ static void put_cie(struct image *to, unsigned int word)
 	put(to, word == 8 ? tail64 : tail32, sizeof(tail64));
 }
 
-/* how far from where they are put the entries are looked for */
+/* How far away from its entries a broken seed says that they are. */
 static unsigned int moved(const struct seed *seed)
 {
 	return seed->broken == MOVED ? 2 * PAGE : 0;

@@ -253,8 +253,8 @@ static inline bool arch_unwind_trampoline_asked(unsigned long offset,
 }
 
 /*
- * The slots that a probed instruction may have been given another register for; si
- * and di are not kept in 64-bit code, and only there this is done.
+ * Slots of registers that uprobes may use in the place of %rip, when a probed instruction
+ * runs in a copy.  Only 64-bit code needs that, and si and di are not kept there.
  */
 static inline u8 arch_unwind_xol_scratch(unsigned int word)
 {

@@ -55,7 +55,7 @@ written_in_time_order() { # file
 	[ -s "${work}/times" ] && grep -v round "${work}/times" | sort -n -c
 }
 
-# Nothing that a tool would have to know of deferral for.
+# The file has no record, marker or flag of deferred callchains.
 is_ordinary() { # file
 	perf script -D -i "${work}/$1" > "${work}/dump" 2>/dev/null || return 1
 	! grep -e CALLCHAIN_DEFERRED -e fffffffffffffd80 -e '(deferred)' "${work}/dump" &&
@@ -128,13 +128,13 @@ rounds_of_a_pipe() {
 	written_in_time_order merged
 }
 
-# A thread sleeps for ninety rounds.
+# The record of a sleeping thread comes 90 flush rounds after its sample.
 sleeper() {
 	make_data deferred sleeper && merge deferred merged &&
 	says 'merged 101 deferred callchains, 0 incomplete' && written_in_time_order merged
 }
 
-# Samples without a time are written when they are read, and with them what they need.
+# Samples without a time are written when they are read, behind the maps that they need.
 timeless() {
 	make_data deferred timeless && merge deferred merged || return 1
 	perf script -F comm,ip,sym,dso -i "${work}/merged" > "${work}/out" 2>/dev/null

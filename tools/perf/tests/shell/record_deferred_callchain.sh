@@ -134,7 +134,7 @@ injects() {
 cgroup() { # mount point
 	local group=$1/perf_deferred pids=() status=0
 
-	# the controller of events is there after the first change of any
+	# Groups get the controller of perf events when the first controller is enabled.
 	grep -q pids "$1/cgroup.subtree_control" ||
 		echo +pids > "$1/cgroup.subtree_control" || return 1
 	mkdir -p "${group}" || return 1
@@ -152,7 +152,7 @@ cgroup() { # mount point
 	[ "$(awk '{ print $2 }' "${work}/out")" = "${pids[0]}" ] && return "${status}"
 }
 
-# What was asked of the kernel, as it says itself.
+# perf record -vv prints the flags that it sets in the attr.
 says_flags() {
 	perf record -vv -o "${data}" -e "${event}" --call-graph defer -- true \
 		> "${work}/err" 2>&1 || return 1

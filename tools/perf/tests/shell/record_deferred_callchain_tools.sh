@@ -33,7 +33,7 @@ record() { # events
 	perf report --stats -i "${data}" > "${work}/stats" 2>/dev/null
 }
 
-# Most commands sum up with -v.  None misses what is in the file.
+# Most commands print the counts with -v.  Each must stitch all samples whose record is there.
 all_in_turn() { # command...
 	"$@" > "${work}/out" 2> "${work}/err" || { tail "${work}/err"; return 1; }
 	awk -v samples="$(count 'deferred samples')" -v missing="$(count incomplete)" '
@@ -50,7 +50,7 @@ sleepers() {
 	[ "$(count stitched)" -gt 0 ]
 }
 
-# Each sleep has the C library's entry behind it; time does not go back.
+# The stack of each sleep shows __libc_start_main, and the times are in order.
 timehist() {
 	perf sched timehist --max-stack 64 -i "${data}" 2>/dev/null > "${work}/out" || return 1
 	[ "$(grep 'sleep\[' "${work}/out" | grep -c '<- __libc_start_main')" -ge 6 ] &&
@@ -58,7 +58,7 @@ timehist() {
 		"${work}/out"
 }
 
-# Every sample, and nothing but frames below it.
+# The command prints each sample, and below it only frames.
 script_of() { # command
 	local samples
 	samples=$(perf report --stats -i "${data}" 2>/dev/null |
@@ -156,7 +156,7 @@ top() { # arguments of perf top
 	do
 		sleep 1
 	done
-	# for more of them
+	# let more samples come
 	sleep 2
 	kill ${top}
 	wait ${top}

@@ -126,7 +126,7 @@ complaints() { # status, file
 	return "$1"
 }
 
-# what perf is run by
+# The command that runs perf, if not the shell.
 within=()
 
 record() { # arguments of perf record
@@ -138,7 +138,8 @@ measures_once() { # arguments of perf record
 	record "$@" "${prog}" && samples "${data}" && waits_match && sums_match
 }
 
-# A machine that stands still now and then counts that as either, but not each time.
+# If a virtual machine stops for a moment, the time counts as waiting or as running, so times
+# can differ.  That does not happen each time: try again.
 again() { # command...
 	local try status tries=$((is_slow ? 9 : 5))
 
@@ -257,7 +258,7 @@ no_switch_allocates() { # arguments of perf record
 	grep -q '^off-cpu: 0 tasks were not prepared for' "${work}/err"
 }
 
-# ... and if that is moved into a cgroup meanwhile, it has been, too.
+# A task that is moved into a recorded cgroup while recording is prepared, too.
 no_switch_allocates_moved() { # mount point
 	local cgroup=$1/perf_off_cpu pid status=0
 
@@ -338,7 +339,7 @@ times_match() {
 	END { exit !(n >= 5 && found == n && !bad) }' "${work}/said" "${work}/times"
 }
 
-# With a process of many threads that is ready, and killed afterwards.
+# Start a process with many threads, run the command with its pid, and kill the process.
 beside() { # mode, number, command...
 	local pid status=0
 
@@ -374,7 +375,7 @@ in_namespace() {
 	     END { exit !(n == 1 && sum > 900000000) }' "${work}/samples"
 }
 
-# Each sum once, of those that end before, while and after recording does.
+# The sums of threads that exit before, while and after recording ends are written once each.
 leave_at_end() { # pid
 	start_perf -p "$1" --no-buildid || return 1
 	kill -USR1 "$1"
@@ -393,7 +394,7 @@ leave_at_end() { # pid
 		   exit !(all == 100 && found == all) }' "${work}/ready" "${work}/places"
 }
 
-# One sum for a place, whatever the number of waits there.
+# All waits of a thread with the same stack make one sum, however many they are.
 sums_are_whole() {
 	record -e dummy "${prog}" both 5 || return 1
 	perf script -F tid,period,event,ip,sym -i "${data}" | awk '
@@ -469,7 +470,7 @@ cgroups_apart() { # mount point
 	rmdir "${root}/perf_off_cpu"
 	perf script -F pid,tid,event,period,cgroup -G -i "${data}" >"${work}/sums" || status=1
 	grep "${pid}/" "${work}/sums"
-	# the wait that it was in has no stack yet, and one may be long
+	# Two or more: the wait at the time of the change has no stack, and one wait may be long.
 	awk -v pid="${pid}" -v from="${from}" '{ split($1, id, "/") }
 		id[1] == pid && id[2] != pid && $2 > 100000000 { n[$NF]++ }
 		END { exit !(n[from] >= 2 && n["/perf_off_cpu"] >= 2) }' "${work}/sums" || status=1
@@ -589,8 +590,8 @@ halves_agree() { # pid
 	done
 }
 
-# What it waits for once it is no longer the program before has no user stack.  The
-# other threads may be gone before it has to wait for them.
+# Waits in execve behind the point of no return have no user stack.  There may be none, if the
+# other threads have exited before execve waits for them.
 in_exec() {
 	record -e dummy --off-cpu-thresh 0 "${prog}" exec 0 && samples "${data}" || {
 		cat "${work}/err"
@@ -600,7 +601,7 @@ in_exec() {
 	! grep -E 'begin_new_exec.* (execute|(__GI_)?_*execve)( |$)' "${work}/samples"
 }
 
-# The number of the thread is another one afterwards.
+# By execve a thread gets the tid of its process; waits before that keep the old tid.
 before_exec() {
 	record -e dummy "${prog}" exec 0 && samples "${data}" || return 1
 	cat "${work}/err" "${work}/said" "${work}/samples"
@@ -681,7 +682,7 @@ not_again() {
 		END { exit bad || n < 1 }' "${work}/samples"
 }
 
-# More than are followed at a time.
+# More processes in all than the task filter holds at a time.
 many_processes() {
 	record -e dummy "${prog}" many 4200 && samples "${data}" || return 1
 	cat "${work}/err" "${work}/samples"
@@ -698,7 +699,7 @@ on_cpu() { # CPU, number of samples
 	[ "$(perf script -F tid,cpu,event -G -i "${data}" | grep -c "^ *${pid} *\[00$1\]")" = "$2" ]
 }
 
-# Calls from one place, of which one kind sleeps and the other cannot be interrupted.
+# Waits with the same stack, one interruptible and the other uninterruptible, have two sums.
 states_apart() {
 	record -e dummy "${prog}" states 10 && show_samples || return 1
 	awk '$4 == "syscall" && $3 > 150000000 { n++; tids += !seen[$2]++ }
@@ -719,7 +720,7 @@ start_perf() { # arguments of perf record
 	tell_perf ping
 }
 
-# It may have stopped with what it records, and would not answer.
+# Stop perf record. Do not wait for an answer: it may have ended already with its workload.
 stop_perf() {
 	local status
 
@@ -768,10 +769,10 @@ others_threads() {
 	[ "$(awk '$1 == "sleep" && $3 > 500000000' "${work}/samples" | wc -l)" = 2 ]
 }
 
-# How many of sleep's waits of so many nanoseconds have a user stack down to where it begins.
+# Count the waits of sleep of at least $1 ns whose user stack goes down to __libc_start_main.
 whole_sleeps() {
 	cat "${work}/samples"
-	# it has no symbols of its own
+	# The outermost frame is in sleep itself, which has no symbols.
 	awk -v least="$1" '$1 == "sleep" && $3 >= least &&
 		/ entry_SYSCALL_64_after_hwframe .*nanosleep.* __libc_start_main[^ ]* [^ ]+$/' \
 		"${work}/samples" | wc -l
@@ -845,7 +846,7 @@ controlled() {
 		"${work}/samples"
 }
 
-# What cannot be written is said once, and not waited for.
+# If the disk is full, perf record says so once, and ends.
 full_disk() {
 	local began=${SECONDS} status
 	mkdir -p "${work}/full" && mount -t tmpfs -o size=64k tmpfs "${work}/full" || return 1
@@ -945,7 +946,7 @@ with open(sys.argv[3]) as file:
     both = sum(int(line.split()[0]) for line in file)
 there = below(flames, sys.argv[4])
 print(total(flames), both, there, slept)
-# what is on the CPU there is little
+# In that function nearly all of the time is off the CPU.
 sys.exit(not (same(total(flames), both) and slept > 1e9 and slept <= there < slept + 3e9))
 END
 }
@@ -961,7 +962,7 @@ merged() {
 
 switched_deferred() {
 	switched --call-graph defer || return
-	# the process may end as a file begins, and leave no maps
+	# If a process ends just when a new file begins, that file has no maps of it.
 	stacks_are_whole || return "${differs}"
 }
 
@@ -975,8 +976,8 @@ refused() { # threshold
 	[ "$(grep -c 'is not a number of milliseconds' "${work}/err")" = 1 ]
 }
 
-# Where BPF is interpreted, programs cannot call what they get cookies from.  It is all the
-# machine's setting, so it is put back whatever comes; some kernels do not let it be off.
+# Interpreted BPF programs cannot call the kfunc that returns cookies.  The JIT is a setting of
+# the whole machine, so restore it in any case.  Some kernels do not allow turning it off.
 jit=/proc/sys/net/core/bpf_jit_enable
 jit_was=$(cat "${jit}" 2>/dev/null)
 restore_jit() {
@@ -1014,7 +1015,7 @@ why_not() { # need
 	defer)	[ -n "${can_defer}" ] || echo "-" ;;
 	place)	[ -z "${can_defer}" ] || echo "-" ;;
 	fast)	[ "${few}" = 0 ] || echo "slow" ;;
-	# a kernel that cannot defer has few tests otherwise
+	# Run these on a kernel that cannot defer, too, as it has few other tests.
 	fast_here) [ "${few}" = 0 ] || [ -z "${can_defer}" ] || echo "slow" ;;
 	cpus)	command -v taskset >/dev/null && [ "$(nproc)" -gt 1 ] ||
 			echo "no taskset, or one CPU" ;;

@@ -221,7 +221,7 @@ inject_bench() {
 	[ "$(grep -c '  Average build-id.* took: [0-9.]* msec' "${work}/out")" = 2 ]
 }
 
-# Nobody but the owner's frames, and no sample lost.
+# Each sample has frames of its own thread only, and no sample is lost.
 random_is_exact() {
 	local all
 	all=$(perf report --stats -i "${work}/random.little" 2>/dev/null |
@@ -354,7 +354,7 @@ in_order() {
 	done
 }
 
-# A sample whose record comes late is none that was taken later.
+# A sample keeps the time at which it was taken, even if its record comes late.
 relative_times() {
 	local option
 
@@ -376,7 +376,7 @@ refuses_limit() { # limit
 	grep -q "bad config value for 'call-graph.defer-limit'" "${work}/err"
 }
 
-# Every command that reads has it; in a file nothing is held.
+# All commands that read pipes obey the limit. It does not matter for files, which need no queue.
 limit() {
 	make_data many little || return 1
 	refuses_limit x && refuses_limit 5x || return 1

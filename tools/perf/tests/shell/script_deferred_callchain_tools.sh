@@ -15,8 +15,8 @@ make_data() { # case, more arguments
 	"${PYTHON}" "${shelldir}"/lib/deferred_callchain_data.py -o "${work}/$1" "${@:2}" "$1"
 }
 
-# Samples of case sleeper as "nanoseconds comm frames" on stdin: the first one is that whose
-# record is a minute and a half away, and none is late.
+# Check the samples of case sleeper, "nanoseconds comm frames" on stdin: they are in time order
+# and complete.  The record of the first one comes 90 seconds later.
 complete_in_order() {
 	awk 'NR == 1 && ($2 != "alpha" || $3 != 5) { bad++ }
 	     NR > 1 && $1 <= last || $3 != 5 { bad++ } { last = $1 }
@@ -50,7 +50,7 @@ python_script_in_pipe() {
 		diff - <(printf '%d000000 alpha %d\n' 10 5 11 3 20 1 30 1 41 5)
 }
 
-# What export-to-sqlite.py and export-to-postgresql.py are called with, without a database.
+# Use the callbacks of export-to-sqlite.py and export-to-postgresql.py without a database.
 db_export() {
 	cat > "${work}/export.py" <<-'END'
 	perf_db_export_mode = True

@@ -115,7 +115,7 @@ other_template() {
 	[ "$(grep -c flamegraph.py: err)" = 1 ] &&
 	grep -q 'drawing cycles only: for cpu-clock or offcpu-time use --event NAME$' err ||
 		return 1
-	# nor has JSON a place for more
+	# JSON holds one event only, too.
 	graph --format json -o stacks.json &&
 	grep -q 'drawing cycles only: for cpu-clock or offcpu-time use --event NAME$' err
 }

@@ -25,7 +25,7 @@ struct off_cpu_sum_key {
 
 struct off_cpu_sum {
 	__u64 period;
-	__u64 next;	/* the hash of another one of the thread */
+	__u64 next;	/* the hash of the thread's next sum */
 	__u64 cgroup_id;
 	__u64 nr_user;
 	__u64 user[OFF_CPU_MAX_STACKS];

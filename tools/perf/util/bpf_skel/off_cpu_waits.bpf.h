@@ -18,7 +18,7 @@ struct waits {
 	__u32 serial;
 	__u32 tid;			/* as it was when it got the serial */
 	__u32 ended;
-	__u64 cut_off_at;		/* the end of recording that it was sent at */
+	__u64 cut_off_at;		/* the end of the recording for which it was sent */
 	__u64 key_before;		/* in the filter of tasks, before execve */
 	struct off_cpu_sum sum;		/* the next one: its stack, and the sum before it */
 };
@@ -145,10 +145,10 @@ static __always_inline struct waits *find_waits(struct task_struct *task, __u64 
 }
 
 /*
- * For where the kernel may preempt.  It makes no storage on a CPU where something else,
- * like this, is in the middle of looking for some; if that has to wait, all the tasks that
- * run meanwhile go without.  Kernels before 6.10 and those that interpret BPF cannot help
- * it; those before 6.2 do not even find what is there.
+ * Find the storage of a task where the kernel may preempt this program.  The kernel makes no
+ * storage on a CPU on which another look-up is under way.  If that one is preempted, all tasks
+ * that run meanwhile get no storage, so disable preemption.  Kernels before 6.10 and those
+ * that interpret BPF cannot do that; before 6.2 even storage that exists is not found.
  */
 static __always_inline struct waits *find_waits_at_rest(struct task_struct *task, __u64 flags)
 {
@@ -167,7 +167,7 @@ static __always_inline __u64 switches_of(struct task_struct *task)
 	return t->nvcsw + t->nivcsw;
 }
 
-/* Where execve has got to is not known: the stack may be that of the program before. */
+/* During execve the user stack can still be that of the old program. */
 static __always_inline bool in_execve(struct task_struct *task)
 {
 	struct task_struct___waits *t = (void *)task;
@@ -331,7 +331,7 @@ static __always_inline bool add_to_sum(struct task_struct *task, struct waits *w
 	return true;
 }
 
-/* Its time at least is not lost. */
+/* If a wait cannot be sent, add its time to the sum, so that at least the time is not lost. */
 static __always_inline void sum_up_instead(struct task_struct *task, struct waits *waits,
 					   __u64 period, __u64 now)
 {
@@ -367,7 +367,7 @@ static __always_inline void end_wait(void *ctx, struct task_struct *task, struct
 	__u64 period = now - since;
 
 	waits->since = 0;
-	/* the iterator took it to sleep after it was woken up, and takes it back about now */
+	/* The iterator ran while the task woke up, took it for asleep, and corrects that now. */
 	if (!since || since >= now)
 		return;
 	if (waits->switches != switches_of(task)) {
@@ -401,7 +401,7 @@ static __always_inline bool is_asleep(struct task_struct *task)
 
 	if (!BPF_CORE_READ(t, on_rq))
 		return true;
-	/* it is not to run, and will leave the run queue at the next occasion */
+	/* A task with a delayed dequeue sleeps, too: it only keeps its place in the queue. */
 	return bpf_core_field_exists(t->se.sched_delayed) && BPF_CORE_READ(t, se.sched_delayed);
 }
 
@@ -465,9 +465,9 @@ static __always_inline long send_own(void *ctx, struct task_struct *task, struct
 }
 
 /*
- * When recording ends: the wait until then, and the sums.  Switches go unnoticed by
- * now.  The iterator and the task itself may get here at the same time, so the
- * first one has it.
+ * When recording ends, write the wait up to that time, and the sums.  Switches are not
+ * traced any more.  The iterator and the task itself may come here at the same time; the
+ * first one does the work.
  */
 static __always_inline void cut_off(void *ctx, struct task_struct *task, struct waits *waits,
 				    bool is_own)
@@ -537,7 +537,7 @@ static __always_inline bool is_last_of_group(struct task_struct *task)
 	return !BPF_CORE_READ(t, signal, live.counter);
 }
 
-/* Of a task that ends within execve: the number that it had before. */
+/* If a task ends during execve, forget the waits of the tid that it had before. */
 static __always_inline void forget_key_before(struct task_struct *task)
 {
 	struct waits *waits = find_waits(task, 0);
@@ -590,8 +590,8 @@ static __always_inline void note_key(void)
 }
 
 /*
- * A thread that calls execve gets the number of the first one of its process, which
- * has ended and been forgotten by then.
+ * A thread that calls execve gets the tid of the first thread of its process.  By then
+ * that thread has ended and its waits are removed, so move those of this thread there.
  */
 static __always_inline void follow_key(void)
 {

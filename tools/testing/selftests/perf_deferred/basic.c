@@ -135,7 +135,7 @@ static int without_the_flag(void)
 	return pd_check_stack(sample, NAME, DEPTH);
 }
 
-/* Deferred samples without an output: markers, but no records in this buffer. */
+/* Without attr.defer_output the buffer has deferred samples, but no records. */
 static int no_output(void)
 {
 	const struct pd_rec *sample;
@@ -153,7 +153,7 @@ static int no_output(void)
 	return PD_PASS;
 }
 
-/* The trailer: its fields, in their order, for any set of them. */
+/* Check the fields of a record's sample_id, and their order, for a set of fields. */
 static int check_trailer(__u64 fields, int all, const char *kprobe)
 {
 	const struct pd_rec *sample, *record;

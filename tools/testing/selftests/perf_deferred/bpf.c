@@ -19,7 +19,7 @@
 #define DEPTH	5
 #define FRAMES	64
 
-/* What the program leaves in its map. */
+/* The value that the BPF program writes into its map. */
 struct result {
 	__s64 stack_id, bytes;
 	__u64 frames[FRAMES];
@@ -86,7 +86,7 @@ static size_t count_frames(const __u64 *frames, size_t max)
 	return nr;
 }
 
-/* Ends the event from inside, so that the last sample is of this stack. */
+/* Disable the event in the innermost function, so that the last sample has this stack. */
 static PD_LEAF long call_and_stop(void *fd)
 {
 	pd_leaf_getppid(NULL);

@@ -46,7 +46,7 @@ static int check_log(struct pd_log *log, __u32 inside)
 	return 0;
 }
 
-/* On each CPU, for its tasks. */
+/* Open an event for the tasks of the cgroup on each CPU. */
 static int open_group(struct pd_event *events, const struct perf_event_attr *attr,
 		      const struct pd_cgroup *group, int cpus)
 {

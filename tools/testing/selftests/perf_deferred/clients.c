@@ -210,8 +210,8 @@ static bool wait_for(struct pd_event *event, struct pd_log *log, __u32 type)
 }
 
 /*
- * The event goes before the record; the next one starts anew. Whoever closes the
- * first may do so on another CPU than the one that the task's work waits on.
+ * An event is closed before its record is written, and another one is opened. With
+ * @apart it is closed on another CPU than the one that the task's work waits on.
  */
 static int close_and_open_anew(bool apart)
 {

@@ -56,7 +56,7 @@ static PD_LEAF void stir(void)
 	spin(100000);
 }
 
-/* Ticks come to a task that runs, however seldom the machine lets it. */
+/* Run for 200 ms of CPU time, so that timer ticks interrupt this task. */
 static PD_LEAF void let_ticks_pass(void)
 {
 	struct timespec ran;
@@ -126,7 +126,7 @@ static int check_samples(struct pd_log *log, const char *where)
 	pd_note("%s: %zu samples, %zu complete", where, samples, complete);
 	if (!samples)
 		return pd_skip("%s was not reached", where);
-	/* The child's end is none of the stack's. */
+	/* The exit of the child has some samples with another stack. */
 	PD_CHECK((complete + 20) * 100 >= samples * 98, "%s: only %zu of %zu complete",
 		 where, complete, samples);
 	return PD_PASS;

@@ -157,7 +157,7 @@ PD_IN("eh_text_library") long eh_searches(struct eh_walk *walk)
 	long one = 1;
 
 	EH_ENTER(walk);
-	/* the header has an inline bsearch(): this is for the library's */
+	/* Hide the function from the compiler: the header also has an inline bsearch(). */
 	asm volatile("" : "+r" (search));
 	eh_note(walk, EH_LIBRARY);
 	return !!search(walk, &one, 1, sizeof(one), compare);

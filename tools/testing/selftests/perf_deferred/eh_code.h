@@ -30,7 +30,7 @@ static inline PD_ATTR(always_inline) void eh_note(struct eh_walk *walk, unsigned
 	walk->ra[walk->nr++] = ip;
 }
 
-/* In the place of a return address: frames of a library, and who called it. */
+/* Stands for some frames of a library and the frame that has called it. */
 #define EH_LIBRARY	0UL
 #define EH_MAX_LIBRARY	4
 

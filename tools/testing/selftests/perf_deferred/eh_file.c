@@ -101,7 +101,7 @@ static int map_file(const char *path, char **at)
 	return 0;
 }
 
-/* Twice: when the rules are not known yet, and when they are. */
+/* Walk twice: at first no rules are kept yet, then they are. */
 static int walk_at(char *at)
 {
 	char *function = at + small.step;
@@ -278,7 +278,7 @@ static int not_shared_on_9p(void)
 	return is_not_shared(pd_beside(EH_SMALL));
 }
 
-/* While somebody may write to it. */
+/* No rules are shared while the file is open for writing. */
 static int not_shared_while_open(void)
 {
 	int fd;
@@ -387,7 +387,7 @@ static int write_as_nobody(const char *path)
 	return write_file(path, nobodys);
 }
 
-/* By another user, whose file it is, between the walks of root in it. */
+/* The owner of a file, who is not root, writes to it between walks of root. */
 static int by_owner(const struct eh_image *image)
 {
 	nobodys = image;
@@ -499,7 +499,7 @@ static int inode_reused(void)
 	return PD_PASS;
 }
 
-/* The file system goes, and another one has the same numbers. */
+/* A file system is unmounted, and a new one has files with the same device and inode numbers. */
 static int mounted_anew(void)
 {
 	int round;
@@ -589,7 +589,7 @@ static int on_overlayfs(void)
 	return in_child(walk_file, MERGED "/m/a");
 }
 
-/* Nobody has counted it as open for writing. */
+/* A memfd can be written to without being counted as open for writing, so keep no rules of it. */
 static int memfd(void)
 {
 	unsigned long round, rounds = pd_scale(4);
@@ -612,7 +612,7 @@ static int memfd(void)
 	return PD_PASS;
 }
 
-/* Has its own copy of all of it, or of the tables; and walks by that. */
+/* Walk by private copies of the file's pages: of all of them, then of its tables only. */
 static int walk_private_copy(const char *path)
 {
 	char *at;

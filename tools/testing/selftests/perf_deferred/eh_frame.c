@@ -152,7 +152,7 @@ static int make_jit(unsigned char *to)
 	return 0;
 }
 
-/* Any order of any steps. */
+/* Walk through random sequences of all kinds of frames. */
 static int shuffled(const eh_step *kinds, unsigned int nr)
 {
 	static struct eh_walk walk;
@@ -204,7 +204,7 @@ static int made_at_run_time(void)
 	return shuffled_with_jit();
 }
 
-/* In a file in memory, as where it is written by another mapping. */
+/* Code made in shared memory, as by programs that write it through another mapping. */
 static int made_in_shared_memory(void)
 {
 	int fd = memfd_create("code", MFD_CLOEXEC);
@@ -437,7 +437,7 @@ static PD_ATTR(noinline) void step_libraries(void)
 	stepping = false;
 }
 
-/* handler, restorer, the instruction, calls, step_libraries(), and what is below */
+/* Check the frames: handler, restorer, the instruction, calls, step_libraries(), and the rest. */
 static int check_trap(const struct trap *trap, const struct pd_rec *stack)
 {
 	unsigned int i, at = 2;

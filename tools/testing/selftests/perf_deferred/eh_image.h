@@ -17,7 +17,7 @@ struct eh_image {
 	char bytes[EH_MAX_IMAGE];
 	size_t size;
 	size_t span;			/* of its segments */
-	size_t step;			/* where eh_object_step() is in it */
+	size_t step;			/* the offset of eh_object_step() in the image */
 	int fd;
 };
 

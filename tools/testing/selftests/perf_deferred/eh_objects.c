@@ -208,8 +208,8 @@ static int caches_dropped(void)
 }
 
 /*
- * Threads whose stacks say that the object called them, as long as its mappings
- * change. They run nothing of it, but they keep its rules known, new and old.
+ * Threads with made-up stacks, by which the object has called them, while its mappings
+ * change. They run no code of the object, but their walks have its rules kept.
  */
 #define WATCHERS 2
 
@@ -352,7 +352,7 @@ static int find_text(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-/* As programs do that want their text in huge pages. */
+/* Copy the text into anonymous memory, as programs do to get it into huge pages. */
 static int move_text(unsigned long start, size_t size)
 {
 	char *copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -487,7 +487,7 @@ static unsigned long random_word(unsigned long *state)
 	return *state;
 }
 
-/* Mostly it is as it was, or nothing were read but the first wrong byte. */
+/* Restore the bytes after every eight changes, so that walks get beyond the first wrong byte. */
 static void *scribble(void *seed)
 {
 	unsigned long state = (unsigned long)seed, i, word;
@@ -530,7 +530,7 @@ static void *run_by_tables(void *unused)
 	return NULL;
 }
 
-/* Its headers, and from .eh_frame_hdr to the end of the segment. */
+/* The changes hit the object's headers, or .eh_frame_hdr up to the end of its segment. */
 static int take_aim(char *at)
 {
 	const Elf64_Ehdr *elf = (void *)large.bytes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Signal frames by all ways to return from a handler: the C library's, with tables,
- * and code without.
+ * Walks over signal frames, with all kinds of restorers: that of the C library, which has
+ * tables, and code without tables.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -25,7 +25,7 @@ struct kernel_sigaction {
 	unsigned long mask;
 };
 
-/* where the walks below have the interrupted address among what they note */
+/* The index of the interrupted address among the return addresses that a walk notes. */
 #define INTERRUPTED	4
 
 static const eh_step steps[] = {
@@ -40,7 +40,7 @@ static const unsigned char mov_eax[] = {	/* mov $15,%eax; syscall */
 	0xb8, 15, 0, 0, 0, 0x0f, 0x05,
 };
 
-static const unsigned char not_one[] = {	/* the same a bit later: nop; mov; syscall */
+static const unsigned char not_one[] = {	/* no restorer, as it begins with a nop */
 	0x90, 0xb8, 15, 0, 0, 0, 0x0f, 0x05,
 };
 
@@ -121,7 +121,7 @@ static int in_handler_behind_a_function(void)
 
 PD_BOUNDS(pd_calls);
 
-/* Calls, with its own return address, what does not return; a restorer follows. */
+/* Ends with a call of a function that does not return; a restorer follows the call. */
 asm(".pushsection pd_calls, \"ax\", @progbits\n"
 	".cfi_startproc\n"
 	"	mov	(%rsp), %rdx\n"
@@ -190,7 +190,7 @@ static int call_before_restorer(void)
 	return ends_before(&event, calls, 2);
 }
 
-/* What is not known to be a restorer ends the stack there. */
+/* A return address in code that is not a known restorer ends the stack. */
 static int in_handler_of_another(void)
 {
 	struct pd_event event;
@@ -201,8 +201,8 @@ static int in_handler_of_another(void)
 }
 
 /*
- * In the system call that the restorer makes, with the address behind it, where
- * another function may begin; and behind it the frame of what was interrupted.
+ * Check a sample in the system call of the restorer. Its first address is behind the system
+ * call, where another function may begin; the interrupted frame follows.
  */
 static int check_in_sigreturn(const struct eh_walk *walk, const struct pd_rec *stack)
 {

@@ -108,7 +108,7 @@ static int walk_probed(struct perf_event_attr *attr, const struct probe *probes,
 	eh_run(&unprobed, steps);
 	for (i = 0; probes[i].at; i++)
 		PD_TRY(probe(&probing[i], probes[i].at, probes[i].on_return));
-	/* the page of the slots is there from the first time on */
+	/* The first probe makes uprobes map the page in which copies of instructions run. */
 	eh_run(&walk, steps);
 	PD_TRY(map_fresh_page());
 	PD_TRY(pd_must_open(&event, attr, 0, -1));
@@ -134,7 +134,7 @@ static int walk_notified(const void *at, const struct place *places)
 	return walk_probed(&attr, probes, places, true);
 }
 
-/* Of one byte, behind which the stack is another; it is emulated. */
+/* Probe a push: uprobes emulate it, and behind it the stack pointer has changed. */
 static int at_breakpoint(void)
 {
 	const struct place places[MAX_PLACES] = { { eh_probed_leaf, NULL } };

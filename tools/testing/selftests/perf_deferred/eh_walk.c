@@ -70,7 +70,7 @@ static bool within(const struct pd_rec *stack, __u32 at, const char *low, const 
 	       stack->user[at] < (unsigned long)high;
 }
 
-/* Frames of a library, a few at most, and behind them the one that called it. */
+/* Skip up to EH_MAX_LIBRARY frames of other code; return the index of the library's frame. */
 static __u32 skip_library(const struct pd_rec *stack, __u32 at)
 {
 	__u32 most = at + EH_MAX_LIBRARY;

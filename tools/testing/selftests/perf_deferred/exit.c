@@ -205,7 +205,7 @@ static int at_do_exit_of_a_task(void)
 	return exit_rounds(&attr, THE_STACK);
 }
 
-/* Has the pages of this program's file locked as often as can be, by mapping them. */
+/* Map the pages of this program's file again and again, so that they are locked often. */
 static int map_tables(void *unused)
 {
 	int fd = open("/proc/self/exe", O_RDONLY);

@@ -80,7 +80,7 @@ static int three_contexts(void)
 	return with_contexts(3, MARKER);
 }
 
-/* Room for the kernel's and the user's, as before. */
+/* A limit of two contexts has room for those of the kernel half and the user half. */
 static int two_contexts(void)
 {
 	return with_contexts(2, STACK);

@@ -222,7 +222,7 @@ static int parent_waits(void)
 	return check_cookies(&log);
 }
 
-/* A child's first steps in the kernel: its stack is what it was forked with. */
+/* Samples of a child before it first returns to user space have the stack of the fork. */
 static int first_steps(void)
 {
 	const struct pd_rec *sample = NULL;

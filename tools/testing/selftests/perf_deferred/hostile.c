@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Stacks that lie: the walk ends, within bounds, and the kernel goes on. */
+/* Walks of made-up, wrong and changing stacks end within their bounds and do no harm. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -204,7 +204,7 @@ static int chains(void)
 	return PD_PASS;
 }
 
-/* The stack pointer lies as well. */
+/* Walks that begin with a wrong stack pointer. */
 static int stack_pointers(void)
 {
 	static const unsigned long wild[] = {
@@ -447,8 +447,8 @@ static int calls_of_nothing_from_handler(void)
 }
 
 /*
- * Code that takes itself away by a system call: nobody knows any more what its frame
- * is, and what lies on its stack is no caller.
+ * Code that unmaps itself by a system call. Its frame is not known any more, so the walk
+ * must not take a word on its stack for a return address.
  */
 static const unsigned char takes_away[] = {
 	0x55,				/* push	%rbp */
@@ -465,7 +465,7 @@ static const unsigned char takes_away[] = {
 
 typedef long (*take_away)(long nr, void *page, long size, long prot, unsigned long decoy);
 
-/* "leave; ret" for it, where it cannot any more. */
+/* Execute "leave; ret" for the code that was unmapped. */
 static void leave_for_it(int sig, siginfo_t *info, void *context)
 {
 	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs, *frame;

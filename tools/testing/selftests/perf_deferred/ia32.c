@@ -14,7 +14,7 @@
 #include "pd_ring.h"
 #include "pd_test.h"
 
-#define FRAMES		3	/* of functions that are known, innermost first */
+#define FRAMES		3	/* the innermost ones; the test knows their functions */
 #define HANDLER		3
 #define RESTORER	4
 #define FUNCTIONS	5
@@ -81,8 +81,8 @@ static int check_restorer(const struct pd_rec *stack, functions_t functions)
 }
 
 /*
- * Before the handler's first instruction. No call brought it there, so by frame
- * pointer its own caller is not known.
+ * Check a sample at the first instruction of the handler. It was not called, so the frame
+ * pointer does not lead to its caller.
  */
 static int check_handler(const struct pd_rec *stack, functions_t functions)
 {

@@ -27,8 +27,8 @@ PD_BOUNDS(pd_restorer);
 PD_BOUNDS(pd_rt_restorer);
 
 /*
- * These leave no frame pointer, and are not known for what they are by their code:
- * the stack of a sigreturn is one frame.
+ * Restorers that clear the frame pointer, and whose code is not that of a known restorer:
+ * the stack of their sigreturn is one frame.
  */
 asm(".pushsection pd_restorer, \"ax\", @progbits\n"
 	"	xor	%ebp, %ebp\n"

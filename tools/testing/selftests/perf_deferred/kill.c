@@ -155,7 +155,7 @@ static int killed_while_walking(void)
 	return PD_PASS;
 }
 
-/* The file that a walk waits for, in memory that the children share. */
+/* A FUSE file whose reads block, so that a walk waits for it; the children share it. */
 static struct pd_fuse *slow;
 
 /* A frame whose caller's lies in that file, mapped with @prot, or NULL. */

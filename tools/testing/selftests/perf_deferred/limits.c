@@ -84,7 +84,7 @@ static int of_a_bpf_event(void)
 	return of_the_system();
 }
 
-/* Two events with limits of their own: the larger one gets what it asked for. */
+/* Of two events with different frame limits, the one with the larger limit gets all frames. */
 static int of_two_events(void)
 {
 	struct perf_event_attr small_attr, attr;

@@ -83,7 +83,7 @@ static const struct made_code that_takes_room = { {
 } };
 
 /*
- * As HotSpot's code that gives up a compiled frame, which goes on by sizes in memory:
+ * Like HotSpot's code that gives up a compiled frame, which adds a size from memory to %rsp:
  *	push %rbp; mov %rdi,%rbp; call T; pop %rbp; ret
  * T:	sub $24,%rsp; movq $8,(%rsp); call *%rsi; mov (%rsp),%rcx; add $24,%rsp;
  *	add %rcx,%rsp; jmp *-8(%rsp)

@@ -179,7 +179,7 @@ static int check_pages(struct subject *subject, size_t pages, const char *when)
 	return 0;
 }
 
-/* How often the deferral has freed something at the task's end, and its page there. */
+/* Check how often memory was freed when the task exited, and that it was the task's page. */
 static int check_frees(struct subject *subject, size_t frees)
 {
 	const struct pd_rec *sample = NULL;
@@ -189,7 +189,7 @@ static int check_frees(struct subject *subject, size_t frees)
 	while (pd_log_next(&subject->frees.log, PERF_RECORD_SAMPLE, &sample)) {
 		__u64 ptr = ptr_of(&subject->frees, sample);
 
-		/* to free nothing at all is traced, too */
+		/* kfree(NULL) is traced, too */
 		if (!is_exiting(sample) || !ptr)
 			continue;
 		PD_CHECK(ptr == subject->page, "%llx is freed, the page is %llx", ptr,
@@ -206,7 +206,7 @@ static int subject_go_on(struct subject *subject, int half)
 	return kill(subject->child.pid, SIGUSR1);
 }
 
-/* Another task is sampled at the same place, this one is not. */
+/* A task that is not sampled itself does not walk if another task is sampled at that place. */
 static int none_without_a_request(void)
 {
 	struct perf_event_attr attr;

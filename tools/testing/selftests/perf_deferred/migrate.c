@@ -429,7 +429,7 @@ static int move_to_new_cpu(void)
 	return check_moved(&log, child.pid, &records);
 }
 
-/* Who had the buffers of all CPUs has none of a CPU that came later. */
+/* A reader with buffers on all CPUs has no buffer on a CPU that goes online later. */
 static int new_cpu(void)
 {
 	int ret;

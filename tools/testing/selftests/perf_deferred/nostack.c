@@ -52,7 +52,7 @@ static bool has_returned(struct pd_log *log, const struct pd_rec *sample)
 	return false;
 }
 
-/* Some task or other sleeps until after the events are disabled. */
+/* Like pd_check_no_bare(), but tasks that sleep until the end need no record. */
 static int check_no_bare(struct pd_log *log)
 {
 	const struct pd_rec *sample = NULL, *stack;

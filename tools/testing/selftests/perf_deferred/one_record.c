@@ -81,7 +81,7 @@ static int one_for_many_samples(void)
 	return check_one_cookie(&log, FDS, &cookie);
 }
 
-/* How many walks of user stacks have come to their end, or -1. */
+/* Return the number of finished walks of user stacks by the counters in debugfs, or -1. */
 static long walks_counted(void)
 {
 	FILE *file = fopen("/sys/kernel/debug/unwind_user", "r");
@@ -146,7 +146,7 @@ static int two_events_one_walk(void)
 	return PD_PASS;
 }
 
-/* Another process looks at this one's system calls, and has all it needs. */
+/* A process that profiles the system calls of this one, with events and buffers of its own. */
 struct profiler {
 	pid_t target;
 	int ready, done, cookie_out;
@@ -248,7 +248,7 @@ static int check_record_in(struct pd_event *dummy, __u32 tid, __u64 cookie, cons
 	return pd_check_stack(record, NAME, DEPTH);
 }
 
-/* An output covers the task whether it is the task's, or its CPU's, or both. */
+/* Records go to the outputs of events of the task, of its CPU, and of the task on its CPU. */
 static int every_output_that_covers(void)
 {
 	struct perf_event_attr attr, dummy_attr;

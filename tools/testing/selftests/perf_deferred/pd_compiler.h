@@ -15,8 +15,8 @@
 #define PD_BOUNDS(name)		extern const char __start_##name[], __stop_##name[]
 
 /*
- * Asked for its address, a function sets up a frame; the compiler's options
- * alone do not make one that calls nothing do so.
+ * Have the compiler set up a frame, as the function asks for its address.  The
+ * options of the compiler alone do not do that for a function that calls nothing.
  */
 static inline PD_ATTR(always_inline) void pd_frame(void)
 {

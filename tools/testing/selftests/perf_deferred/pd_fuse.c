@@ -30,8 +30,8 @@ static void reply(struct pd_fuse *fuse, __u64 unique, int error, void *data, siz
 }
 
 /*
- * Pages are asked for in the background, or a reader could not be killed once its
- * request is here.
+ * Pages are requested in the background: a reader that waits for its own request cannot be
+ * killed once the server has read that.
  */
 static void reply_init(struct pd_fuse *fuse, __u64 unique)
 {
@@ -55,7 +55,7 @@ static void reply_attr(struct pd_fuse *fuse, __u64 unique)
 	reply(fuse, unique, 0, &out, sizeof(out));
 }
 
-/* A process that ends closes the file when its server is gone. */
+/* Without a flush request, a process can close the file after the server has gone. */
 static void reply_open(struct pd_fuse *fuse, __u64 unique)
 {
 	struct fuse_open_out out = { .fh = 1, .open_flags = FOPEN_NOFLUSH };
@@ -109,7 +109,7 @@ static int mount_on(const char *path, int device)
 	return mount("pd_fuse", path, "fuse", MS_NODEV | MS_NOSUID, options);
 }
 
-/* Its size is not known before it is asked for. */
+/* Have the kernel ask for the size of the file; check the answer. */
 static bool has_size(const struct pd_fuse *fuse)
 {
 	struct stat attr;

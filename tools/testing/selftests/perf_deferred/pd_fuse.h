@@ -9,7 +9,7 @@
 struct pd_fuse {
 	int file;		/* to be mapped */
 	int device;
-	char page[4096];	/* what is in it */
+	char page[4096];	/* the contents of the file */
 	__u64 reader;		/* who waits for it, or 0 */
 	bool served;
 	bool go;		/* for the test's own use */

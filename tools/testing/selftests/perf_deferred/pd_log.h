@@ -33,8 +33,8 @@ struct pd_rec {
 struct pd_log {
 	struct pd_rec *recs;
 	size_t nr, room;
-	__u64 lost;			/* by LOST records */
-	__u64 dropped;			/* by the events, once they are disabled */
+	__u64 lost;			/* records lost, by LOST records */
+	__u64 dropped;			/* records lost, by reading the disabled events */
 	char malformed[160];		/* the first complaint, or empty */
 	const struct pd_rec **index;	/* deferred records by tid and cookie */
 	size_t indexed, indexed_at;
@@ -61,7 +61,7 @@ size_t pd_log_count(const struct pd_log *log, __u32 type);
  * the end *rec is NULL again, and false is returned.
  */
 bool pd_log_next(const struct pd_log *log, __u32 type, const struct pd_rec **rec);
-/* The nth sample (or any other type), counted from 0, or NULL. */
+/* The nth record of a type, counted from 0, or NULL. */
 const struct pd_rec *pd_log_nth(const struct pd_log *log, __u32 type, size_t n);
 
 /* The record or the sample itself that holds the sample's user frames. */

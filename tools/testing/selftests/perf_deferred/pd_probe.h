@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Where events sample. Those that make an attr return 0, or PD_SKIP told. */
+/* Attrs of events that sample in certain places. The functions return 0 or PD_SKIP. */
 #ifndef PD_PROBE_H
 #define PD_PROBE_H
 

@@ -25,7 +25,7 @@ void pd_child_says(void);
 bool pd_child_wait_said(struct pd_child *child, int n, int seconds);
 /* The same, and until the child sleeps. */
 bool pd_child_wait_sleep(struct pd_child *child, int n, int seconds);
-/* Until a thread has said who it is, and sleeps. */
+/* Wait until a thread has set *tid and sleeps. */
 bool pd_wait_asleep(const pid_t *tid, int seconds);
 void pd_pin(pid_t tid, int cpu);
 int pd_online_cpus(void);

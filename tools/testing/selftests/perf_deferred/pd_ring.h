@@ -40,12 +40,12 @@ int pd_try_open(struct perf_event_attr *attr);
 /* No bit of the flags from this one on is taken; the oldest size still is: a result. */
 int pd_check_unknown_bits(const struct perf_event_attr *attr, int first);
 int pd_check_oldest_size(struct perf_event_attr *attr);
-/* 0, or an error number; pages == 0: no buffer. */
+/* Open an event; without a buffer if @pages is 0. Returns 0 or an error number. */
 int pd_event_open(struct pd_event *event, const struct perf_event_attr *attr,
 		  pid_t pid, int cpu, unsigned int pages);
 int pd_event_open_flags(struct pd_event *event, const struct perf_event_attr *attr,
 			pid_t pid, int cpu, unsigned int pages, unsigned long flags);
-/* The same with a buffer of PD_PAGES; 0, or a failure told. */
+/* The same with a buffer of PD_PAGES. Returns 0, or reports a failure. */
 int pd_must_open(struct pd_event *event, const struct perf_event_attr *attr,
 		 pid_t pid, int cpu);
 void pd_event_close(struct pd_event *event);

@@ -7,7 +7,7 @@
 #include "pd_signal.h"
 #include "pd_syscall.h"
 
-/* What the kernel takes; the C library's struct is another. */
+/* The struct of the system call, which differs from that of the C library. */
 struct kernel_sigaction {
 	void (*handler)(int sig);
 	unsigned long flags;
@@ -18,8 +18,8 @@ struct kernel_sigaction {
 #define SA_RESTORER 0x04000000
 
 /*
- * Leaves no frame pointer, and is not known for what it is by its code: the stack of
- * an rt_sigreturn is one frame.
+ * It clears the frame pointer, and its code is not that of a known restorer, so the
+ * stack of its rt_sigreturn is one frame.
  */
 asm(".pushsection .text\n"
 	".globl pd_restorer, pd_restorer_end\n"
@@ -33,7 +33,7 @@ asm(".pushsection .text\n"
 	"pd_restorer_end:\n"
 	".popsection\n");
 
-/* By these instructions anyone knows it: the walk goes on behind it. */
+/* A restorer with the usual instructions, by which the walk recognizes it and goes on. */
 asm(".pushsection .text\n"
 	".globl pd_known_restorer\n"
 	".type pd_known_restorer, @function\n"

@@ -60,14 +60,14 @@ int pd_check_stitched(struct pd_log *log, const struct pd_rec *sample,
 		      unsigned int name, unsigned int depth);
 
 /*
- * A sample of a named stack, stitched or in place; and where that is allowed,
- * none: no user half, or an empty record.
+ * Check that a sample has the named stack, stitched or in place. pd_check_right_or_none()
+ * also allows a sample without a user half or with an empty record.
  */
 int pd_check_right(struct pd_log *log, const struct pd_rec *sample,
 		   unsigned int name, unsigned int depth);
 int pd_check_right_or_none(struct pd_log *log, const struct pd_rec *sample,
 			   unsigned int name, unsigned int depth);
-/* No sample was left with a bare cookie before its event was disabled. */
+/* Check that each deferred sample has a record, unless its event was disabled before. */
 int pd_check_no_bare(struct pd_log *log);
 
 /*

@@ -34,7 +34,7 @@ void pd_note(const char *fmt, ...) PD_ATTR(format(printf, 1, 2));
 unsigned long pd_scale(unsigned long count);
 /* Is less work asked for, as the kernel is a slow one that checks itself? */
 bool pd_slow(void);
-/* A sampling rate in Hz, but one that leaves a slow kernel time for its work. */
+/* Return @hz, or a lower sampling rate on a slow kernel, to leave it time for its work. */
 unsigned int pd_hz(unsigned int hz);
 
 #define PD_CHECK(cond, ...)				\

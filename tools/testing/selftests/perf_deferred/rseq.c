@@ -136,7 +136,7 @@ static int check_clock(struct pd_log *log, const struct pd_rec *sample, size_t *
 	return 0;
 }
 
-/* On its way out of the sequence, and the first thing behind it in the same entry context. */
+/* @sample: taken before the abort; the next one of the entry context is taken after it */
 static int check_abort(struct pd_log *log, const struct pd_rec *sample,
 		       const struct events *events)
 {

@@ -37,7 +37,7 @@ static bool is_restorer_stack(const struct pd_rec *stack)
 	return stack->nr_user == 1 && pd_in_restorer(stack->user[0]);
 }
 
-/* At its entry: the stack of the restorer, which is one frame. */
+/* A sample at the entry of rt_sigreturn has the stack of the restorer, which is one frame. */
 static int check_entry(struct pd_log *log, const struct pd_rec *sample)
 {
 	const struct pd_rec *stack;

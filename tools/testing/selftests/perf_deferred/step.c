@@ -53,7 +53,7 @@ struct stepper {
 	struct pd_log log;
 	struct call calls[MAX_CALLS];
 	int nr;
-	bool begun;		/* calls[] is what it should be */
+	bool begun;		/* calls[] has all calls since the beginning */
 	int signal;		/* to deliver with the next step */
 	struct user_regs_struct regs;
 	unsigned long steps, right, cut, bare, wrong, none, handlers;
@@ -223,9 +223,9 @@ static bool is_covered(const struct object *object, unsigned long offset)
 }
 
 /*
- * The C library's _init and _fini, and what the compiler's crtstuff.c adds to each
- * object, have no tables: some fifteen steps of an object, which a window may or
- * may not meet.
+ * The C library's _init and _fini and the compiler's crtstuff.c, which are a part of each
+ * object, have no tables. That is some fifteen steps in each object; a window of steps
+ * may contain them or not.
  */
 static bool in_bare_code(pid_t pid, unsigned long ip)
 {
@@ -273,7 +273,7 @@ static size_t read_stack(struct stepper *s, unsigned long sp)
 	struct iovec from = { (void *)sp, sizeof(s->stack) };
 	ssize_t bytes = -1;
 
-	/* less where the stack ends before that */
+	/* read less if the stack ends earlier */
 	while (bytes < 0 && from.iov_len > 4096) {
 		bytes = process_vm_readv(s->pid, &to, 1, &from, 1, 0);
 		if (bytes < 0)
@@ -333,8 +333,8 @@ static void begin(struct stepper *s, const struct pd_rec *stack, unsigned long s
 }
 
 /*
- * The stop of each step is a signal, sent in a sampled place of the kernel; the
- * record goes out before the task stops.
+ * Each step ends with a signal.  The function that sends it is sampled, so each step has a
+ * sample, and its record is written before the task stops.
  */
 static void look(struct stepper *s, const struct user_regs_struct *regs)
 {
@@ -508,10 +508,10 @@ static int windows(char *const argv[], int signal, unsigned long steps)
 	PD_TRY(start(s, argv));
 	for (until = most / 4; alive && s->steps < most; until += WINDOW) {
 		alive = window(s, until, signal);
-		/* what it does before it has a handler takes a while */
+		/* The program takes a while until it has installed its handler. */
 		for (i = 0; alive && signal && !handles(s->pid, signal) && i < 100; i++)
 			alive = run_on(s, 20);
-		/* nor is each window begun in which it could get a signal */
+		/* A window may also begin where the program cannot get a signal. */
 		if (signal && !s->handlers && more) {
 			most += WINDOW;
 			more--;
@@ -580,7 +580,7 @@ static int git(void)
 		"grep", "--no-index", "-n", "int", "--", "/usr/include", NULL });
 }
 
-/* The first file of that name, or NULL. */
+/* Return the first file whose path matches, or NULL. */
 static char *find(const char *pattern)
 {
 	glob_t found;

@@ -33,7 +33,7 @@
  */
 #define COMPLETE	(pd_scale(100) < 100 ? 85 : 98)
 #define PATIENCE	40	/* seconds */
-/* Samples of the threads to wait for, and how many of those have to be in their time. */
+/* How many samples of the threads to wait for, and how many of these must be usable. */
 #define ENOUGH		25000
 #define USED		20000
 #define USED_BY_SLOW	5000
@@ -220,7 +220,7 @@ static struct kid *find_kid(struct kids *kids, __u32 tid, __u64 time)
 {
 	size_t low = 0, high = kids->nr;
 
-	/* The last one of this tid that was born before. */
+	/* Find the last child with this tid that was born before that time. */
 	while (low < high) {
 		size_t mid = (low + high) / 2;
 		struct kid *kid = &kids->of[mid];
@@ -468,7 +468,7 @@ static size_t count_of_threads(const struct pd_log *log)
 	return count;
 }
 
-/* A machine that is too slow for as many is not waited for; false then. */
+/* Read until there are enough samples. Returns false if the machine is too slow for that. */
 static bool read_until_enough(struct pd_set *set, struct pd_log *log)
 {
 	long long begin = pd_now_ns(), end = begin + PATIENCE * 1000000000LL;

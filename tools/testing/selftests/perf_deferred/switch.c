@@ -29,7 +29,7 @@
 #define BYTES	(256 * 1024)
 #define LONG_BYTES	((pd_slow() ? 8 : 64) * 1024L * 1024)
 
-/* What the program leaves in its map, for one task. */
+/* The value that the BPF program keeps in its map for each task. */
 struct result {
 	__u64 calls;
 	__u64 cookies[MOST];
@@ -103,7 +103,7 @@ static int load(const char *tracepoint, int arg, pid_t tid, int results)
 	return load_asking(tracepoint, arg, tid, results, ask, ARRAY_SIZE(ask));
 }
 
-/* Whenever the task @tid is switched to, asks for the task @other, which is not. */
+/* When the task @tid is switched to, the program asks for the stack of another task, @other. */
 static int load_for_other(pid_t tid, pid_t other, int results)
 {
 	const struct bpf_insn ask[] = {
@@ -200,8 +200,8 @@ static unsigned int run_of(const struct result *result, unsigned int i)
 }
 
 /*
- * Each context has a record, and one more where the task was switched away while
- * it sent that: so never more than there were switches.
+ * Each entry context has a record.  If the task was switched away while it sent the record,
+ * it sends another one, so there are never more records than switches.
  */
 static int check_records(struct switches *sw)
 {
@@ -289,10 +289,10 @@ static int one_cookie_for_a_system_call(void)
 	kill(child.pid, SIGKILL);
 	PD_TRY(check_records(&sw));
 	PD_CHECK(sw.result.calls >= 4, "only %llu waits", sw.result.calls);
-	/* there may have been one before the system call or after it */
+	/* there may be one more context before the system call, and one after it */
 	PD_CHECK(contexts(&sw.result) <= 3, "%u cookies for %llu waits", contexts(&sw.result),
 		 sw.result.calls);
-	/* and one during the sending */
+	/* and one more if the task was switched away while it sent a record */
 	PD_CHECK(pd_log_count(&sw.log, PD_RECORD_DEFERRED) <= 4, "%zu records for %llu waits",
 		 pd_log_count(&sw.log, PD_RECORD_DEFERRED), sw.result.calls);
 	return 0;
@@ -437,7 +437,7 @@ static int none_for_the_one_before(void)
 	return check_none(&sw, "for the task before");
 }
 
-/* One that runs on another CPU, and one that has slept on this one. */
+/* Ask for the stacks of other tasks: one runs on another CPU, one has slept on this CPU. */
 static int none_for_others(int (*other)(void *unused), int cpu)
 {
 	struct switches sw = {};

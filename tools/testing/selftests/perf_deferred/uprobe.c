@@ -180,7 +180,7 @@ static void *make_code(void)
 	return mprotect(code, page, PROT_READ | PROT_EXEC) ? NULL : code;
 }
 
-/* The probe's instruction is not that of the code which the signal came to. */
+/* The code that a signal interrupts is not the probed instruction of the handler. */
 static int handler_above_made_code(void)
 {
 	/* when it surely spins */

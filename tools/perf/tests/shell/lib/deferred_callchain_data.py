@@ -209,7 +209,7 @@ class PerfData:
         rich = self.sample_type == RICH_TYPE
         if self.in_place or self.no_flags:
             flags &= ~(FLAG_DEFER_CALLCHAIN | FLAG_DEFER_OUTPUT)
-        # an attr of the first version need not say its size
+        # In an attr of the first version the size may be 0.
         size = 0 if self.attr_size == FIRST_ATTR_SIZE else self.attr_size
         raw = self.pack('IIQQQQ', kind, size, config, 4000, sample_type,
                         READ_FORMAT if rich else 0)

@@ -35,7 +35,7 @@ struct file {
 	struct inode	inode;
 };
 
-/* @asked: it was asked for */
+/* @asked: the finder has looked this mapping up */
 struct vm_area_struct {
 	bool		asked;
 	unsigned long	vm_start;
@@ -53,7 +53,7 @@ struct mm_struct {
 	bool			dying;
 };
 
-/* @at: the mapping that was returned last, or that before which the search begins */
+/* @at: the mapping that was returned last; at first the one before the search begins */
 struct vma_iterator {
 	struct mm_struct	*mm;
 	int			at;

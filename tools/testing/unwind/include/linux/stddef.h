@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What of the kernel's stddef.h is used. */
+/* The part of the kernel's stddef.h that the unwinder uses. */
 #ifndef _TESTING_UNWIND_LINUX_STDDEF_H
 #define _TESTING_UNWIND_LINUX_STDDEF_H
 
