@@ -6,8 +6,8 @@ BASE ?= 6.12
 export BASE
 
 .DEFAULT_GOAL := help
-.PHONY: help tree hooks kernel perf series series-check sparse deb-perf deb-repo \
-	bench demo check debug-check clean
+.PHONY: help tree hooks kernel perf series series-check sparse deb deb-perf \
+	deb-repo bench demo check debug-check clean
 
 help:
 	@echo 'make tree          prepare build/$(BASE)/linux: base, hooks, overlay'
@@ -19,6 +19,9 @@ help:
 	@echo 'make series        build/$(BASE)/series/SECTION/: patches to send, checked with checkpatch'
 	@echo 'make series-check  apply and build kernel and perf after each of them (long);'
 	@echo '                   SECTION=unwind: those of that section only'
+	@echo 'make deb           packages of kernel, headers and perf, from the configuration of'
+	@echo '                   Debian'"'"'s kernel (FLAVOUR=cloud: of its cloud kernel; long), and'
+	@echo '                   a repository of them'
 	@echo 'make deb-perf      linux-perf-deferred: perf as a package of Debian, in build/deb/perf'
 	@echo 'make deb-repo      build/deb/repo: a repository for apt; KEY=ID signs it'
 	@echo 'make sparse        check the kernel files of the overlay with sparse'
@@ -49,6 +52,9 @@ series-check: tree
 
 sparse: tree
 	@scripts/make/kernel --sparse
+
+deb:
+	@scripts/package/deb
 
 deb-perf:
 	@scripts/package/deb-perf
