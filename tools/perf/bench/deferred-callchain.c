@@ -3,17 +3,17 @@
  * Benchmark reading perf.data files with deferred callchains, against the same
  * callchains recorded in place.
  *
- * All threads are sampled in one entry context each before any of them writes
- * its deferred record: all samples wait at once.  Where the records lie in the
- * same flush round they are at hand when the samples have their turn; where
- * they lie rounds later, they are looked for ahead of the reading.
+ * Each thread is sampled in one entry context.  All samples come before the
+ * first deferred record, so all of them wait at once.  If the records are in
+ * the same flush round, they have been read when the samples are delivered.  If
+ * they are rounds later, the reader scans ahead for them.
  *
- * The reader looks up thread, maps and symbols of every sample and of its
- * frames, as all commands do that show callchains.  Another one only looks at
- * the addresses: that is what reading itself takes.
+ * One reader looks up thread, maps and symbols of every sample and its frames,
+ * as all commands do that show callchains.  Another one only visits the
+ * addresses: that measures reading alone.
  *
- * Every measurement has a process of its own, so that its peak of memory is
- * its own.
+ * Every measurement runs in its own process, so that its peak of memory is its
+ * own.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -61,9 +61,9 @@ static const struct option options[] = {
 	OPT_UINTEGER('t', "threads", &only_threads, "Measure this number of threads only"),
 	OPT_UINTEGER('s', "samples", &nr_samples, "Samples of each thread (default: 4)"),
 	OPT_UINTEGER('d', "depth", &nr_frames, "User frames of each sample (default: 16)"),
-	OPT_UINTEGER('r', "repeat", &nr_repeat, "Take the best of so many runs (default: 5)"),
+	OPT_UINTEGER('r', "repeat", &nr_repeat, "Count the best of this many runs (default: 5)"),
 	OPT_UINTEGER(0, "naive-limit", &naive_limit,
-		     "Leave the naive list out past so many seconds, 0 for always (default: 20)"),
+		     "Skip the naive list if it takes more seconds, or if 0 (default: 20)"),
 	OPT_UINTEGER(0, "tools-threads", &tools_threads,
 		     "Threads for perf script and report, 0 to leave them out (default: 10000)"),
 	OPT_END()
@@ -74,7 +74,7 @@ static const char * const bench_usage[] = {
 	NULL
 };
 
-/* What one run took, and what it delivered. */
+/* Cost and results of one run. */
 struct cost {
 	int err;
 	u64 ns;			/* CPU time */
@@ -85,17 +85,17 @@ struct cost {
 	u64 disordered;		/* samples older than one delivered before */
 };
 
-/* The same callchains read both ways. */
+/* Ways to read the same callchains. */
 struct pair {
 	struct cost in_place;
 	struct cost ours;
 };
 
 enum reader_kind {
-	READER_RESOLVE,		/* as perf script and perf report do for each sample */
-	READER_BARE,		/* nothing but look at the addresses */
-	READER_NAIVE,		/* as the first, and stitches with a list */
-	READER_INDEX,		/* nothing is read: only the pass over the headers of events */
+	READER_RESOLVE,		/* what perf script and report do for each sample */
+	READER_BARE,		/* visits the addresses only */
+	READER_NAIVE,		/* as the first, but stitches with a list */
+	READER_INDEX,		/* reads nothing: scans the headers of events */
 };
 
 struct reader {
@@ -118,7 +118,7 @@ struct naive_sample {
 	u64 event[];
 };
 
-/* A file and what was put into it. */
+/* A file and its parameters. */
 struct input {
 	struct synth_load load;
 	char path[64];
@@ -211,7 +211,7 @@ static int naive__deliver(struct reader *reader, struct naive_sample *ns,
 	return ret;
 }
 
-/* Every record goes through all that waits. */
+/* For every record, go through the list of all waiting samples. */
 static int naive__record(const struct perf_tool *tool, union perf_event *event,
 			 struct perf_sample *sample, struct machine *machine __maybe_unused)
 {
@@ -230,7 +230,7 @@ static int naive__record(const struct perf_tool *tool, union perf_event *event,
 	return ret;
 }
 
-/* As all commands that look up threads and maps; the stage must keep what they rely on. */
+/* Track threads and maps, as all commands do that look them up. */
 static void follow_threads(struct perf_tool *tool)
 {
 	tool->mmap = perf_event__process_mmap;
@@ -264,7 +264,7 @@ static u64 cpu_time(void)
 	return (u64)ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
 }
 
-/* As the session does, which goes on when it is told of the event that comes next. */
+/* Report the events one by one, as the session does. */
 static int index_events(struct perf_session *session, struct cost *cost)
 {
 	u64 start = cpu_time();
@@ -338,7 +338,7 @@ static u64 rusage_ns(const struct rusage *usage)
 	return sec * NSEC_PER_SEC + usec * NSEC_PER_USEC;
 }
 
-/* One run in a process of its own: of a command, or else of a reader. */
+/* Run a command or a reader once, in its own process. */
 static void run_child(const struct input *input, enum reader_kind kind,
 		      const char * const *argv, struct cost *cost)
 {
@@ -399,7 +399,7 @@ static int write_input(const struct input *input)
 	return ret;
 }
 
-/* In a child, so that the memory it takes is not that of the measurements. */
+/* In a child, so that its memory does not count as that of a measurement. */
 static int fill_input(const struct input *input)
 {
 	int status = -1;
@@ -512,7 +512,9 @@ static void print_naive(const struct cost *naive, const struct cost *in_place)
 	fflush(stdout);
 }
 
-/* The time grows with the square of the threads; @naive is the cost of a tenth of them. */
+/*
+ * The time grows with the square of the threads. @naive is the cost of a tenth of them.
+ */
 static bool naive_takes_too_long(const struct cost *naive)
 {
 	return !naive_limit || naive->ns > (u64)naive_limit * NSEC_PER_SEC / 100;
@@ -528,7 +530,7 @@ static int measure_naive(const struct input *input, u64 samples, struct cost *na
 	return is_right("naive list", naive, samples) ? 0 : -EIO;
 }
 
-/* In turns, so that a busy moment of the machine does not hit one of them only. */
+/* Take turns, so that a busy moment of the machine does not hit only one reader. */
 static struct pair measure_pair(const struct input *deferred, const struct input *in_place,
 				enum reader_kind kind, const char * const *deferred_argv,
 				const char * const *in_place_argv)
@@ -582,7 +584,7 @@ static int bench_bare(const struct input *deferred, const struct input *in_place
 	return 0;
 }
 
-/* What the pass over the headers takes of what reading the callchains in place does. */
+/* Cost of the scan of headers, as a share of reading callchains in place. */
 static int bench_index(const struct input *deferred, const struct input *in_place,
 		       struct cost *naive __maybe_unused)
 {
@@ -623,7 +625,7 @@ static int bench_command(const char *name, const char * const *deferred,
 	return 0;
 }
 
-/* What a user sees, where there is much to do for a sample besides reading it. */
+/* Whole commands: the cost that a user sees. */
 static int bench_commands(const struct input *deferred, const struct input *in_place,
 			  struct cost *naive __maybe_unused)
 {

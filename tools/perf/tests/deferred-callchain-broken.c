@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Read files that are cut off or damaged, the fuzzer's finds among them. */
+/* Read truncated and damaged files, also those that the fuzzer found. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static void build_good(struct synth *s)
 
 static const char expect_good[] = EXPECT_GOOD;
 
-/* Whatever is left of a file, what is delivered is what was delivered before. */
+/* Read the file truncated at every size: no wrong sample may be delivered. */
 static bool truncate_everywhere(struct synth *s)
 {
 	struct reader_tool reader;
@@ -140,7 +140,7 @@ static void build_no_branches(struct synth *s)
 	build_good(s);
 }
 
-/* Both its texts, the old and the new one, end far behind the file. */
+/* The sizes of the old and the new text exceed the file. */
 static void build_long_text_poke(struct synth *s)
 {
 	const u64 words[] = { 0, -1ULL };
@@ -174,7 +174,7 @@ static void build_empty(struct synth *s)
 	build_good(s);
 }
 
-/* Its only fields are those of a sample_id, which it has no room for. */
+/* An event that is too short for its sample_id, which is all that it should contain. */
 static void build_no_room_for_sample_id(struct synth *s)
 {
 	s->single = true;
@@ -200,7 +200,7 @@ static void build_long_attr(struct synth *s)
 	synth__words(s, PERF_RECORD_HEADER_ATTR, 40, words, ARRAY_SIZE(words));
 }
 
-/* Where nobody compares the events with each other. */
+/* Samples without an id: the attrs of the events in a pipe are not compared. */
 static void build_no_id(struct synth *s)
 {
 	s->no_id = true;
@@ -208,7 +208,7 @@ static void build_no_id(struct synth *s)
 	build_good(s);
 }
 
-/* A size of zero stands for that of the first version, and all that follows are ids. */
+/* An attr size of zero means that of the first version. The rest of the event is ids. */
 static void build_attrs_without_size(struct synth *s)
 {
 	s->no_attr_size = true;
@@ -225,7 +225,7 @@ static void build_short_attr(struct synth *s)
 	synth__words(s, PERF_RECORD_HEADER_ATTR, 40, words, ARRAY_SIZE(words));
 }
 
-/* What an old perf wrote into a pipe; tracing data follow that are no event. */
+/* Tracing data in a pipe of an old perf: the data follow their event and are no event. */
 static void build_old_tracing_data(struct synth *s)
 {
 	s->piped = true;
@@ -233,7 +233,7 @@ static void build_old_tracing_data(struct synth *s)
 	build_good(s);
 }
 
-/* With the padding of a new perf. */
+/* The same, with the padding of a new perf. */
 static void build_tracing_data(struct synth *s)
 {
 	s->piped = true;
@@ -241,7 +241,7 @@ static void build_tracing_data(struct synth *s)
 	build_good(s);
 }
 
-/* Nothing says of which event it is. */
+/* A COMM event, but no attrs. */
 static void build_no_attrs(struct synth *s)
 {
 	s->no_attrs = true;
@@ -249,7 +249,7 @@ static void build_no_attrs(struct synth *s)
 	synth__comm(s, 100, 1);
 }
 
-/* An event of id 0 is taken for the first one, and a new name replaces an old one. */
+/* Id 0 means the first event, and a second name of it replaces the first one. */
 static void build_update_of_none(struct synth *s)
 {
 	const u64 words[] = { PERF_EVENT_UPDATE__NAME, 0, 'x' };
@@ -261,8 +261,8 @@ static void build_update_of_none(struct synth *s)
 }
 
 /*
- * Samples wait, and when they have their turn, their id is that of an event without
- * callchains: they are taken for what it says.
+ * While samples wait, an attr without callchains replaces that of their id: the
+ * samples are parsed with the new one.
  */
 static void build_other_attr(struct synth *s)
 {
@@ -274,7 +274,10 @@ static void build_other_attr(struct synth *s)
 	synth__attr(s, SYNTH_SAMPLING_ID, PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP);
 }
 
-/* The id at the fixed position is that of the second event, the id of the fields the first's. */
+/*
+ * A sample with two ids: at the fixed position that of the second event, in the fields that of
+ * the first.
+ */
 static void build_other_fields(struct synth *s)
 {
 	const u64 words[] = { SYNTH_SECOND_ID, SYNTH_SAMPLING_ID };
@@ -293,7 +296,7 @@ static void build_long_build_id(struct synth *s)
 	build_good(s);
 }
 
-/* More than what is left of the addresses, so that the second one ends before the first. */
+/* Maps that wrap around the address space, so that their end is below their start. */
 static void build_long_map(struct synth *s)
 {
 	synth__map(s, 100, 5, PERF_RECORD_MISC_USER, 10 << 20, 10 << 20, "/bin/x");
@@ -309,7 +312,7 @@ static void build_long_map(struct synth *s)
 	build_good(s);
 }
 
-/* A process maps something of the kernel's name before and after that is the kernel. */
+/* A process maps a file with the name of the kernel, before and after the kernel is mapped. */
 static void build_kernel_name(struct synth *s)
 {
 	synth__map(s, 100, 5, PERF_RECORD_MISC_USER, 1 << 20, 3 << 20, "[kernel.kallsyms]");
@@ -328,7 +331,7 @@ static const char expect_long_build_id[] =
 	"build id of 20 bytes\n"
 	EXPECT_GOOD;
 
-/* Two samples are held at the same time: each is parsed more than once. */
+/* Two samples that are held at the same time, so that each is parsed more than once. */
 static void build_held_twice(struct synth *s)
 {
 	s->piped = true;
@@ -417,7 +420,7 @@ static const struct broken_case broken_cases[] = {
 		    "plain 4294967295@18446744073709551615 wrong raw data\n" },
 };
 
-/* How reader_tool__init() has samples written down. */
+/* The callback that reader_tool__init() set. */
 static event_sample write_down_sample;
 
 static int note_sample(const struct perf_tool *tool, union perf_event *event,
@@ -469,7 +472,7 @@ static int note_comm(const struct perf_tool *tool, union perf_event *event,
 	return perf_event__process_comm(tool, event, sample, machine);
 }
 
-/* Take what follows the event off the pipe, as perf_event__process_tracing_data() does. */
+/* Read the data that follow the event from the pipe, as perf_event__process_tracing_data() does. */
 static int skip_tracing_data(struct perf_session *session, union perf_event *event)
 {
 	char buf[SYNTH_TRACING_SIZE];
@@ -521,11 +524,11 @@ static int test__deferred_broken(struct test_suite *test __maybe_unused,
 #define NR_WORDS	14
 
 /**
- * struct layout_case - is an event large enough?
- * @type: its type
- * @size: without the header
- * @words: what it has there, as a machine of this byte order writes it
- * @fits: what perf_event__fits() is to say
+ * struct layout_case - a case for perf_event__fits()
+ * @type: type of the event
+ * @size: size of the event without its header
+ * @words: contents behind the header, in this machine's byte order
+ * @fits: expected result
  */
 struct layout_case {
 	u32 type;
@@ -593,7 +596,7 @@ static const struct layout_case layout_cases[] = {
 	{ PERF_RECORD_HEADER_MAX, 0, {}, true },
 };
 
-/* Fields of @size bytes each, from the one word to the other. */
+/* Fields of @size bytes each, from word @from up to word @to. */
 static void swap_fields(u64 *from, u64 *to, size_t size)
 {
 	for (char *field = (char *)from; field < (char *)to; field += size) {
@@ -660,7 +663,7 @@ static int test__deferred_layouts(struct test_suite *test __maybe_unused,
 
 #define DESC_ATTR_SIZE	PERF_ATTR_SIZE_VER0
 
-/* Two events as a header describes them, the first with ids and a name that it says it has. */
+/* Two events as in HEADER_EVENT_DESC. The first claims to have ids and a name. */
 static const struct {
 	u32 nr_ids;
 	u32 name_size;
@@ -723,7 +726,7 @@ static int test__deferred_descs(struct test_suite *test __maybe_unused,
 	return ok ? TEST_OK : TEST_FAIL;
 }
 
-/* However often a pipe tells of a feature, it is kept for the header once. */
+/* If a pipe has a feature several times, the first one is kept for the header. */
 static int test__deferred_feats(struct test_suite *test __maybe_unused,
 				int subtest __maybe_unused)
 {
@@ -744,7 +747,7 @@ static int test__deferred_feats(struct test_suite *test __maybe_unused,
 	return ok ? TEST_OK : TEST_FAIL;
 }
 
-/* Read a file in time: if the time were quadratic it would be minutes instead of a second. */
+/* Check that a file is read in at most 10 s. Linear time is a second, quadratic time minutes. */
 static bool reads_in_time(struct synth *s, const char *name)
 {
 	struct reader_tool reader;
@@ -761,7 +764,7 @@ static bool reads_in_time(struct synth *s, const char *name)
 
 #define NR_CRAFTED	200000
 
-/* Crafted cookies, all of which a hash by the usual fixed factor would put into one slot. */
+/* Cookies that all have the same hash if it is a product with the usual fixed factor. */
 static int test__deferred_hashes(struct test_suite *test __maybe_unused,
 				 int subtest __maybe_unused)
 {
@@ -803,7 +806,7 @@ static void build_same_times(struct synth *s)
 	s->cpu = 0;
 }
 
-/* Rounds that go back in time, in which a thread waits. */
+/* Flush rounds that go back in time, while the sample of a thread waits. */
 static void build_back_in_time(struct synth *s)
 {
 	synth__deferred(s, 200, 1, 1);
@@ -815,7 +818,7 @@ static void build_back_in_time(struct synth *s)
 	synth__record(s, 200, 20 + NR_CRAFTED, 1, 1);
 }
 
-/* The same of one thread, with a sample at each record. */
+/* The same with one thread, which has a sample for each record. */
 static void build_all_back_in_time(struct synth *s)
 {
 	for (u64 i = NR_CRAFTED / 2; i; i--) {
@@ -825,7 +828,7 @@ static void build_all_back_in_time(struct synth *s)
 	}
 }
 
-/* A thread that ends again and again at one time. */
+/* A thread that ends many times at the same time. */
 static void build_same_ends(struct synth *s)
 {
 	for (u64 i = 1; i <= NR_CRAFTED / 2; i++) {
@@ -834,7 +837,7 @@ static void build_same_ends(struct synth *s)
 	}
 }
 
-/* All contexts wait while the thread ends again and again. */
+/* All samples wait while their thread ends many times. */
 static void build_many_lives(struct synth *s)
 {
 	for (u64 i = 1; i <= NR_CRAFTED / 2; i++)
@@ -874,7 +877,7 @@ static int test__deferred_crafted(struct test_suite *test __maybe_unused,
 	return ok ? TEST_OK : TEST_FAIL;
 }
 
-/* Whatever was where the tool is now. */
+/* perf_tool__init() sets every field, whatever the memory contained before. */
 static int test__deferred_tool(struct test_suite *test __maybe_unused,
 			       int subtest __maybe_unused)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Small perf.data files with deferred callchains, of either byte order.  Every
- * user frame says whose it is, so that a wrong stitch is visible.
+ * user frame tells its thread and entry context, so that wrong stitching is
+ * detected.
  */
 #include <byteswap.h>
 #include <errno.h>
@@ -29,7 +30,7 @@
 #define TRACKING_ID	22
 #define NR_ATTRS	3
 #define MAX_EVENT_U64	4096
-/* Bytes that are compressed at a time. */
+/* Bytes that are compressed in one step. */
 #define PIECE		300
 #define MAX_PACKED	1024
 
@@ -44,7 +45,7 @@ struct file_attr {
 	struct perf_file_section ids;
 };
 
-/* What precedes the events. */
+/* The part of a file before its events. */
 struct file_start {
 	u64 magic, size, attr_size;
 	struct perf_file_section attrs, data, event_types;
@@ -150,7 +151,7 @@ static void add_sample_id(const struct synth *s, struct body *body, u32 tid, u64
 	add64(s, body, s->whose ?: TRACKING_ID);
 }
 
-/* Bytes that no reader may swap; their size is in front of them. */
+/* Raw data: their size, and bytes that a reader must not swap. */
 static void add_raw(const struct synth *s, struct body *body)
 {
 	u32 size = order32(s, SYNTH_RAW_SIZE);
@@ -225,7 +226,7 @@ void synth__clone(struct synth *s, u32 tid, u64 time)
 	put_task(s, PERF_RECORD_FORK, tid, pid_of(s, tid), time);
 }
 
-/* Write a mapping event. The size of a build id, if it has one, is too large. */
+/* Write a MMAP or MMAP2 event. If it has a build id, its size is too large. */
 void synth__map(struct synth *s, u32 who, u64 time, u16 misc, u64 start, u64 len,
 		const char *name)
 {
@@ -247,7 +248,7 @@ void synth__map(struct synth *s, u32 who, u64 time, u16 misc, u64 start, u64 len
 	put(s, s->mmap2 ? PERF_RECORD_MMAP2 : PERF_RECORD_MMAP, misc, &body);
 }
 
-/* Map the pages that user frames of @tid are in, beginning with those of @cookie. */
+/* Map the pages of the user frames of @tid, from those of @cookie on. */
 void synth__mmap_by(struct synth *s, u32 who, u32 tid, u64 time, u64 cookie, unsigned int pages,
 		    const char *name)
 {
@@ -261,7 +262,7 @@ void synth__mmap(struct synth *s, u32 tid, u64 time, u64 cookie, unsigned int pa
 	synth__mmap_by(s, tid, tid, time, cookie, pages, name);
 }
 
-/* All namespaces are the same one. */
+/* A NAMESPACES event: all namespaces have the same number. */
 void synth__namespace(struct synth *s, u32 tid, u64 time, u64 inode)
 {
 	struct body body;
@@ -341,7 +342,7 @@ void synth__in_place(struct synth *s, u32 tid, u64 time, u64 context, unsigned i
 	synth__sample(s, tid, time, PERF_RECORD_MISC_KERNEL, ips, nr + depth);
 }
 
-/* The turn of what was read before comes here; what is read later comes late. */
+/* Let time pass: all events before this one are delivered, and later records come late. */
 void synth__pass_time(struct synth *s, u64 time)
 {
 	synth__round(s);
@@ -379,7 +380,10 @@ void synth__record_at(struct synth *s, u32 tid, u64 time, u64 cookie, u16 misc, 
 	put(s, PERF_RECORD_CALLCHAIN_DEFERRED, misc, &body);
 }
 
-/* A record in the form that the kernel writes, or the older one with a context in front. */
+/*
+ * A deferred record as the kernel writes it, or with @prefixed in the older form, with a context
+ * in front.
+ */
 void synth__record_of(struct synth *s, u32 tid, u64 time, u64 cookie, u16 misc,
 		      const u64 *frames, size_t nr)
 {
@@ -409,7 +413,7 @@ void synth__unknown(struct synth *s, u32 type)
 	put(s, type, 0, &body);
 }
 
-/* Whatever @words are, and a sample_id behind them. */
+/* An event of arbitrary @words, with a sample_id behind them. */
 void synth__words(struct synth *s, u32 type, u64 time, const u64 *words, size_t nr)
 {
 	struct body body;
@@ -421,7 +425,7 @@ void synth__words(struct synth *s, u32 type, u64 time, const u64 *words, size_t 
 	put(s, type, 0, &body);
 }
 
-/* Trace data of hardware, which readers pass over. */
+/* An AUXTRACE event and its data, which readers skip. */
 void synth__hole(struct synth *s)
 {
 	struct body body;
@@ -434,7 +438,7 @@ void synth__hole(struct synth *s)
 	s->holes++;
 }
 
-/* One more event, or another one of the same id; of this machine's byte order. */
+/* A HEADER_ATTR event: a new event, or a new attr for @id; in this machine's byte order. */
 void synth__attr(struct synth *s, u64 id, u64 sample_type)
 {
 	struct {
@@ -451,7 +455,9 @@ void synth__attr(struct synth *s, u64 id, u64 sample_type)
 	append(s, &event, sizeof(event));
 }
 
-/* An event of @size bytes behind its header, and tracing data that look like events of size 1. */
+/*
+ * A TRACING_DATA event with @size bytes behind its header. Its data look like events of one byte.
+ */
 void synth__tracing_data(struct synth *s, size_t size)
 {
 	const u32 body[] = { order32(s, SYNTH_TRACING_SIZE), 0 };
@@ -463,7 +469,7 @@ void synth__tracing_data(struct synth *s, size_t size)
 	append(s, data, sizeof(data));
 }
 
-/* Have the sample that was written last claim more raw data than there is. */
+/* Make the last sample claim more raw data than it has. */
 void synth__inflate_raw(struct synth *s)
 {
 	u32 size = order32(s, 0x7ffffff0);
@@ -483,7 +489,7 @@ void synth__raw_record(struct synth *s, const void *body, size_t size)
 	append(s, body, size);
 }
 
-/* The flags are bit fields: each byte is mirrored on the other kind of machine. */
+/* The flags are bit fields: the other byte order also reverses the bits of each byte. */
 static void mirror_flags(struct perf_event_attr *attr)
 {
 	u8 bytes[sizeof(*attr)], *flags;
@@ -570,7 +576,7 @@ static void fill_start(const struct synth *s, struct file_start *start)
 	fill_attr(s, start, 2, SYNTH_SECOND_ID, PERF_COUNT_SW_TASK_CLOCK);
 }
 
-/* What precedes the events in a pipe. */
+/* The part of a pipe before its events. */
 struct pipe_start {
 	u64 magic, size;
 	struct {
@@ -608,7 +614,7 @@ size_t synth__file_size(const struct synth *s)
 	return sizeof(struct file_start) + s->gap + s->size;
 }
 
-/* What follows the events of a compressed file. */
+/* The part of a compressed file after its events. */
 struct file_end {
 	struct perf_file_section where;
 	u32 version, type, level, ratio, mmap_len;
@@ -687,7 +693,7 @@ static int write_events(const struct synth *s, int fd, size_t size)
 	return writen(fd, s->data + done, size - done) == (ssize_t)(size - done) ? 0 : -errno;
 }
 
-/* Write the file, but no more than @limit bytes of it; a compressed one as a whole. */
+/* Write at most @limit bytes of the file; a compressed one is always written as a whole. */
 int synth__write(const struct synth *s, int fd, size_t limit)
 {
 	struct file_start start;
@@ -767,14 +773,14 @@ static int write_and_read(struct perf_tool *tool, const struct synth *s, size_t 
 	return ret;
 }
 
-/* Write no more than @limit bytes of the file and read that. */
+/* Write at most @limit bytes of the file and read them. */
 int synth__read(struct perf_tool *tool, const struct synth *s, size_t limit,
 		struct deferred_callchain_stats *stats)
 {
 	return write_and_read(tool, s, limit, NULL, stats);
 }
 
-/* The same for all of it; tell where the session is while it is read. */
+/* Write and read the whole file. Meanwhile, @where points to the session. */
 int synth__read_session(struct perf_tool *tool, const struct synth *s,
 			struct perf_session **where, struct deferred_callchain_stats *stats)
 {

@@ -22,30 +22,30 @@ struct perf_tool;
 #define SYNTH_TRACING_SIZE	24
 
 /**
- * struct synth - a perf.data file in the making
+ * struct synth - a perf.data file under construction
  * @foreign: as written on a machine of the other byte order
  * @max_stack: sample_max_stack of the sampling event
- * @no_cpu: the sample_id trailer, that of the other event, has no CPU
- * @pairs: threads 2n and 2n + 1 are those of one process, instead of one each
- * @mmap2: maps are told of by PERF_RECORD_MMAP2
+ * @no_cpu: the sample_id trailers have no CPU
+ * @pairs: threads 2n and 2n + 1 are one process; else each thread is a process
+ * @mmap2: maps are written as PERF_RECORD_MMAP2
  * @second: samples are of the second sampling event
- * @whose: the event that sample_id trailers name; 0 is the one with side-band records
+ * @whose: id of the event in sample_id trailers; 0: the event with side-band records
  * @single: there is only the first sampling event
  * @branch_callchains: the sampling events have callchains from branches, and no branches
- * @branches: so many does each sample claim to have, while it has none
- * @claims: fields of PERF_SAMPLE_* that each sample is to end in, while it has none
- * @no_id: the samples of the first event do not say whose they are
+ * @branches: number of branches that each sample claims to have; it has none
+ * @claims: PERF_SAMPLE_* fields at the end that each sample claims to have; it has none
+ * @no_id: the samples of the first event have no id
  * @no_attr_size: the attrs in a pipe have a size of zero
- * @no_attrs: nothing says which events there are, which a pipe allows
- * @plain_second: the samples of the second event have an address and an id, and no more
- * @gap: bytes that lie between the header and the events, as ids may
- * @hole: bytes of a hole in the file, which lies behind each synth__hole()
- * @holes: their number; of this machine's byte order, and not in a pipe
+ * @no_attrs: no attrs at all, which a pipe allows
+ * @plain_second: the samples of the second event have only an address and an id
+ * @gap: bytes between the header and the events, where ids can be
+ * @hole: size of the hole in the file that synth__hole() makes
+ * @holes: number of holes; only in this machine's byte order, and not in a pipe
  * @piped: as written into a pipe
- * @compressed: by zstd, in pieces that events lie across; of this machine's byte order
- * @failed: there was no memory
+ * @compressed: compressed by zstd, with events across the pieces; in this machine's byte order
+ * @failed: out of memory
  * @prefixed: records have PERF_CONTEXT_USER in front of their frames
- * @cpu: where the events to come are written
+ * @cpu: CPU of the events to come
  * @size: bytes of @data
  * @room: bytes allocated for @data
  * @data: the events

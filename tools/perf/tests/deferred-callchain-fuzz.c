@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * libFuzzer on the reading of perf.data files with deferred callchains:
+ * Fuzz the reader of perf.data files with deferred callchains, with libFuzzer:
  *
  *	perf test -w deferred_fuzz seeds FOLDER		write good files to begin with
  *	perf test -w deferred_fuzz -- OPTIONS FOLDER...	libFuzzer's options and folders
@@ -46,7 +46,7 @@
 
 static int input_fd;
 
-/* Where libFuzzer is linked in, its own functions take the place of these two. */
+/* Used without libFuzzer, which has its own functions of these names. */
 int __weak LLVMFuzzerRunDriver(int *argc __maybe_unused, char ***argv __maybe_unused,
 			       int (*read)(const u8 *data, size_t size) __maybe_unused)
 {
@@ -124,7 +124,7 @@ static void read_session(u8 way)
 	perf_session__delete(session);
 }
 
-/* The features are another matter. */
+/* Does the header have feature bits? The parsing of features is not fuzzed. */
 static bool has_features(const u8 *data, size_t size)
 {
 	for (size_t i = offsetof(struct perf_file_header, adds_features);
@@ -175,7 +175,7 @@ static int run_fuzzer(int argc, const char **argv)
 	return ret;
 }
 
-/* What else the stage looks at: threads that end, begin, become another program; guests. */
+/* Other events that the stage reads: fork, exec and exit of threads; guests. */
 static void add_side_band(struct synth *s)
 {
 	const u64 guest = synth__user_ip(1000, 8, 0);

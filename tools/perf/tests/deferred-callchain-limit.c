@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* How long and how much may be held for deferred samples, and what is counted of them. */
+/* Limits on the time and memory for held deferred samples, and the counts. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,11 +29,11 @@
 /**
  * struct count_tool - a tool that counts what it gets
  * @tool: the tool
- * @session: the session, for callbacks that do to it what a live tool does
- * @complete: samples that had their user half
- * @incomplete: samples that did not
- * @last_bare: the time of the last one that did not
- * @wrong: some had a user half that is not theirs
+ * @session: the session, for callbacks that act as a live tool
+ * @complete: samples with their user half
+ * @incomplete: samples without one
+ * @last_bare: time of the last sample without one
+ * @wrong: some sample had the user half of another one
  * @stats: of the session
  */
 struct count_tool {
@@ -93,7 +93,7 @@ static void build_waiting(struct synth *s)
 		synth__record(s, 100 + i, 200 + i, 1, 3);
 }
 
-/* What waits longest goes first, and no more than must. */
+/* At the limit, the oldest waiting samples are dropped, and no more than necessary. */
 static int test__deferred_limit(struct test_suite *test __maybe_unused,
 				int subtest __maybe_unused)
 {
@@ -115,7 +115,7 @@ static int test__deferred_limit(struct test_suite *test __maybe_unused,
 
 	count_tool__init(&count);
 	ok &= read_limited(&count, &s, DEFAULT_LIMIT) && !count.incomplete;
-	/* in a file nothing waits */
+	/* in a file no sample waits */
 	s.piped = false;
 	count_tool__init(&count);
 	ok &= read_limited(&count, &s, 6 << 10) && !count.incomplete;
@@ -123,7 +123,10 @@ static int test__deferred_limit(struct test_suite *test __maybe_unused,
 	return ok ? TEST_OK : TEST_FAIL;
 }
 
-/* How many are dropped while so many records of others are at hand, which have to be copied. */
+/*
+ * Return the number of samples that are dropped while @nr_ahead records of other threads are
+ * copied.
+ */
 static u64 drop_beside(unsigned int nr_ahead, bool *ok)
 {
 	struct synth s = { .piped = true };
@@ -157,7 +160,7 @@ static int test__deferred_limit_of_all(struct test_suite *test __maybe_unused,
 	return ok && !alone && beside ? TEST_OK : TEST_FAIL;
 }
 
-/* Samples of many times the limit, all in one flush round or each in its own. */
+/* Samples of many times the limit, in one flush round or each in a round of its own. */
 static void build_many(struct synth *s, bool rounds)
 {
 	for (u32 i = 0; i < 500; i++) {
@@ -184,7 +187,7 @@ static bool check_limited(const struct synth *s, u64 limit, u64 complete, u64 in
 	return ok;
 }
 
-/* What was read is at hand, however much it is. */
+/* No sample is dropped if its record has been read, whatever the limit is. */
 static int test__deferred_ahead(struct test_suite *test __maybe_unused,
 				int subtest __maybe_unused)
 {
@@ -200,8 +203,8 @@ static int test__deferred_ahead(struct test_suite *test __maybe_unused,
 }
 
 /*
- * A thread that sleeps does not have more than the limit read ahead or held: its own
- * sample is given up, and no other.
+ * For the sample of a sleeping thread, no more than the limit is read ahead or held:
+ * it is dropped, and no other.
  */
 static int test__deferred_sleeper(struct test_suite *test __maybe_unused,
 				  int subtest __maybe_unused)
@@ -219,7 +222,7 @@ static int test__deferred_sleeper(struct test_suite *test __maybe_unused,
 	return ok ? TEST_OK : TEST_FAIL;
 }
 
-/* The same in a file so large that it is not scanned at once. */
+/* The same in a file that is too large to be scanned in one step. */
 static int test__deferred_sleeper_in_file(struct test_suite *test __maybe_unused,
 					  int subtest __maybe_unused)
 {
@@ -272,7 +275,9 @@ static int test__deferred_far(struct test_suite *test __maybe_unused,
 	return TEST_FAIL;
 }
 
-/* CPU time in ms to read so many records of a thread that lie before the record of another's. */
+/*
+ * Return the CPU time in ms for reading @nr records of a thread before the record of another one.
+ */
 static long read_records(u64 nr, bool *ok)
 {
 	clock_t start = clock();
@@ -280,7 +285,7 @@ static long read_records(u64 nr, bool *ok)
 	struct synth s = {};
 
 	synth__deferred(&s, 300, 5, 1);
-	/* it has its turn before they are read */
+	/* delivered before they are read */
 	synth__round(&s);
 	synth__round(&s);
 	for (u64 i = 1; i <= nr; i++)
@@ -300,7 +305,7 @@ static int test__deferred_millions(struct test_suite *test __maybe_unused,
 	bool ok = true;
 	long few = read_records(400000, &ok), many = 0;
 
-	/* sanitizers make it long, and take memory */
+	/* too slow and too large with sanitizers */
 	if (few < 2000)
 		many = read_records(4000000, &ok);
 	pr_debug("400,000 records: %ld ms, 4,000,000: %ld ms\n", few, many);
@@ -310,7 +315,7 @@ static int test__deferred_millions(struct test_suite *test __maybe_unused,
 #define MANY_MAPS	4096
 #define MANY_CHANGES	1500
 
-/* A process whose many maps change after each of many waiting samples: nothing is copied. */
+/* The many maps of a process change after each waiting sample: no maps are copied. */
 static int test__deferred_maps(struct test_suite *test __maybe_unused,
 			       int subtest __maybe_unused)
 {
@@ -336,7 +341,7 @@ static int test__deferred_maps(struct test_suite *test __maybe_unused,
 	return ok ? TEST_OK : TEST_FAIL;
 }
 
-/* The thread is back in user space, but the buffer was full. */
+/* Threads return to user space while a buffer is full. */
 static void build_lost(struct synth *s)
 {
 	s->cpu = 1;
@@ -349,12 +354,12 @@ static void build_lost(struct synth *s)
 	synth__deferred(s, 400, 13, 1);
 	s->cpu = 1;
 	synth__lost(s, 20);
-	synth__deferred(s, 100, 30, 2);	/* where it was */
-	synth__deferred(s, 200, 31, 2);	/* moved to where it is now */
+	synth__deferred(s, 100, 30, 2);	/* still on the CPU of the loss */
+	synth__deferred(s, 200, 31, 2);	/* moved to the CPU of the loss */
 	s->cpu = 2;
-	synth__deferred(s, 500, 31, 2);	/* moved from there */
+	synth__deferred(s, 500, 31, 2);	/* moved away from it */
 	s->cpu = 3;
-	synth__deferred(s, 300, 32, 2);	/* not where either is */
+	synth__deferred(s, 300, 32, 2);	/* never on it */
 	synth__exit(s, 400, 33);
 	s->cpu = 1;
 	synth__record(s, 100, 40, 2, 1);
@@ -364,12 +369,12 @@ static void build_lost(struct synth *s)
 	s->cpu = 2;
 	synth__record(s, 500, 43, 2, 1);
 	s->cpu = 1;
-	synth__deferred(s, 100, 50, 3);	/* the loss was before */
+	synth__deferred(s, 100, 50, 3);	/* the loss was earlier */
 	synth__deferred(s, 100, 60, 4);
 	synth__record(s, 100, 61, 4, 1);
 }
 
-/* Events do not say where they were written: any loss may be theirs. */
+/* Events without a CPU: every loss may be theirs. */
 static void build_lost_somewhere(struct synth *s)
 {
 	s->no_cpu = true;
@@ -382,7 +387,7 @@ static void build_lost_somewhere(struct synth *s)
 	synth__record(s, 100, 40, 2, 1);
 }
 
-/* The same of a loss of which that is known. */
+/* The same, but the loss has a CPU. */
 static void build_lost_anywhere(struct synth *s)
 {
 	s->cpu = -1;
@@ -429,7 +434,7 @@ static void build_twice(struct synth *s)
 	synth__exit(s, 300, 28);
 }
 
-/* A thread that starts anew has nothing of the thread before, whatever the cookie. */
+/* A new thread with the tid of an old one does not get the old one's records. */
 static void build_forked(struct synth *s)
 {
 	synth__deferred(s, 100, 10, 1);
@@ -499,7 +504,7 @@ static int test__deferred_reasons(struct test_suite *test __maybe_unused,
 	return ok ? TEST_OK : TEST_FAIL;
 }
 
-/* Read the events of @s as perf top does: into the queue of a session that does not read. */
+/* Queue the events of @s as perf top does, in a session that does not read by itself. */
 static int queue_live(struct perf_session *session, const struct synth *s)
 {
 	struct ordered_events *oe = &session->ordered_events;
@@ -518,7 +523,7 @@ static int queue_live(struct perf_session *session, const struct synth *s)
 	return ret;
 }
 
-/* Return how many samples came out, complete or not, after that time without an event. */
+/* Return the number of delivered samples after @idle ns without an event. */
 static u64 flush_live(struct count_tool *count, u64 idle)
 {
 	struct ordered_events *oe = &count->session->ordered_events;
@@ -540,7 +545,7 @@ static bool check_live(struct count_tool *count, const struct synth *s, const st
 			incomplete[DEFERRED_INCOMPLETE__EXPIRED] == 1;
 }
 
-/* A live session holds a sample for some seconds, also while no event comes. */
+/* A live session holds a sample for some seconds, also if no other event comes. */
 static int test__deferred_idle(struct test_suite *test __maybe_unused,
 			       int subtest __maybe_unused)
 {
@@ -581,7 +586,7 @@ static int interrupt(const struct perf_tool *tool, union perf_event *event,
 	return count_sample(tool, event, sample, evsel, machine);
 }
 
-/* After ^C no sample is delivered any more, whether it waits or not. */
+/* After ^C no more samples are delivered, neither waiting ones nor others. */
 static int test__deferred_interrupted(struct test_suite *test __maybe_unused,
 				      int subtest __maybe_unused)
 {
@@ -611,7 +616,10 @@ static int test__deferred_interrupted(struct test_suite *test __maybe_unused,
 	return ok ? TEST_OK : TEST_FAIL;
 }
 
-/* As perf record does with the files of --switch-output: each has its own counts. */
+/*
+ * Read files one after the other in one session, as perf record --switch-output does: each has
+ * its own counts.
+ */
 static int test__deferred_again(struct test_suite *test __maybe_unused,
 				int subtest __maybe_unused)
 {
@@ -646,7 +654,7 @@ static int test__deferred_again(struct test_suite *test __maybe_unused,
 
 static const struct synth *other_file;
 
-/* While one session is being read, with samples waiting, so is another. */
+/* Read a second session while samples of the first one wait. */
 static int read_other(const struct perf_tool *tool __maybe_unused,
 		      union perf_event *event __maybe_unused,
 		      struct perf_sample *sample __maybe_unused,

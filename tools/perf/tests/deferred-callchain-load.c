@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Large perf.data files with deferred callchains, or with the same callchains
- * in place.  The last kernel frame of a sample names its entry context, and
- * every user frame names thread, entry context and depth, so that a delivered
- * sample shows by itself whether its user half is its own.
+ * in place.  The last kernel frame of a sample tells its entry context, and
+ * every user frame tells thread, entry context and depth.  So every delivered
+ * sample can be checked by itself.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -86,7 +86,7 @@ static void end_round(struct builder *b)
 	b->in_round = 0;
 }
 
-/* The buffer for an event of @tid; not always the same one. */
+/* Choose the buffer of an event of @tid. Threads migrate, so it changes. */
 static struct synth *next_buffer(struct builder *b, u32 tid)
 {
 	unsigned int cpu = (tid + b->time / 16) % b->load->cpus;
@@ -169,8 +169,8 @@ static void put_context(struct builder *b, unsigned int context)
 
 /**
  * synth_load__build - generate the events of a file
- * @load: what is to be in it
- * @s: where they go, empty but for the byte order
+ * @load: the parameters of the file
+ * @s: the file, in which only the byte order is set
  *
  * Return: 0 or a negative error.
  */
@@ -199,8 +199,8 @@ int synth_load__build(const struct synth_load *load, struct synth *s)
 }
 
 /**
- * synth_load__check - whose is the user half of a sample?
- * @load: what the file was made of
+ * synth_load__check - check the user half of a sample
+ * @load: the parameters of the file that was read
  * @chain: callchain of the delivered sample
  * @tid: its thread
  *

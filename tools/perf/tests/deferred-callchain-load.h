@@ -11,7 +11,7 @@ struct ip_callchain;
 struct synth;
 
 /**
- * struct synth_load - what a generated perf.data file is to hold
+ * struct synth_load - parameters of a generated perf.data file
  * @threads: number of threads
  * @contexts: entry contexts of each thread, one after the other
  * @samples: samples of each entry context
@@ -20,7 +20,7 @@ struct synth;
  * @cpus: number of buffers; threads migrate between them
  * @round: events in a flush round, 0 for one round in all
  * @delay: empty flush rounds between the samples and their records
- * @lose: percentage of records that are not there
+ * @lose: percentage of records that are missing
  * @duplicate: percentage of records that come twice
  * @sleepers: percentage of threads that stay in their first entry context until the end
  * @shuffle: read the buffers of a flush round in a random order
@@ -44,7 +44,7 @@ struct synth_load {
 	u64 seed;
 };
 
-/* What a delivered callchain turned out to be. */
+/* Verdict on a delivered callchain. */
 enum synth_verdict {
 	SYNTH_COMPLETE,		/* its own user half */
 	SYNTH_BARE,		/* no user half */

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Random schedules of samples and deferred records, and what a reader must
- * make of them.  A schedule knows the entry context of every sample, whatever
- * its cookie: that is all the model there is.
+ * Random schedules of samples and deferred records, and the expected result of
+ * reading them.  A schedule knows the entry context of every sample, whatever
+ * its cookie.  The model is:
  *
  *  - Every sample is delivered once, of its own event, with its kernel half.
- *  - It has the whole user half of its entry context if the record of that is
- *    in the file, and otherwise none, and says so.
+ *  - It has the whole user half of its entry context if the file contains the
+ *    record of that.  Otherwise it has no user half and is marked as
+ *    incomplete.
  *  - All samples come in time order.
- *  - The counts say the same.
- *  - Past a limit, a sample may miss its user half, and has no other.
+ *  - The counts agree with the delivered samples.
+ *  - At a limit, a sample may lose its user half, but never gets another one.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +33,7 @@
 #define MAX_STEPS	400
 #define MAX_THREADS	8
 #define MAX_CPUS	4
-#define MAX_SERIAL	255	/* a user frame has 8 bits of its cookie */
+#define MAX_SERIAL	255	/* a user frame tells 8 bits of its cookie */
 #define FIRST_TID	100
 
 enum what { SAMPLE, RECORD, LOST_RECORD, EXIT, FORK, EXEC };
@@ -42,7 +43,7 @@ static const char * const what_names[] = {
 	[EXIT] = "exit", [FORK] = "fork", [EXEC] = "exec",
 };
 
-/* More than the clocks of two CPUs may differ. */
+/* Larger than the difference between clocks of two CPUs. */
 #define STEP_TIME	(25 * NSEC_PER_MSEC)
 
 /* One event.  Its index in the schedule is its time, in units of STEP_TIME. */
@@ -64,7 +65,7 @@ struct context {
 	u64 cookie;
 	unsigned int depth;
 	bool recorded;
-	unsigned int round;	/* of its record; of the first one */
+	unsigned int round;	/* time of its record, or of the first one */
 };
 
 struct thread_state {
@@ -73,14 +74,14 @@ struct thread_state {
 	bool dead;
 	bool in_kernel;
 	unsigned int context;	/* if in_kernel */
-	unsigned int counter;	/* makes the next cookie */
+	unsigned int counter;	/* counter for cookies */
 };
 
 struct model {
 	struct perf_tool tool;
 	u64 seed;
 	u64 random;
-	/* how this schedule is made */
+	/* parameters of this schedule */
 	unsigned int nr_threads, nr_cpus, nr_steps, round_steps, wrap;
 	unsigned int lose, duplicate, records, sleepers;
 	bool foreign, piped, prefixed;
@@ -126,7 +127,7 @@ static void choose_parameters(struct model *m)
 	m->prefixed = m->seed % 7 == 0;
 	m->limit = m->seed % 5 == 0 ? limits[below(m, ARRAY_SIZE(limits))] : 0;
 
-	/* Neighbours are one tid, in the host and in a guest. */
+	/* Two neighbours have one tid, one in the host and one in a guest. */
 	for (unsigned int i = 0; i < m->nr_threads; i++) {
 		m->threads[i].tid = FIRST_TID + i / 2;
 		m->threads[i].guest = i % 2;
@@ -147,11 +148,11 @@ static struct step *add_step(struct model *m, const struct thread_state *t, enum
 }
 
 /*
- * May a thread have the cookie of an earlier entry context again?  The kernel
- * does so only when the buffers no longer hold it.  Nobody can tell two entry
- * contexts apart if the record of the first one was lost and no other record of
- * the thread was read in between.  Of two CPUs, what is read first is a later
- * round's only by chance.
+ * May a thread reuse the cookie of an earlier entry context? The kernel does so
+ * only when the old one has left the buffers.  A reader cannot tell the two
+ * entry contexts apart if the record of the first one was lost and no other
+ * record of the thread comes between them.  Records of two CPUs in one flush
+ * round can be read in either order, so one between must be in another round.
  */
 static bool may_come_again(const struct model *m, const struct thread_state *t, u64 cookie)
 {
@@ -213,7 +214,7 @@ static void step_record(struct model *m, struct thread_state *t)
 		add_step(m, t, RECORD);
 }
 
-/* The record of the last entry context goes out first. */
+/* Write the record of the previous entry context first. */
 static void step_end(struct model *m, struct thread_state *t, enum what what)
 {
 	if (t->in_kernel)
@@ -390,7 +391,7 @@ static bool has_user_half(const struct step *step, const struct context *context
 	return true;
 }
 
-/* Nothing, or where a sample in user space hit. */
+/* No user half, or only the ip of a sample in user space. */
 static bool has_no_user_half(const struct step *step, const struct perf_sample *sample, size_t nr)
 {
 	const struct ip_callchain *chain = sample->callchain;
@@ -473,10 +474,10 @@ static int read_schedule(struct model *m, const struct synth *s,
 }
 
 /**
- * deferred_model__run - read a file of a random schedule
- * @seed: which one
+ * deferred_model__run - read a file with a random schedule
+ * @seed: chooses the schedule
  *
- * Return: true if all was as it should be; otherwise the schedule is printed.
+ * Return: true if the result was right; otherwise the schedule is printed.
  */
 bool deferred_model__run(u64 seed)
 {

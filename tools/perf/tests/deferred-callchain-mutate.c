@@ -28,9 +28,9 @@ struct image {
 	u64 random;
 	u8 *bytes;
 	size_t size;
-	size_t room;			/* what it may grow to */
+	size_t room;			/* maximum size */
 	size_t data;			/* where the events begin */
-	size_t events[MAX_EVENTS + 1];	/* where each begins, and the end */
+	size_t events[MAX_EVENTS + 1];	/* start of each event, and the end */
 	unsigned int nr_events;
 };
 
@@ -203,7 +203,7 @@ static void delete_event(struct image *img)
 	img->size -= event_room(img, i);
 }
 
-/* Also as if its buffer had been read at another time. */
+/* Copy an event to another place, as if its buffer had been read again at another time. */
 static void duplicate_event(struct image *img)
 {
 	unsigned int i = any_event(img), to = any_event(img);
@@ -228,7 +228,7 @@ static void truncate_file(struct image *img)
 	img->size = img->data + below(img, img->size - img->data);
 }
 
-/* Sizes, offsets and attributes, but not the features: those are another matter. */
+/* Damage the header: sizes, offsets and attributes, but not the features. */
 static void change_header(struct image *img)
 {
 	size_t at = below(img, img->data / 8) * 8;
@@ -282,7 +282,7 @@ static void damage(struct image *img)
 }
 
 /**
- * deferred_mutate__is_piped - does a file begin as what is written into a pipe?
+ * deferred_mutate__is_piped - does a file begin like a pipe?
  * @data: the file
  * @size: its size
  *
@@ -320,12 +320,12 @@ static bool load_image(struct image *img)
  * LLVMFuzzerCustomMutator - damage a perf.data file in place
  * @data: the file
  * @size: its size
- * @max: what it may grow to
+ * @max: its maximum size
  * @seed: chooses the damage
  *
- * libFuzzer calls this if there is a function of this name.
+ * libFuzzer calls the function of this name, if it exists.
  *
- * Return: the size it has then.
+ * Return: the new size.
  */
 size_t LLVMFuzzerCustomMutator(u8 *data, size_t size, size_t max, unsigned int seed)
 {

@@ -9,8 +9,8 @@
 #include "header.h"
 
 /*
- * How to read a file is chosen by a byte of it: the last one of the features.  What
- * came through a pipe has none; its size chooses.
+ * The last byte of the feature bits chooses how to read a file.  A pipe has no
+ * feature bits: its size chooses.
  */
 #define DEFERRED_WAYS		8
 #define DEFERRED_WAY_OFFSET	(sizeof(struct perf_file_header) - 1)
@@ -18,8 +18,8 @@
 bool deferred_mutate__is_piped(const u8 *data, size_t size);
 
 /*
- * Names that libFuzzer's interface gives.  The first two are its own: call @read with
- * more and more inputs; change some of @size bytes, to no more than @max.
+ * Names of libFuzzer's interface.  It implements the first two: call @read with many
+ * inputs; change some of @size bytes, to at most @max.
  */
 int LLVMFuzzerRunDriver(int *argc, char ***argv, int (*read)(const u8 *data, size_t size));
 size_t LLVMFuzzerMutate(u8 *data, size_t size, size_t max);

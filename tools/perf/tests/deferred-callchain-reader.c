@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a tool gets, as text.  A delivered sample becomes
+ * Write down as text what a tool gets.  A delivered sample becomes
  *
  *	tid@time kN tid/cookie*M
  *
@@ -47,7 +47,7 @@ bool read_text__is(const struct read_text *text, const char *expect, const char 
 	return false;
 }
 
-/* Frames that follow each other from the innermost one on are one word. */
+/* Consecutive frames of one entry context, from the innermost one on, become one word. */
 static void add_user_half(struct read_text *text, const u64 *ips, u64 nr)
 {
 	size_t i = 0;
@@ -114,7 +114,7 @@ void reader_tool__init(struct reader_tool *reader, bool merge)
 	reader->tool.no_warn = true;
 }
 
-/* Read what is there, and do not say what is wrong with it. */
+/* Read a file without printing messages about its errors. */
 int reader_tool__read_quietly(struct reader_tool *reader, const struct synth *s, size_t limit)
 {
 	int save_verbose = verbose;

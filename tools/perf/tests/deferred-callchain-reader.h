@@ -11,7 +11,7 @@
 
 struct synth;
 
-/* What a tool got, a line each. */
+/* What a tool got, one line for each event. */
 struct read_text {
 	size_t len;
 	char buf[128 << 10];
@@ -21,7 +21,7 @@ struct read_text {
  * struct reader_tool - a tool that writes down samples and deferred records
  * @tool: the tool
  * @stats: of the session
- * @text: what it got
+ * @text: the delivered events as text
  */
 struct reader_tool {
 	struct perf_tool tool;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The threads and maps that deferred samples are resolved against: those of their own
- * time.  A delivered sample becomes
+ * Deferred samples are resolved with the threads and maps of their own time.  A
+ * delivered sample becomes
  *
  *	name#N+S tid@time lib*M
  *
- * for a thread of that name, the Nth that was seen, in namespace S if it has one,
- * and for M user frames in a map of that library ('?' if in none), with a '-'
- * behind it if it came without its user half.
+ * for the Nth thread that was seen, of that name, in namespace S if known, with M
+ * user frames in a map of that library ('?': in no map).  A '-' marks a sample
+ * that came without its user half.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -35,12 +35,12 @@
 #include "util.h"
 
 /**
- * struct state_tool - a tool that says what it sees of threads
+ * struct state_tool - a tool that writes down threads and maps
  * @tool: the tool
  * @nr_threads: threads seen so far
  * @plain: do not number the threads
  * @stats: of the session
- * @text: what it got
+ * @text: the delivered samples as text
  */
 struct state_tool {
 	struct perf_tool tool;
@@ -61,7 +61,7 @@ static void map_name(struct thread *thread, u64 ip, char *name, size_t size)
 	addr_location__exit(&al);
 }
 
-/* Frames of the same map that follow each other are one word. */
+/* Consecutive frames in the same map become one word. */
 static void add_maps(struct state_tool *state, struct thread *thread, const u64 *ips, u64 nr)
 {
 	u64 i = 0;
@@ -81,7 +81,7 @@ static void add_maps(struct state_tool *state, struct thread *thread, const u64 
 	}
 }
 
-/* Number the threads in their private data, which must still be there for a late sample. */
+/* Number the threads in their private data, which must be kept for late samples. */
 static long thread_number(struct state_tool *state, struct thread *thread)
 {
 	const void *number = thread__priv(thread);
@@ -276,7 +276,7 @@ static const char expect_leader[] =
 	PASSED(33)
 	"other#1 101@50 b*2\n";
 
-/* A sample whose record is missing is delivered before the exec, as one of the old program. */
+/* A sample without a record is delivered before the exec, so it belongs to the old program. */
 static void build_exec(struct synth *s)
 {
 	synth__name(s, 100, 1, 0, "old");
@@ -298,7 +298,7 @@ static const char expect_exec[] =
 	PASSED(31)
 	PASSED(41);
 
-/* The tid is used again, and nothing told that the thread ended. */
+/* The tid is reused, and there is no event for the end of the first thread. */
 static void build_fork(struct synth *s)
 {
 	synth__name(s, 100, 1, 0, "old");
@@ -428,7 +428,7 @@ static int test__deferred_state(struct test_suite *test __maybe_unused,
 /* What the threads of a random schedule do next. */
 struct schedule {
 	unsigned int seed;
-	bool late;		/* turns come before records are read */
+	bool late;		/* samples are delivered before records are read */
 	bool dead[NR_TIDS];
 	bool sampled[NR_TIDS];
 	u64 cookie[NR_TIDS];
@@ -468,7 +468,7 @@ static void end_context(struct schedule *sched, struct synth *s, u32 tid, u64 ti
 	sched->cookie[i]++;
 }
 
-/* End a thread, and with the first thread its process; the event may be missing in the data. */
+/* End a thread. The first thread ends its process. The event may be missing in the data. */
 static void end_thread(struct schedule *sched, struct synth *s, u32 tid, u64 time)
 {
 	if (!(tid & 1) && !sched->dead[tid + 1 - FIRST_TID])
@@ -541,7 +541,10 @@ static int compare_lines(const void *a, const void *b)
 	return strcmp(*(char * const *)a, *(char * const *)b);
 }
 
-/* Sort the lines, as their order does not matter; drop those of the thread that passes time. */
+/*
+ * Sort the lines, as their order does not matter. Drop those of the thread that only lets time
+ * pass.
+ */
 static size_t sort_lines(char *text, char *lines[NR_STEPS])
 {
 	size_t nr = 0;
@@ -566,7 +569,7 @@ static bool same_lines(char *lines[2][NR_STEPS], const size_t nr[2])
 	return nr[0] == nr[1];
 }
 
-/* A late sample sees just what it would have seen in its turn. */
+/* A late sample sees the same threads and maps as one in time. */
 static bool run_schedule(unsigned int seed)
 {
 	struct state_tool state[2];

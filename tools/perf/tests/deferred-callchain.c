@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Read synthetic files with deferred callchains and compare what a tool gets
- * with what it should get.
+ * Read synthetic files with deferred callchains and compare the delivered
+ * events with the expected ones.
  */
 #include <errno.h>
 #include <limits.h>
@@ -64,7 +64,7 @@ static const char expect_unmerged[] =
 	"100@21 record 1\n"
 	"100@22 record 3\n";
 
-/* A record comes again after later samples of its entry context, or before one. */
+/* A record that is repeated, after or before other samples of its entry context. */
 static void build_again(struct synth *s)
 {
 	synth__deferred(s, 100, 10, 1);
@@ -80,7 +80,7 @@ static const char expect_again[] =
 	"100@12 k2 100/1*3\n"
 	"100@14 k2 100/1*3\n";
 
-/* The record is read rounds later than its sample's turn comes, not later still. */
+/* A record that is read some flush rounds after its sample is due. */
 static void build_late(struct synth *s)
 {
 	synth__deferred(s, 100, 10, 1);
@@ -99,7 +99,7 @@ static const char expect_late[] =
 	"100@30 k2 100/9*1\n"
 	"100@40 k2 100/9*1\n";
 
-/* Buffers are read one after the other, so events of a file are not in the order of time. */
+/* Buffers are read one after the other, so the events in a file are not in time order. */
 static void build_shuffled(struct synth *s)
 {
 	synth__record(s, 100, 20, 1, 3);
@@ -124,14 +124,14 @@ static void build_incomplete(struct synth *s)
 	synth__record(s, 200, 15, 4, 2);
 }
 
-/* In user space the innermost frame is known: it is where the sample hit. */
+/* A sample in user space has its innermost frame in ip. */
 static const char expect_incomplete[] =
 	"100@10 k2 -\n"
 	"200@12 k2 -\n"
 	"200@13 k0 200/0*1 -\n"
 	"200@14 k2 -\n";
 
-/* A lost record holds its sample no longer than the next entry context. */
+/* The sample of a lost record is held only until the next entry context. */
 static void build_lost(struct synth *s)
 {
 	synth__deferred(s, 100, 10, 1);
@@ -156,7 +156,7 @@ static const char expect_lost[] =
 	"200@40 k2 200/9*1\n"
 	"200@50 k2 200/9*1\n";
 
-/* A sample does not wait beyond the exec of its thread; those of other threads do. */
+/* An exec ends the wait for records of its thread, but not of other threads. */
 static void build_exec(struct synth *s)
 {
 	synth__deferred(s, 100, 10, 1);
@@ -173,7 +173,7 @@ static const char expect_exec[] =
 	"100@13 k2 100/9*1\n"
 	"100@15 k2 100/9*1\n";
 
-/* Of the same time, which entry context is older is not known. */
+/* Two entry contexts at the same time: their order is not known. */
 static void build_same_time(struct synth *s)
 {
 	synth__deferred(s, 100, 10, 1);
@@ -223,7 +223,7 @@ static const char expect_guest[] =
 	"100@11 k1 100/8*2\n"
 	"100@12 k2 -\n";
 
-/* The events to come are those of the guest that an event was opened for. */
+/* Later events are from the guest that event @id belongs to. */
 static void in_guest(struct synth *s, u64 id)
 {
 	s->whose = id;
@@ -286,7 +286,7 @@ static void build_malformed(struct synth *s)
 	synth__raw_record(s, NULL, 0);
 }
 
-/* The marker where it does not belong, or without a cookie. */
+/* The marker at a wrong place, or without a cookie. */
 static void build_marker(struct synth *s)
 {
 	const u64 only[] = { D };
@@ -320,7 +320,7 @@ static const char expect_empty[] =
 	"100@12 k2\n"
 	"100@14 k2\n";
 
-/* A tid that comes up again, with cookies that come up again. */
+/* A tid is reused, with the same cookies. */
 static void build_reuse(struct synth *s)
 {
 	synth__deferred(s, 100, 10, 1);
@@ -353,7 +353,7 @@ static const char expect_wrap[] =
 	"100@10 k2 100/1*1\n"
 	"100@20 k2 100/1*2\n";
 
-/* The same, and a second life of the tid, read backwards. */
+/* The same with more lives of the tid, and read backwards. */
 static void build_backwards(struct synth *s)
 {
 	synth__record(s, 100, 41, 1, 4);
@@ -376,7 +376,7 @@ static const char expect_backwards[] =
 	"100@30 k2 100/1*3\n"
 	"100@40 k2 100/1*4\n";
 
-/* The thread has gone on since, so that the old record is not that of a new cookie 1. */
+/* After a sample of another entry context, an old record is not used for a reused cookie. */
 static void build_moved_on(struct synth *s)
 {
 	synth__deferred(s, 100, 10, 1);
@@ -390,7 +390,10 @@ static const char expect_moved_on[] =
 	"100@20 k2 -\n"
 	"100@30 k2 -\n";
 
-/* The record of the first sample was lost; the next one with its cookie is not its own. */
+/*
+ * The record of the first sample was lost; a later record with the same cookie is not used for
+ * it.
+ */
 static void build_lost_again(struct synth *s)
 {
 	synth__deferred(s, 100, 10, 1);
@@ -405,7 +408,7 @@ static const char expect_lost_again[] =
 	"100@20 k2 100/2*2\n"
 	"100@30 k2 100/1*3\n";
 
-/* The same, where the first sample waits when the others are read. */
+/* The same, but the first sample waits while the others are read. */
 static void build_lost_again_late(struct synth *s)
 {
 	synth__deferred(s, 100, 10, 1);
@@ -424,7 +427,7 @@ static const char expect_lost_again_late[] =
 	"100@20 k2 100/2*2\n"
 	"100@30 k2 100/1*3\n";
 
-/* Tasks of other PID namespaces all have the thread number 0. */
+/* Tasks of other PID namespaces all have tid 0. */
 static void build_foreign_tasks(struct synth *s)
 {
 	synth__deferred(s, 0, 10, 1);
@@ -447,7 +450,7 @@ static const char expect_foreign_tasks[] =
 	"200@41 k2 200/9*1\n"
 	"0@50 k2 0/4*2\n";
 
-/* What ends or begins there is not the one that waits. */
+/* Forks and exits of tid 0 end no waiting sample. */
 static void build_foreign_ends(struct synth *s)
 {
 	synth__deferred(s, 0, 10, 1);
@@ -497,7 +500,7 @@ static void build_not_skewed(struct synth *s)
 	s->cpu = 0;
 }
 
-/* A record without a time says nothing of what was read. */
+/* A record without a time does not end the wait of other samples. */
 static void build_untimed(struct synth *s)
 {
 	synth__record(s, 300, -1ULL, 1, 1);
@@ -528,7 +531,7 @@ static const char expect_deep[] =
 	"100@10 k2 100/1*125\n"
 	"100@11 k20 100/1*107\n"
 	"100@12 k0 100/1*127\n";
-/* Stacks deeper than the default limit, as the data do not say which limit was used. */
+/* Stacks deeper than the default limit: the data do not tell which limit was set. */
 static void build_deeper(struct synth *s)
 {
 	synth__deferred(s, 100, 10, 1);
@@ -684,7 +687,7 @@ static int test__deferred_compressed(struct test_suite *test __maybe_unused,
 
 #define MODEL_SEEDS	2000
 
-/* DEFERRED_MODEL_SEED=N repeats only schedule N, for instance one that has failed. */
+/* DEFERRED_MODEL_SEED=N runs only schedule N, for instance one that failed. */
 static int test__deferred_random(struct test_suite *test __maybe_unused,
 				 int subtest __maybe_unused)
 {
@@ -762,7 +765,7 @@ static int test__deferred_options(struct test_suite *test __maybe_unused,
 	return ret;
 }
 
-/* Flags that a kernel without the feature would reject must not stay. */
+/* If the kernel does not know the flags, they must be cleared, as it would reject them. */
 static int check_attrs(struct evlist *evlist, bool can_defer)
 {
 	struct evsel *evsel, *tracking = evlist__get_tracking_event(evlist);
@@ -795,7 +798,7 @@ static int parse_attr_events(struct evlist *evlist)
 	return 0;
 }
 
-/* Records go to the first event, and to those that cover tasks which it does not. */
+/* Records go to the first event, and to events with tasks that the first one does not cover. */
 static int check_outputs(struct evlist *evlist, const bool *outputs)
 {
 	bool can_defer = evlist__first(evlist)->core.attr.defer_callchain;
@@ -817,7 +820,7 @@ static void set_cpus(struct evsel *evsel, const char *cpus)
 	evsel->core.cpus = perf_cpu_map__new(cpus);
 }
 
-/* What narrow events do not cover: another CPU, or tasks that are in no cgroup. */
+/* An event of one CPU or one cgroup does not cover other CPUs or other tasks. */
 static int check_narrow_outputs(struct record_opts *opts)
 {
 	static const bool by_cpu[] = { true, false, true, true };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * perf inject --merge-callchains: the session stitches, as for any other tool; here each
- * sample whose callchain it has completed becomes an event again, and all that tells of
- * deferral is left out of what is written, for readers that know nothing of it.  Only what
- * has to change does.  All of it is in the byte order of this machine.
+ * perf inject --merge-callchains: the session stitches the callchains, as for any other
+ * tool.  This file writes each stitched sample as an event again and removes every trace
+ * of deferral from the output, so that older readers can parse it.  Everything else is
+ * copied unchanged.  All data are in the byte order of this machine.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -30,7 +30,7 @@
 /* The largest attr that perf before Linux 6.3 reads; it refuses larger ones. */
 #define OLD_ATTR_SIZE	PERF_ATTR_SIZE_VER7
 
-/* A context that no frame follows says nothing. */
+/* Drop the contexts at the end: no frame follows them. */
 static u64 without_last_contexts(const u64 *ips, u64 nr)
 {
 	while (nr && ips[nr - 1] >= PERF_CONTEXT_MAX)
@@ -39,8 +39,9 @@ static u64 without_last_contexts(const u64 *ips, u64 nr)
 }
 
 /*
- * Write a sample with another callchain in the @place of its own.  The size of an event has
- * 16 bits: what goes beyond that is cut off at the outermost frames, whose number is returned.
+ * Write a sample with @chain instead of its own callchain at @place.  The size of an event has
+ * 16 bits: if the new one would be larger, drop outermost frames.  Return: the number of
+ * dropped frames.
  */
 static u64 write_sample(const union perf_event *event, const struct ip_callchain *place,
 			const struct ip_callchain *chain, union perf_event *out)
@@ -63,13 +64,13 @@ static u64 write_sample(const union perf_event *event, const struct ip_callchain
 	return ip_callchain__nr_frames(chain->ips + nr, chain->nr - nr);
 }
 
-/* Is there nothing in an attr of this size that an old perf would not know? */
+/* Is an attr larger than OLD_ATTR_SIZE, and zero in the bytes beyond? */
 static bool fits_old_attr(const void *attr, size_t size)
 {
 	return size > OLD_ATTR_SIZE && !memchr_inv(attr + OLD_ATTR_SIZE, 0, size - OLD_ATTR_SIZE);
 }
 
-/* @raw may lie anywhere and be of any size. */
+/* @raw is an attr of any size, and may be unaligned. */
 static void clear_flags(void *raw, size_t size)
 {
 	struct perf_event_attr attr = { .size = 0 };
@@ -82,8 +83,8 @@ static void clear_flags(void *raw, size_t size)
 }
 
 /*
- * An old perf takes the ids to begin where its own attr ends, so that the attr is cut to that
- * where nothing is lost.
+ * An old perf expects the ids at the end of its own, shorter attr. So shorten the attr to
+ * OLD_ATTR_SIZE if the rest of it is zero, and move the ids there.
  */
 static void write_attr(const union perf_event *event, union perf_event *out)
 {
@@ -104,12 +105,12 @@ static void write_attr(const union perf_event *event, union perf_event *out)
 	out->header.size -= saved;
 }
 
-/* Ends at the first of the described events that does not fit. */
+/* Stop at the first described event that exceeds the record. */
 static void write_event_desc(const union perf_event *event, union perf_event *out)
 {
 	u64 left = event->header.size - sizeof(event->feat), size = 2 * sizeof(u32);
 	char *at = out->feat.data;
-	u32 nr, attr_size, counts[2];	/* of ids, and of bytes of the name */
+	u32 nr, attr_size, counts[2];	/* numbers of ids and of name bytes */
 
 	memcpy(out, event, event->header.size);
 	if (left < size)
@@ -132,8 +133,8 @@ static void write_event_desc(const union perf_event *event, union perf_event *ou
 }
 
 /**
- * deferred_merge__exit - free what merging needed
- * @merge: may be used no more
+ * deferred_merge__exit - free all memory of a merge
+ * @merge: the merge, must not be used any more
  */
 void deferred_merge__exit(struct deferred_merge *merge)
 {
@@ -143,10 +144,10 @@ void deferred_merge__exit(struct deferred_merge *merge)
 }
 
 /**
- * deferred_merge__start - set a tool up to merge
- * @merge: does nothing if it is not enabled
+ * deferred_merge__start - prepare a tool for merging
+ * @merge: the merge; if it is not enabled, nothing is done
  * @tool: the tool, whose other callbacks are set
- * @session: its session, of which nothing was read but the header
+ * @session: its session, of which only the header has been read
  * @to_file: the output is a file
  *
  * Return: 0, -ENOMEM, or -EINVAL with a message if the input cannot be merged.
@@ -194,11 +195,11 @@ static void merge_report(const struct deferred_merge *merge,
 }
 
 /**
- * deferred_merge__finish - all events are written, the header is not
- * @merge: does nothing if it is not enabled
+ * deferred_merge__finish - end a merge before the header is written
+ * @merge: the merge; if it is not enabled, nothing is done
  *
- * The output is one plain file, whatever the input was, with attrs that an old perf can
- * read unless one makes use of what that does not know.
+ * Makes the header that of a single plain file, whatever the input was. The attrs are
+ * shortened for old perfs, unless one of them uses a newer field.
  */
 void deferred_merge__finish(struct deferred_merge *merge)
 {
@@ -225,11 +226,12 @@ void deferred_merge__finish(struct deferred_merge *merge)
 
 /**
  * deferred_merge__copy_feat - write a header section that came as an event
- * @merge: does nothing if it is not enabled
+ * @merge: the merge; if it is not enabled, nothing is done
  * @feat: HEADER_HOSTNAME, ...
  * @writer: writes into the section
  *
- * Return: 1 if it is written, 0 if there was no such event, or a negative error code.
+ * Return: 1 if the section was written, 0 if there was no such event, or a negative
+ * error code.
  */
 int deferred_merge__copy_feat(const struct deferred_merge *merge, int feat,
 			      struct feat_writer *writer)
@@ -242,7 +244,7 @@ int deferred_merge__copy_feat(const struct deferred_merge *merge, int feat,
 			     event->header.size - sizeof(event->feat)) ?: 1;
 }
 
-/* Some readers look for features in the header of a file only; the first of each counts. */
+/* Keep the first event of each feature for the header: some readers look only there. */
 static union perf_event *keep_for_header(struct deferred_merge *merge, union perf_event *event)
 {
 	union perf_event **feat = &merge->feats[event->feat.feat_id];
@@ -272,7 +274,7 @@ static int write_build_id(struct dso *dso, struct machine *machine, void *priv)
 
 /**
  * deferred_merge__build_ids - write the build ids in the header of a file into a pipe
- * @merge: does nothing if it is not enabled
+ * @merge: the merge; if it is not enabled, nothing is done
  * @process: writes an event
  *
  * Return: 0 or a negative error code.
@@ -313,11 +315,11 @@ static union perf_event *merge_feature(struct deferred_merge *merge, union perf_
 }
 
 /**
- * deferred_merge__event - the last look at an event before it is written
- * @merge: leaves all as it is if it is not enabled
- * @event: what is about to be written
+ * deferred_merge__event - change or drop an event before it is written
+ * @merge: the merge; if it is not enabled, the event is not changed
+ * @event: the event that is to be written
  *
- * Return: what to write, or NULL for nothing.
+ * Return: the event to write, or NULL to drop it.
  */
 union perf_event *deferred_merge__event(struct deferred_merge *merge, union perf_event *event)
 {
@@ -336,8 +338,8 @@ union perf_event *deferred_merge__event(struct deferred_merge *merge, union perf
 }
 
 /**
- * deferred_merge__sample - make an event of a sample that the session delivers
- * @merge: leaves all as it is if it is not enabled
+ * deferred_merge__sample - convert a delivered sample back to an event
+ * @merge: the merge; if it is not enabled, the event is not changed
  * @event: the event of the sample
  * @sample: the sample
  *

@@ -14,17 +14,17 @@ struct perf_session;
 struct perf_tool;
 union perf_event;
 
-/* What perf inject --merge-callchains keeps in mind; nothing is used if it is not enabled. */
+/* State of perf inject --merge-callchains. If @enabled is not set, nothing else is used. */
 struct deferred_merge {
 	bool enabled;				/* the option was given */
 	bool to_file;				/* the output has a header, written last */
 	struct perf_session *session;		/* that is rewritten */
 	const struct perf_tool *tool;		/* that does */
 	perf_event__handler_t process;		/* writes an event that describes the file */
-	union perf_event *copy;			/* the event under rewriting */
-	union perf_event *feats[HEADER_LAST_FEATURE]; /* those that go into the header */
-	u64 cut_samples;			/* samples that lost frames to fit an event */
-	u64 cut_frames;				/* the frames that they lost */
+	union perf_event *copy;			/* the rewritten event */
+	union perf_event *feats[HEADER_LAST_FEATURE]; /* feature events for the header */
+	u64 cut_samples;			/* samples cut to the size of an event */
+	u64 cut_frames;				/* frames dropped from these samples */
 };
 
 int deferred_merge__start(struct deferred_merge *merge, struct perf_tool *tool,

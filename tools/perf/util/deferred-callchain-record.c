@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Ask the kernel for deferred user callchains: the option, the flags of the
- * events, and what to do where the kernel does not know them.
+ * Request deferred user callchains from the kernel: parse the option, set the
+ * flags of the events, and fall back to callchains in place if the kernel does
+ * not know the flags.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -29,10 +30,10 @@ static char *element_end(char *elem)
 }
 
 /**
- * deferred_callchain__take_option - take "defer" out of a list of options
+ * deferred_callchain__take_option - remove "defer" from a list of options
  * @options: elements separated by commas, changed in place; may be NULL
  *
- * What is left of "defer" alone is "fp", as that is what it means.
+ * "defer" alone means "fp,defer", so @options becomes "fp".
  *
  * Return: true if "defer" was an element of @options.
  */
@@ -62,9 +63,9 @@ bool deferred_callchain__take_option(char *options)
 
 /**
  * deferred_callchain__check_mode - can this kind of callchain be deferred?
- * @param: what was asked for
+ * @param: the requested kind of callchain
  *
- * Return: 0, or -1 if not, with a message.
+ * Return: 0, or -1 with a message if it cannot be deferred.
  */
 int deferred_callchain__check_mode(const struct callchain_param *param)
 {
@@ -125,9 +126,9 @@ static bool evlist__wants_deferral(struct evlist *evlist)
 }
 
 /**
- * evlist__drop_deferred_callchains - take callchains in place after all
+ * evlist__drop_deferred_callchains - fall back to callchains in place
  * @evlist: events that may have the flags of deferred callchains
- * @who: who cannot defer, for the warning
+ * @who: subject of the warning: what does not support deferral
  */
 void evlist__drop_deferred_callchains(struct evlist *evlist, const char *who)
 {
@@ -144,7 +145,7 @@ void evlist__drop_deferred_callchains(struct evlist *evlist, const char *who)
 			   who);
 }
 
-/* A record without a time has no turn among events that have one. */
+/* Records need a time if other events have one, or they cannot be sorted among them. */
 static void set_time(struct evlist *evlist)
 {
 	struct evsel *evsel;
@@ -165,12 +166,12 @@ static bool is_of_tasks(const struct evlist *evlist)
 	return threads && perf_thread_map__pid(threads, 0) != -1;
 }
 
-/* Does a record of every task that @evsel samples reach the buffers of @tracking? */
+/* Do the buffers of @tracking get the records of all tasks that @evsel samples? */
 static bool evsel__covers(struct evsel *tracking, struct evsel *evsel)
 {
 	if (tracking->cgrp && tracking->cgrp != evsel->cgrp)
 		return false;
-	/* one that is opened for every task may follow new ones in its own way */
+	/* an event opened for each task may follow other new tasks than @tracking */
 	if (evsel->core.system_wide && !tracking->core.system_wide &&
 	    !tracking->core.attr.inherit && is_of_tasks(evsel->evlist))
 		return false;
@@ -180,11 +181,11 @@ static bool evsel__covers(struct evsel *tracking, struct evsel *evsel)
 
 /**
  * evlist__config_deferred_callchains - set the flags of deferred callchains
- * @evlist: events whose attributes are set up otherwise
+ * @evlist: events whose other attributes are set up
  *
- * Events keep defer_callchain if they can have use of it.  The records go where
- * the other side-band records go, and also to the buffers of events that are
- * not covered there; a record that comes twice does no harm.
+ * If the kernel cannot defer, the flags are cleared, with a warning.  Records
+ * go to the tracking event, like other side-band records, and also to the
+ * buffers of events that it does not cover.  The reader ignores duplicates.
  */
 void evlist__config_deferred_callchains(struct evlist *evlist)
 {

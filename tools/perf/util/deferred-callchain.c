@@ -2,10 +2,10 @@
 /*
  * Stitching of deferred user callchains.
  *
- * A deferred sample has a cookie in the place of its user callchain.  The callchain
- * comes later, in a PERF_RECORD_CALLCHAIN_DEFERRED of the same thread with the same
- * cookie.  This stage of a session puts it into the sample when that has its turn, in
- * the order of time.  So the record must be known by then:
+ * A deferred sample has a cookie in place of its user callchain.  The callchain follows
+ * later, in a PERF_RECORD_CALLCHAIN_DEFERRED of the same thread with the same cookie.  The
+ * ordered queue of the session delivers events in time order.  When a sample is due, this
+ * stage copies the callchain of its record into it.  So the record must be known by then:
  *
  *  perf.data ---> reader ---> ordered queue ---> deferred_callchains__turn() ---> tool
  *      |            |              ^                    |   ^
@@ -16,15 +16,15 @@
  *      +--------------- scan_file(), ahead of the reader ---+
  *
  * A file that is mapped as a whole is scanned ahead of the reader, event header by event
- * header, as far as the record of the sample at hand.  All else is a stream: there records
- * enter the index when they are read, and the ordered queue holds the sample and all events
- * behind it until its record is read.  If too much is held, or for too long, the sample
- * goes out without its user half, and is counted.
+ * header, until the record of the current sample is found.  All other input is a stream:
+ * its records enter the index when they are read, and the ordered queue holds the sample
+ * and all events behind it until its record is read.  If too much memory is held, or for
+ * too long, the sample is delivered without its user half, and counted.
  *
- * The index has, of each thread, the records whose turn has not come and the ends of the
- * thread's life (exit, fork of another thread with its number, exec).  The next one at or
- * after a sample decides: it is the sample's record, or there is none.  Nothing of this
- * is kept once its turn has come, but for the last record of a thread.
+ * For each thread, the index holds the records that are not yet due, and the ends of the
+ * thread's life (exit, fork of another thread with the same tid, exec).  The next entry at
+ * or after a sample decides: either it is the sample's record, or there is none.  An entry
+ * is freed when it is due, except for the last record of each thread.
  */
 #include <byteswap.h>
 #include <errno.h>
@@ -52,90 +52,89 @@
 #include "session.h"
 #include "tool.h"
 
-/* How far a file is scanned at a time. */
+/* Bytes of a file that are scanned in one step. */
 #define SCAN_STEP		(1024 * 1024)
-/* How long a pipe is held; a thread that sleeps writes its record when it wakes. */
+/* How long events of a pipe are held: a sleeping thread writes its record when it wakes up. */
 #define MAX_PIPE_WAIT		(60ULL * NSEC_PER_SEC)
 /* The same for a live session, whose user waits. */
 #define MAX_LIVE_WAIT		(5ULL * NSEC_PER_SEC)
 /* How much the clocks of two CPUs may differ: they are set anew with every tick. */
 #define MAX_CLOCK_SKEW		(20ULL * NSEC_PER_MSEC)
-/* So many records of other entry contexts are passed over in that time. */
+/* Number of records within MAX_CLOCK_SKEW that a look-up skips at most. */
 #define MAX_SKEWED		1024
-/* What the last records of threads may take. */
+/* Memory limit for the last records of threads. */
 #define MAX_KEPT_BYTES		(16UL << 20)
-/* Trees of threads.  A thread's is that of its number, as neighbours are often seen together. */
+/* Number of trees of threads. The tid chooses the tree. */
 #define NR_TREES		(1UL << 16)
-/* Below this share of all deferred samples nobody needs to be told of incomplete ones. */
+/* Warn only if more than this percentage of the deferred samples are incomplete. */
 #define WARN_PERCENT		2
 
-/* How much may be held in a session. */
+/* Memory limit of a session for held events and the index. */
 u64 deferred_callchain_limit = 512 << 20;
 
 /* The machine and thread of an entry. */
 struct key {
 	u32 machine_pid;
 	u32 tid;
-	u64 cookie;		/* of a number that many tasks go by, or 0 */
+	u64 cookie;		/* if many tasks share this tid, else 0 */
 };
 
-/* What losses are indexed by; no machine and thread have these numbers. */
+/* Key for lost records; no machine and no thread have these numbers. */
 static const struct key losses_key = { .machine_pid = -3, .tid = -3 };
 
-/* An event of the index: a deferred record, the end of a life, or a loss. */
+/* An entry of the index: a deferred record, the end of a thread's life, or lost records. */
 struct entry {
-	struct rb_node node;		/* in &indexed_thread.entries, until its turn has come */
+	struct rb_node node;		/* in &indexed_thread.entries, until it is due */
 	u64 time;
-	u64 cookie;			/* of the record, otherwise 0 */
+	u64 cookie;			/* of a deferred record, else 0 */
 	const union perf_event *event;	/* the record, in the file as it lies there, or a copy */
-	u32 cpu;			/* where it was written, or -1 */
+	u32 cpu;			/* CPU that wrote the event, or -1 */
 	u16 nr;				/* entries of its callchain */
-	bool copied : 1;		/* is @event a copy, right behind this? */
-	bool used : 1;			/* is it stitched to a sample, or its duplicate is? */
-	bool exec : 1;			/* does it end a program, not a thread? */
+	bool copied : 1;		/* @event is a copy, right behind this */
+	bool used : 1;			/* it or a duplicate was stitched */
+	bool exec : 1;			/* an exec: ends a program, not a thread */
 };
 
 /* What is known of a thread. */
 struct indexed_thread {
 	struct rb_node node;		/* in a tree of threads */
 	struct key key;
-	struct rb_root_cached entries;	/* events whose turn has not come, by time */
-	struct entry *newest;		/* of these, the last one or NULL */
-	struct entry *last;		/* the last record that had its turn, or NULL */
-	struct list_head kept;		/* in &deferred_callchains.kept, if there is @last */
+	struct rb_root_cached entries;	/* not yet due, by time */
+	struct entry *newest;		/* last one in @entries, or NULL */
+	struct entry *last;		/* last record that was due, or NULL */
+	struct list_head kept;		/* in &deferred_callchains.kept, if @last is set */
 };
 
-/* The stage of a session; from @bytes on, what begins anew with other data. */
+/* The stage of a session. Fields from @bytes on are cleared before new data are read. */
 struct deferred_callchains {
-	struct ip_callchain *chain;	/* the callchain of the sample at hand */
-	size_t max_chain;		/* entries that fit in it */
+	struct ip_callchain *chain;	/* the callchain of the current sample */
+	size_t max_chain;		/* entries allocated in @chain */
 	struct rb_root threads[NR_TREES]; /* the index */
-	u64 copy[PERF_SAMPLE_MAX_SIZE / sizeof(u64)]; /* of a sample in another byte order */
+	u64 copy[PERF_SAMPLE_MAX_SIZE / sizeof(u64)]; /* of a foreign-endian sample */
 
-	size_t bytes;			/* what the index takes */
+	size_t bytes;			/* memory used by the index */
 	struct list_head kept;		/* threads with a last record, the oldest first */
 	size_t kept_bytes;
 
 	bool started;			/* the first event was read */
 	const char *map, *scan, *end;	/* the file, how far it is scanned, how far it can be */
-	u64 newest, newest_before;	/* times of the newest entry: now, at the round's start */
-	u64 certain;			/* no entry up to this time is still to come */
+	u64 newest, newest_before;	/* time of the newest entry: now, at round start */
+	u64 certain;			/* all entries up to this time are indexed */
 
-	size_t queued_bytes;		/* what events in the ordered queue take */
-	u64 max_wait;			/* how long the queue may be held, or 0 for any time */
+	size_t queued_bytes;		/* memory used by events in the ordered queue */
+	u64 max_wait;			/* how long the queue may be held; 0: no limit */
 	u64 idle;			/* the time since the last event of a live session */
-	bool holding;			/* the event whose turn was last stays in the queue */
+	bool holding;			/* the event that was due last stays in the queue */
 
 	struct deferred_callchain_stats stats;
 };
 
 /*
- * What samples and records look like.  Nothing here trusts a count or a size before it
- * is checked.
+ * Layout of samples and records.  Every count and size is checked before it is used.
  */
 
 /**
- * ip_callchain__marker_nr - how many entries at the end are no frames
+ * ip_callchain__marker_nr - number of entries of the marker at the end
  * @chain: callchain of a sample, may be NULL
  *
  * Return: 2 for a deferred callchain, 1 if its cookie is missing, otherwise 0.
@@ -149,7 +148,7 @@ int ip_callchain__marker_nr(const struct ip_callchain *chain)
 	return nr >= 1 && chain->ips[nr - 1] == PERF_CONTEXT_USER_DEFERRED;
 }
 
-/* Of a callchain that ends in a marker; zero is never a valid cookie. */
+/* The cookie of a callchain that ends in a marker, or 0, which is never valid. */
 static u64 chain_cookie(const struct ip_callchain *chain)
 {
 	return ip_callchain__marker_nr(chain) == 2 ? chain->ips[chain->nr - 1] : 0;
@@ -172,10 +171,11 @@ u64 ip_callchain__nr_frames(const u64 *ips, size_t nr)
 }
 
 /**
- * evlist__deferring_evsel - an event to show deferred records for
+ * evlist__deferring_evsel - find an event that defers callchains
  * @evlist: the events of a session
  *
- * The event that a record is written for need not have callchains itself.
+ * Records can belong to an event without callchains, so they are shown for this
+ * one.
  *
  * Return: the first event that defers the user half of its callchains, or NULL.
  */
@@ -311,7 +311,7 @@ static struct indexed_thread *thread_findnew(struct deferred_callchains *dc,
 	return thread;
 }
 
-/* Forget a thread of which there is nothing to know. */
+/* Free a thread that has no entries. */
 static void thread_put(struct deferred_callchains *dc, struct indexed_thread *thread)
 {
 	if (thread->last || !RB_EMPTY_ROOT(&thread->entries.rb_root))
@@ -338,7 +338,7 @@ static struct entry *entry_next(struct entry *entry)
 	return rb_entry_safe(rb_next(&entry->node), struct entry, node);
 }
 
-/* A thread's last record is written before it ends. */
+/* At the same time, a record sorts before the end of its thread. */
 static bool is_before(const struct entry *entry, u64 time, bool end)
 {
 	return entry->time < time || (entry->time == time && end && entry->cookie);
@@ -351,7 +351,7 @@ static bool entry_before(struct rb_node *a, const struct rb_node *b)
 	return is_before(rb_entry(a, struct entry, node), entry->time, !entry->cookie);
 }
 
-/* Events of a thread are mostly read as they were written: then there is nothing to look for. */
+/* Events of a thread are mostly read in time order: then append without a search. */
 static void thread_add(struct indexed_thread *thread, struct entry *entry)
 {
 	struct entry *newest = thread->newest;
@@ -373,7 +373,10 @@ static void thread_remove(struct indexed_thread *thread, struct entry *entry)
 	rb_erase_cached(&entry->node, &thread->entries);
 }
 
-/* The first record, or @end, at or after @time: in the order of time the first entry of all. */
+/*
+ * The first entry at or after @time; with @end, skip records at @time itself. If samples come in
+ * time order, that is the first entry of the tree.
+ */
 static struct entry *thread_first_since(struct indexed_thread *thread, u64 time, bool end)
 {
 	struct entry *first = rb_entry_safe(rb_first_cached(&thread->entries), struct entry, node);
@@ -392,7 +395,7 @@ static struct entry *thread_first_since(struct indexed_thread *thread, u64 time,
 	return first;
 }
 
-/* No sample to come can be of the last record of a thread. */
+/* Forget the last record of a thread: no later sample belongs to it. */
 static void thread_forget_last(struct deferred_callchains *dc, struct indexed_thread *thread)
 {
 	struct entry *last = thread->last;
@@ -407,8 +410,8 @@ static void thread_forget_last(struct deferred_callchains *dc, struct indexed_th
 }
 
 /*
- * May free other threads, but not this one.  A record is an orphan until a sample is of it
- * or of its duplicate.
+ * Keep @record as the last one of @thread.  May free other threads, but not this one.  A
+ * record is an orphan until it or a duplicate of it is stitched.
  */
 static void thread_keep_last(struct deferred_callchains *dc, struct indexed_thread *thread,
 			     struct entry *record)
@@ -471,8 +474,8 @@ static bool is_time(u64 time)
 }
 
 /*
- * Which machine an event comes from: a guest's thread may have the number of a host's.
- * This does not ask for the struct machine, which may not exist yet.
+ * The machine of an event: threads of host and guest can have the same tid. Not looked
+ * up as struct machine, which may not exist yet.
  */
 static u32 machine_pid(const struct perf_sample *sample)
 {
@@ -484,7 +487,7 @@ static u32 machine_pid(const struct perf_sample *sample)
 	return HOST_KERNEL_ID;
 }
 
-/* Tasks of PID namespaces beside perf's all go by the same number. */
+/* Tasks outside perf's PID namespace all have tid 0 or -1. */
 static bool is_one_thread(u32 tid)
 {
 	return tid && tid != (u32)-1;
@@ -500,9 +503,9 @@ static struct key make_key(const struct perf_sample *sample, u32 tid, u64 cookie
 }
 
 /*
- * Which thread or program an event ends, or 0.  A fork ends the life of a former thread
- * with the number.  One may be synthesized for a thread that was there before, whatever
- * happened to it since.
+ * The tid of the thread whose life the event ends, or 0.  A fork ends the life of an
+ * earlier thread with the same tid.  But PERF_RECORD_MISC_FORK_EXEC marks a fork that
+ * perf synthesized for a running thread: it ends nothing.
  */
 static u32 ended_tid(const union perf_event *event)
 {
@@ -539,8 +542,9 @@ static int index_add(struct deferred_callchains *dc, const struct key *key,
 }
 
 /*
- * What the index must know of.  @event is in this machine's byte order, and so is @place,
- * unless that is in a foreign file and was not read yet.  @copy if it will not stay there.
+ * Add @event to the index if it is a deferred record, the end of a life, or a loss.
+ * @event is in this machine's byte order.  @place is where it is stored: there it may
+ * still have the byte order of a foreign file.  With @copy, @place does not stay valid.
  */
 static int index_event(struct perf_session *session, union perf_event *event,
 		       const union perf_event *place, bool copy)
@@ -561,12 +565,12 @@ static int index_event(struct perf_session *session, union perf_event *event,
 		entry.copied = copy;
 	} else if (!evlist__deferring_evsel(evlist) ||
 		   (!tid && event->header.type != PERF_RECORD_LOST)) {
-		/* what ends where nothing is deferred does not matter */
+		/* without deferred callchains, ends do not matter */
 		return 0;
 	}
 	if (evlist__parse_sample(evlist, event, &sample))
 		return 0;
-	/* an end is of use between two times, and is removed in their order */
+	/* ends need a time, and are only removed if events come in time order */
 	if (!entry.cookie &&
 	    (!is_time(sample.time) || (tid && !session->tool->ordered_events)))
 		return 0;
@@ -580,8 +584,8 @@ static int index_event(struct perf_session *session, union perf_event *event,
 }
 
 /*
- * When a flush round ends, all events were read that are as old as the newest one of the
- * round before.
+ * At the end of a flush round, all events have been read up to the newest time of the
+ * previous round.
  */
 static void index_end_round(struct deferred_callchains *dc)
 {
@@ -591,7 +595,10 @@ static void index_end_round(struct deferred_callchains *dc)
 
 /* The scan. */
 
-/* Types are small numbers.  The reader swaps an event in its place when it gets there. */
+/*
+ * Types are small numbers, so a large one is not swapped yet. The reader swaps each event in
+ * place when it reaches it.
+ */
 static bool is_foreign(const union perf_event *event)
 {
 	return event->header.type > 0xffff;
@@ -615,7 +622,9 @@ static int scan_foreign(struct perf_session *session, const union perf_event *ev
 	return ret;
 }
 
-/* Index an event.  Return: 0, 1 if the scan has to stop in front of it, or an error. */
+/*
+ * Index the next event of the file. Return: 0, 1 to stop the scan before this event, or an error.
+ */
 static int scan_event(struct perf_session *session)
 {
 	struct deferred_callchains *dc = session->deferred;
@@ -630,7 +639,7 @@ static int scan_event(struct perf_session *session)
 		perf_event_header__bswap(&header);
 	if (header.size < sizeof(header) || header.size > left ||
 	    header.type >= PERF_RECORD_HEADER_MAX) {
-		/* here the reader ends, too */
+		/* the reader stops here, too */
 		dc->end = dc->scan;
 		return 1;
 	}
@@ -651,11 +660,11 @@ static int scan_event(struct perf_session *session)
 		break;
 	case PERF_RECORD_HEADER_ATTR:
 	case PERF_RECORD_ID_INDEX:
-		/* says how to parse what follows, once it is processed */
+		/* changes how later events are parsed, once it is processed */
 	case PERF_RECORD_AUXTRACE:
 	case PERF_RECORD_COMPRESSED:
 	case PERF_RECORD_HEADER_TRACING_DATA:
-		/* what is in there or behind it only the reader finds out */
+		/* only the reader knows what data are inside or behind it */
 		return 1;
 	default:
 		break;
@@ -664,7 +673,7 @@ static int scan_event(struct perf_session *session)
 	return ret;
 }
 
-/* Return: 1 if something was scanned, 0 if nothing can be, or an error. */
+/* Return: 1 if something was scanned, 0 if the scan can go no further, or an error. */
 static int scan_file(struct perf_session *session)
 {
 	struct deferred_callchains *dc = session->deferred;
@@ -677,8 +686,8 @@ static int scan_file(struct perf_session *session)
 }
 
 /**
- * deferred_callchains__start - a session begins to read its data
- * @session: the session; it may have read other data before
+ * deferred_callchains__start - start reading the data of a session
+ * @session: the session, which may have read other data before
  */
 void deferred_callchains__start(struct perf_session *session)
 {
@@ -692,7 +701,7 @@ void deferred_callchains__start(struct perf_session *session)
 		dc->max_wait = MAX_PIPE_WAIT;
 }
 
-/* A file that is mapped as a whole, in which callchains are deferred, is scanned. */
+/* Scan a file only if it is mapped as a whole and has deferred callchains. */
 static void start_scan(struct perf_session *session)
 {
 	struct deferred_callchains *dc = session->deferred;
@@ -712,7 +721,7 @@ static bool is_between(const void *event, const char *start, const char *end)
 	return (const char *)event >= start && (const char *)event < end;
 }
 
-/* What is queued is freed when its turn has come. */
+/* Memory of an event in the ordered queue, freed when the event is delivered. */
 static size_t queued_size(const struct perf_session *session, const union perf_event *event)
 {
 	return sizeof(struct ordered_event) +
@@ -720,7 +729,7 @@ static size_t queued_size(const struct perf_session *session, const union perf_e
 }
 
 /**
- * deferred_callchains__read - an event was read; its turn comes later
+ * deferred_callchains__read - an event was read; it is delivered later
  * @session: the session
  * @event: any event, in this machine's byte order
  *
@@ -732,7 +741,7 @@ int deferred_callchains__read(struct perf_session *session, union perf_event *ev
 
 	if (event->header.type == PERF_RECORD_CALLCHAIN_DEFERRED &&
 	    event->header.size < record_fixed_size(session->evlist, event)) {
-		/* it never has its turn, when other events are dumped */
+		/* such events of the dump are not delivered */
 		if (dump_trace) {
 			trace_event(event);
 			printf(" PERF_RECORD_CALLCHAIN_DEFERRED");
@@ -749,7 +758,7 @@ int deferred_callchains__read(struct perf_session *session, union perf_event *ev
 	if (is_between(event, dc->map, dc->scan))
 		return 0;
 	if (is_between(event, dc->scan, dc->end)) {
-		/* whatever the scan had to stop for is behind the reader */
+		/* the reader has passed the event that stopped the scan */
 		dc->scan = (const char *)event;
 		return min(scan_file(session), 0);
 	}
@@ -774,12 +783,14 @@ int deferred_callchains__read(struct perf_session *session, union perf_event *ev
 }
 
 /**
- * deferred_callchains__queue_time - when an event is to have its turn
+ * deferred_callchains__queue_time - the time at which an event is delivered
  * @session: the session
  * @event: an event that was read
- * @time: its time; without one, 0 or -1, it is delivered when it is read
+ * @time: its time; events without a time (0 or -1) are delivered when they are
+ *	read
  *
- * What cannot be scanned ahead waits in the queue, with or without a time.
+ * If the input cannot be scanned ahead, events without a time wait in the
+ * queue, too.
  *
  * Return: the time to queue the event with.
  */
@@ -795,29 +806,29 @@ u64 deferred_callchains__queue_time(struct perf_session *session, const union pe
 }
 
 /**
- * deferred_callchains__set_live - a live session goes on
+ * deferred_callchains__set_live - note the idle time of a live session
  * @dc: the stage
  * @idle: nanoseconds since the last event was read
  */
 void deferred_callchains__set_live(struct deferred_callchains *dc, u64 idle)
 {
 	dc->max_wait = MAX_LIVE_WAIT;
-	dc->certain = -1ULL;	/* events come about as they are written */
+	dc->certain = -1ULL;	/* live events are read soon after they are written */
 	dc->idle = idle;
 }
 
-/* The turn of a sample. */
+/* Delivery of a sample. */
 
-/* What the index says of a sample. */
+/* Result of a look-up in the index. */
 struct verdict {
 	struct entry *record;			/* its record, or NULL */
 	enum deferred_incomplete reason;	/* why there is none */
-	bool certain;				/* nothing that is still to be read changes that */
+	bool certain;				/* events not yet read cannot change it */
 };
 
 /*
- * The record may have been written where either of two events of its thread was.  A buffer
- * that was full says so in front of the next event that fits.
+ * Could the record of @sample be lost? It was written on the CPU of the sample or of the
+ * thread's next entry.  A full buffer reports a loss in front of the next event that fits.
  */
 static bool was_lost(struct deferred_callchains *dc, const struct perf_sample *sample,
 		     const struct entry *next)
@@ -836,11 +847,11 @@ static bool was_lost(struct deferred_callchains *dc, const struct perf_sample *s
 }
 
 /*
- * A thread has one entry context after the other.  If a record of another one lies between
- * a sample and the record with its cookie, then that record is of a later entry context
- * for which the cookie came up again, and the one of the sample was lost.  An entry context
- * with samples before this one does not lie between.  As the clocks of two CPUs may differ,
- * what is near in time counts only on one CPU; so soon, a cookie does not come up again.
+ * Entry contexts of a thread do not overlap.  If there is a record of another entry context
+ * between a sample and a record with its cookie, then the sample's record was lost, and its
+ * cookie was reused by a later entry context.  Two exceptions: @other does not count if it
+ * was stitched to samples before this one; and since clocks of CPUs differ, it does not
+ * count if it is near in time and from another CPU, as cookies are not reused so soon.
  */
 static bool tells_apart(const struct entry *other, const struct perf_sample *sample)
 {
@@ -850,7 +861,7 @@ static bool tells_apart(const struct entry *other, const struct perf_sample *sam
 	       (other->cpu == sample->cpu && other->cpu != (u32)-1);
 }
 
-/* The entry from @next on that decides: the record, or what shows that there is none. */
+/* The first entry from @next on that decides: the record, or proof that there is none. */
 static struct entry *deciding_entry(struct entry *next, u64 cookie,
 				    const struct perf_sample *sample)
 {
@@ -890,9 +901,9 @@ static struct verdict look_up(struct deferred_callchains *dc, struct indexed_thr
 }
 
 /*
- * In place, the frames of both halves never exceed what the event asked for.  An event that
- * did not ask gets the limit of the system it was recorded on; that is the default, unless
- * the record proves that it was higher: then nobody knows how much, and all is shown.
+ * Callchains in place have at most sample_max_stack frames in both halves together.  If the
+ * event does not set it, the limit is the sysctl of the recording system, which is not
+ * known.  Assume the default; if the record has more frames than that, keep them all.
  */
 static u64 user_room(u64 max_stack, u64 kernel_frames, u64 user_frames)
 {
@@ -921,7 +932,10 @@ static void append_user(struct ip_callchain *chain, u64 max_stack, const u64 *ip
 		chain->ips[chain->nr++] = swap ? bswap_64(ips[i]) : ips[i];
 }
 
-/* Put @record, or without one what is known of the user half, where marker and cookie are. */
+/*
+ * Replace marker and cookie by the callchain of @record, or if that is NULL by the innermost user
+ * frame, if known.
+ */
 static int stitch_sample(struct perf_session *session, struct perf_sample *sample,
 			 const struct entry *record)
 {
@@ -950,7 +964,7 @@ static int stitch_sample(struct perf_session *session, struct perf_sample *sampl
 			    is_foreign(record->event));
 	else if (!sample->deferred_unmerged && sample->cpumode == PERF_RECORD_MISC_USER &&
 		 attr->sample_type & PERF_SAMPLE_IP)
-		/* in user space the innermost frame is known: it is where the sample hit */
+		/* a sample in user space has its innermost frame in ip */
 		append_user(chain, attr->sample_max_stack, &sample->ip, 1, /*swap=*/false);
 
 	sample->callchain = chain;
@@ -961,10 +975,10 @@ static int stitch_sample(struct perf_session *session, struct perf_sample *sampl
 }
 
 /*
- * The record may still come.  Index more of the file, or hold the queue; or else say why
- * neither can be done.
+ * The record may still come: index more of the file, or hold the queue.  If neither is
+ * possible, set the reason.
  *
- * Return: 0 if there is more in the index, ORDERED_EVENTS__HOLD, 1 with a reason, or an error.
+ * Return: 0 to look up again, ORDERED_EVENTS__HOLD, 1 with a reason, or an error.
  */
 static int wait_for_record(struct perf_session *session, const union perf_event *event,
 			   const struct perf_sample *sample, enum deferred_incomplete *reason)
@@ -977,7 +991,7 @@ static int wait_for_record(struct perf_session *session, const union perf_event 
 	if (ret)
 		return min(ret, 0);
 
-	if (oe->next_flush == ULLONG_MAX)	/* nothing more will be read */
+	if (oe->next_flush == ULLONG_MAX)	/* end of the data */
 		*reason = DEFERRED_INCOMPLETE__END;
 	else if (dc->bytes + dc->queued_bytes > deferred_callchain_limit ||
 		 oe->flush_type == OE_FLUSH__HALF)
@@ -992,7 +1006,7 @@ static int wait_for_record(struct perf_session *session, const union perf_event 
 	return 1;
 }
 
-/* What is known of a sample's record, now or when it has come; or the queue must be held. */
+/* Find the record of a sample. Return: 0 with a verdict, ORDERED_EVENTS__HOLD, or an error. */
 static int find_record(struct perf_session *session, const union perf_event *event,
 		       const struct perf_sample *sample, u64 cookie, struct verdict *verdict)
 {
@@ -1011,7 +1025,7 @@ static int find_record(struct perf_session *session, const union perf_event *eve
 			return ret;
 	} while (!ret);
 
-	/* what is known, though not certain, is still the better reason */
+	/* a reason from the index is better than the reason to stop waiting */
 	if (verdict->reason == DEFERRED_INCOMPLETE__END && !verdict->certain)
 		verdict->reason = reason;
 	record = verdict->record;
@@ -1020,7 +1034,7 @@ static int find_record(struct perf_session *session, const union perf_event *eve
 		dc->stats.orphans -= record == last;
 		record->used = true;
 	}
-	/* in time order, no sample of an entry context comes after one of another */
+	/* in time order, the previous entry context gets no more samples */
 	if (last && last->cookie != cookie && last->time < sample->time &&
 	    session->tool->ordered_events) {
 		thread_forget_last(dc, thread);
@@ -1080,7 +1094,7 @@ static void record_turn(struct perf_session *session, union perf_event *event,
 	thread_keep_last(dc, thread, record);
 }
 
-/* The end of a life or a loss: it is not needed any more, nor is what was before it. */
+/* An end of a life or a loss is due: free it and the thread's last record. */
 static void end_turn(struct deferred_callchains *dc, const struct key *key, u64 time)
 {
 	struct indexed_thread *thread = thread_find(dc, key);
@@ -1098,7 +1112,7 @@ static void end_turn(struct deferred_callchains *dc, const struct key *key, u64 
 	thread_put(dc, thread);
 }
 
-/* Parsing swaps some fields in their place: not again of an event that was held. */
+/* Parsing swaps some fields in place. A held event is parsed again, so parse a copy. */
 static int parse_sample(struct perf_session *session, union perf_event *event,
 			struct perf_sample *sample)
 {
@@ -1141,15 +1155,15 @@ static int take_turn(struct perf_session *session, union perf_event *event,
 }
 
 /**
- * deferred_callchains__turn - the turn of an event has come
+ * deferred_callchains__turn - deliver an event
  * @session: the session
  * @event: any event
- * @sample: gets @event, parsed; with its whole callchain, if that was deferred, until the
- *	turn of the next sample
+ * @sample: the parsed event. A deferred callchain is stitched, and valid until the next
+ *	call with a sample
  *
  * A sample whose record never comes has no user half; it is marked and counted.
  *
- * Return: 0, ORDERED_EVENTS__HOLD if the event must have its turn again when more has been
+ * Return: 0, ORDERED_EVENTS__HOLD if the event must stay in the queue until more has been
  * read, or a negative error code.
  */
 int deferred_callchains__turn(struct perf_session *session, union perf_event *event,
@@ -1165,10 +1179,10 @@ int deferred_callchains__turn(struct perf_session *session, union perf_event *ev
 }
 
 /**
- * deferred_callchains__stop - reading has ended, maybe with an error
+ * deferred_callchains__stop - end reading, maybe after an error
  * @session: the session
  *
- * Delivers what is held, if all that was read before is delivered.
+ * Delivers the held events, if all events before them were delivered.
  */
 void deferred_callchains__stop(struct perf_session *session)
 {
@@ -1176,10 +1190,10 @@ void deferred_callchains__stop(struct perf_session *session)
 		ordered_events__flush(&session->ordered_events, OE_FLUSH__FINAL);
 }
 
-/* What is told to the user. */
+/* Messages to the user. */
 
 /**
- * deferred_callchains__stats - what happened to deferred samples so far
+ * deferred_callchains__stats - counts of deferred samples so far
  * @dc: the stage
  *
  * Return: the counts.
@@ -1234,7 +1248,7 @@ static const struct {
  * deferred_callchain_stats__incomplete - count samples without their user half
  * @stats: the counts of a session
  *
- * Return: their number, for whatever reason.
+ * Return: their number, for all reasons together.
  */
 u64 deferred_callchain_stats__incomplete(const struct deferred_callchain_stats *stats)
 {
@@ -1285,7 +1299,7 @@ size_t deferred_callchain_stats__fprintf(const struct deferred_callchain_stats *
 }
 
 /**
- * deferred_callchain_stats__warn - say at the end if user callchains are missing
+ * deferred_callchain_stats__warn - warn at the end if user callchains are missing
  * @stats: the counts of a session
  */
 void deferred_callchain_stats__warn(const struct deferred_callchain_stats *stats)

@@ -17,13 +17,13 @@ union perf_event;
 
 /* Why a deferred sample was delivered without its user half. */
 enum deferred_incomplete {
-	DEFERRED_INCOMPLETE__NO_RECORD,	/* the thread went on without a record */
-	DEFERRED_INCOMPLETE__LOST,	/* the same, and records were lost meanwhile */
+	DEFERRED_INCOMPLETE__NO_RECORD,	/* no record before the next entry context */
+	DEFERRED_INCOMPLETE__LOST,	/* the same, and records were lost */
 	DEFERRED_INCOMPLETE__END,	/* end of data */
 	DEFERRED_INCOMPLETE__EXIT,	/* the thread ended first */
-	DEFERRED_INCOMPLETE__EXPIRED,	/* the queue was held for too long */
-	DEFERRED_INCOMPLETE__LIMIT,	/* too much was held */
-	DEFERRED_INCOMPLETE__UNORDERED,	/* not read yet, and events are not queued */
+	DEFERRED_INCOMPLETE__EXPIRED,	/* the time limit was reached */
+	DEFERRED_INCOMPLETE__LIMIT,	/* the memory limit was reached */
+	DEFERRED_INCOMPLETE__UNORDERED,	/* not read yet, and events are not sorted */
 	DEFERRED_INCOMPLETE__COOKIE,	/* the cookie is zero */
 	DEFERRED_INCOMPLETE__MAX,
 };
@@ -33,12 +33,12 @@ struct deferred_callchain_stats {
 	u64 stitched;		/* of these, delivered with their user half */
 	u64 incomplete[DEFERRED_INCOMPLETE__MAX];
 	u64 records;		/* deferred records */
-	u64 duplicates;		/* of these, same thread and cookie as the one before */
-	u64 orphans;		/* of these, stitched to no sample, nor a duplicate */
-	u64 malformed;		/* of these, ignored as their contents make no sense */
+	u64 duplicates;		/* duplicates of the thread's previous record */
+	u64 orphans;		/* stitched to no sample */
+	u64 malformed;		/* ignored: invalid size or contents */
 };
 
-/* Bytes that may be held in a session; perf config call-graph.defer-limit */
+/* Memory limit of a session, in bytes; perf config call-graph.defer-limit */
 extern u64 deferred_callchain_limit;
 
 /* The stage of a session that stitches samples and records together. */
@@ -54,7 +54,7 @@ u64 deferred_callchains__queue_time(struct perf_session *session, const union pe
 void deferred_callchains__set_live(struct deferred_callchains *dc, u64 idle);
 const struct deferred_callchain_stats *deferred_callchains__stats(struct deferred_callchains *dc);
 
-/* What samples and records look like. */
+/* Layout of samples and records. */
 int ip_callchain__marker_nr(const struct ip_callchain *chain);
 u64 ip_callchain__nr_frames(const u64 *ips, size_t nr);
 struct evsel *evlist__deferring_evsel(struct evlist *evlist);
@@ -63,12 +63,12 @@ const struct ip_callchain *deferred_record__callchain(struct evlist *evlist,
 size_t deferred_record__fprintf(struct evlist *evlist, const union perf_event *event,
 				const struct perf_sample *sample, FILE *fp);
 
-/* What to tell the user. */
+/* Messages to the user. */
 size_t deferred_callchain_stats__fprintf(const struct deferred_callchain_stats *stats, FILE *fp);
 void deferred_callchain_stats__warn(const struct deferred_callchain_stats *stats);
 u64 deferred_callchain_stats__incomplete(const struct deferred_callchain_stats *stats);
 
-/* deferred-callchain-record.c: how to ask the kernel for it */
+/* deferred-callchain-record.c: requests deferral from the kernel */
 bool deferred_callchain__take_option(char *options);
 int deferred_callchain__check_mode(const struct callchain_param *param);
 void evlist__config_deferred_callchains(struct evlist *evlist);
