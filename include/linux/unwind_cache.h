@@ -11,7 +11,7 @@ void __unwind_user_unmap(struct mm_struct *mm, unsigned long start,
 void __unwind_user_mm_exit(struct mm_struct *mm);
 
 /**
- * unwind_user_mm_init - a new mm: nothing is known of its code
+ * unwind_user_mm_init - initialize a new mm, without a cache
  * @mm: the mm, not yet visible
  */
 static inline void unwind_user_mm_init(struct mm_struct *mm)
@@ -20,7 +20,7 @@ static inline void unwind_user_mm_init(struct mm_struct *mm)
 }
 
 /**
- * unwind_user_unmap - pages of a mapping have been unmapped, or moved away
+ * unwind_user_unmap - report that pages of a mapping were unmapped or moved
  * @vma: the mapping
  * @start: first address
  * @end: first address after that
@@ -37,16 +37,17 @@ static inline void unwind_user_unmap(struct vm_area_struct *vma,
 	if (!vma->vm_file && !(vma->vm_flags & VM_EXEC))
 		return;
 	/*
-	 * A task that unmaps a mapping holds the mmap lock, so a search in the mapping
-	 * has ended, or sees the new count.  A truncation may miss a cache that is
-	 * just being made, but the file has been opened for writing then: see file.c.
+	 * The unmap of a mapping holds the mmap lock, so a search in the mapping has
+	 * ended, or sees the new count.  A truncation may miss a cache that is just
+	 * being made.  But then the file has been opened for writing, which file.c
+	 * handles.
 	 */
 	if (unlikely(rcu_access_pointer(mm->unwind_cache)))
 		__unwind_user_unmap(mm, start, end);
 }
 
 /**
- * unwind_user_protect - the protection of a mapping is about to be changed
+ * unwind_user_protect - report that the protection of a mapping will change
  * @vma: the mapping, with its old flags
  * @start: first address
  * @end: first address after that
@@ -72,7 +73,7 @@ static inline void unwind_user_protect(struct vm_area_struct *vma,
 }
 
 /**
- * unwind_user_mm_exit - the last user of an mm has gone
+ * unwind_user_mm_exit - free the cache of an mm without users
  * @mm: the mm
  *
  * Context: Task context.

@@ -14,10 +14,10 @@
 struct unwind_work;
 
 /**
- * typedef unwind_callback_t - takes the user stack of one entry context
+ * typedef unwind_callback_t - callback that gets the user stack of an entry context
  * @work: the client
- * @trace: the stack; no entries when it is gone or could not be read
- * @cookie: the entry context, as given out by unwind_deferred_request()
+ * @trace: the stack; no entries if it is gone or could not be read
+ * @cookie: cookie of the entry context, as set by unwind_deferred_request()
  *
  * Called once for all requests of the client since the last call, in the context of
  * the task whose stack it is.  It may sleep, and must not cancel @work.
@@ -27,11 +27,11 @@ typedef void (*unwind_callback_t)(struct unwind_work *work,
 
 /**
  * struct unwind_work - a client of deferred unwinding
- * @func: called with each stack that was asked for
+ * @func: called with each requested stack
  * @max_entries: the most frames that this client needs; 0 for as many as fit.
  *		 May be changed at any time.
- * @stamp: names this registration; 0 when not registered
- * @slot: the client's place in the table
+ * @stamp: unique number of this registration; 0 if not registered
+ * @slot: index of the client in the table
  */
 struct unwind_work {
 	unwind_callback_t	func;
@@ -57,7 +57,7 @@ void unwind_deferred_exec_end(void);
 void unwind_deferred_exit(void);
 
 /**
- * unwind_deferred_fork - give a new task a clean start
+ * unwind_deferred_fork - initialize the state of a new task
  * @task: the child, not yet visible
  */
 static inline void unwind_deferred_fork(struct task_struct *task)
@@ -66,8 +66,8 @@ static inline void unwind_deferred_fork(struct task_struct *task)
 }
 
 /**
- * unwind_deferred_note_cpu - note the CPU of a request, and who made it
- * @who: a number below BITS_PER_LONG that means something to the client
+ * unwind_deferred_note_cpu - note the CPU and the origin of a request
+ * @who: a number below BITS_PER_LONG that the client defines
  *
  * For a client that writes records to the CPUs of its samples.  The task may run on
  * several CPUs in one entry context.
@@ -84,7 +84,7 @@ static inline void unwind_deferred_note_cpu(unsigned int who)
 
 	if (!test_bit(bit, &cpus->bits))
 		set_bit(bit, &cpus->bits);
-	/* a request in an NMI in between notes the same CPU */
+	/* a request in an NMI meanwhile notes the same CPU */
 	if (only != cpu + 1 && only != -1)
 		WRITE_ONCE(cpus->only, only ? -1 : cpu + 1);
 	if (!test_bit(who, &cpus->who))
@@ -124,7 +124,7 @@ static inline unsigned int unwind_deferred_next_cpu(unsigned int cpu)
 }
 
 /**
- * unwind_deferred_noted - who made requests that were noted with a CPU
+ * unwind_deferred_noted - the origins of requests that were noted with a CPU
  *
  * Context: The client's function.
  * Return: a bit for each @who of unwind_deferred_note_cpu() in this entry context.
@@ -135,7 +135,7 @@ static inline unsigned long unwind_deferred_noted(void)
 }
 
 /**
- * unwind_deferred_close - end the entry context, the registers will change
+ * unwind_deferred_close - end the entry context before registers change
  *
  * To be called before the current task's user registers are rewritten.  It sends the
  * records that are owed.  Later requests open a new entry context.
@@ -149,7 +149,7 @@ static inline void unwind_deferred_close(void)
 }
 
 /**
- * unwind_deferred_leave - end the entry context, the task leaves the kernel
+ * unwind_deferred_leave - end the entry context when the task leaves the kernel
  *
  * Context: Task context, interrupts off, after the last code on the way to user
  *	    space that can be traced or probed.

@@ -4,7 +4,7 @@
 
 #include <linux/types.h>
 
-/* how many clients there can be at a time */
+/* the most clients at the same time */
 #define UNWIND_MAX_CLIENTS	8
 
 /**
@@ -12,8 +12,8 @@
  * @ip: instruction pointer
  * @sp: stack pointer
  * @fp: frame pointer register
- * @others: a checksum of the other registers that an unwind may start from; bit 0 says
- *	    whether it includes ax and r11, see note_start()
+ * @others: a checksum of the other registers that an unwind may start from; bit 0 is
+ *	    set if it includes ax and r11, see note_start()
  */
 struct unwind_user_start {
 	unsigned long	ip;
@@ -41,22 +41,21 @@ struct unwind_cpus {
  * @walked: cookie of the entry context whose stack is in @entries
  * @start: user registers that were saved when the entry context was opened
  * @owed: for each client slot, the stamp of the client that is owed a record
- * @cpus: CPUs noted with requests that are still to be served
- * @cpus_served: the same for those served so far in the entry context @walked
+ * @cpus: CPUs of requests that have not been served yet
+ * @cpus_served: CPUs of requests that were served in the entry context @walked
  * @queued: @work is queued
- * @sending: records are going out, so the entry context stays
+ * @sending: records are being sent, so the entry context must stay
  * @refuse: 0, or the error with which every request fails
- * @passes: how often records went out since @passes_since
+ * @passes: number of rounds of records since @passes_since
  * @nr: frames in @entries
  * @late: how often unwind_deferred_leave() found a record still owed for the entry
  *	  context
  * @passes_since: in jiffies
- * @work: sends the records out before the task returns to user space
+ * @work: sends the records before the task returns to user space
  * @entries: a page of frames, allocated by the first walk
  *
- * Only the task itself reads or writes this, in task context or in an
- * interrupt or NMI on top of it; and the scheduler's tracepoint while it
- * switches to the task.
+ * Only accessed by the task itself, in task context or in an interrupt or NMI on
+ * top of it, and by the scheduler's tracepoint while it switches to the task.
  */
 struct unwind_task_info {
 	u64				context;

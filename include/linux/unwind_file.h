@@ -14,8 +14,8 @@ struct inode;
 void __unwind_user_file_change(struct inode *inode);
 
 /**
- * unwind_user_file_change - a file may change from now on
- * @of: the inode; a writer has been counted in its i_writecount
+ * unwind_user_file_change - report that a file may change from now on
+ * @of: the inode; i_writecount already counts the writer
  *
  * A macro, as <linux/fs.h> uses it where struct inode is not known yet.
  *

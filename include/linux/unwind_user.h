@@ -12,17 +12,17 @@ static inline bool unwind_user_exists(const struct task_struct *task)
 	return task->mm && !(task->flags & (PF_KTHREAD | PF_USER_WORKER));
 }
 
-/* kernel.unwind_user_realtime: what is done for real-time and deadline tasks */
+/* values of kernel.unwind_user_realtime, for real-time and deadline tasks */
 enum unwind_realtime {
-	UNWIND_REALTIME_IN_PLACE,	/* user stacks are not deferred */
-	UNWIND_REALTIME_NO_FAULTS,	/* deferred, but without page faults */
+	UNWIND_REALTIME_IN_PLACE,	/* their user stacks are not deferred */
+	UNWIND_REALTIME_NO_FAULTS,	/* their user stacks are deferred without page faults */
 	UNWIND_REALTIME_AS_OTHERS,
 };
 
 extern u8 unwind_user_realtime;
 
 /**
- * unwind_user_left_out - is a task excluded from something as a real-time task?
+ * unwind_user_left_out - is a task excluded because it is a real-time task?
  * @task: the task; an inherited real-time priority counts
  * @from: the highest value of kernel.unwind_user_realtime that excludes them
  *

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * perf as a client of deferred unwinding: the request in the place of a sample's
- * user callchain, and the record that answers it.
+ * perf as a client of deferred unwinding: a sample makes the request instead of a user
+ * callchain, and a record has the stack later.
  *
  * One client serves all events.  Its records go to every defer_output event that covers
  * the task at that moment, whichever event made the request.
@@ -30,13 +30,13 @@ struct deferred_record {
 };
 
 /**
- * struct deferred_output - what is sent to an event
+ * struct deferred_output - a record to be sent
  * @record: the record; its header differs by event
  * @trace: the frames
- * @task: the task they are of
- * @reached: readers into whose buffers it was written, a bit for each number
- * @served: readers that need it on no other CPU
- * @away: sending from another CPU than @task's, to the events of that CPU
+ * @task: the task of the frames
+ * @reached: readers into whose buffers the record was written, a bit for each number
+ * @served: readers that do not need the record on other CPUs
+ * @away: running on another CPU than @task, to send to events of that CPU
  */
 struct deferred_output {
 	struct deferred_record		record;
@@ -119,14 +119,14 @@ static bool wants_away(struct perf_event *event, struct deferred_output *out)
 	       event->ctx->task == out->task;
 }
 
-/* A full buffer counts too: it counts the record as lost. */
+/* Count a full buffer as reached, too: the record is counted as lost there. */
 static bool event_has_buffer(struct perf_event *event)
 {
 	struct perf_buffer *rb;
 
 	if (event->parent)
 		event = event->parent;
-	/* the caller has the RCU read lock; the member is not marked as __rcu */
+	/* the caller holds the RCU read lock; the member is not marked as __rcu */
 	rb = READ_ONCE(event->rb);
 	return rb && rb->nr_pages;
 }
@@ -136,7 +136,7 @@ static void output_record(struct perf_event *event, void *data)
 	struct deferred_output *out = data;
 	struct deferred_record *record = &out->record;
 	unsigned int bytes = out->trace->nr * sizeof(u64);
-	/* perf_output_begin() and init_id() set all that is used of them */
+	/* perf_output_begin() and init_id() set all members that are used */
 	struct perf_output_handle handle __uninitialized;
 	struct perf_sample_data sample __uninitialized;
 
@@ -235,12 +235,12 @@ static void send_record(struct unwind_work *work,
 
 static int attach_deferring(struct perf_event *event)
 {
-	/* perf checks sample_max_stack against the sysctl only for events with callchains */
+	/* perf limits sample_max_stack to the sysctl only for events with callchains */
 	unsigned int max_stack = min_t(unsigned int, event->attr.sample_max_stack,
 				       READ_ONCE(sysctl_perf_event_max_stack));
 	int ret;
 
-	/* nothing to defer; and for unwind_work::max_entries 0 would mean no limit */
+	/* no frames wanted: do not request, as 0 in unwind_work::max_entries means no limit */
 	if (!max_stack)
 		return 0;
 	if (!nr_deferring) {
@@ -268,7 +268,7 @@ static bool event_defers_callchain(struct perf_event *event)
 }
 
 /**
- * perf_deferred_attach - an event has been made
+ * perf_deferred_attach - attach a new event
  * @event: the event
  *
  * The first deferring event registers perf as a client.  The client requests as many
@@ -281,7 +281,7 @@ int perf_deferred_attach(struct perf_event *event)
 {
 	int ret;
 
-	/* an inherited event does not outlive its parent, which is attached */
+	/* its parent is attached, and lives longer than an inherited event */
 	if (event->parent)
 		return 0;
 	if (event_defers_callchain(event)) {
@@ -297,7 +297,7 @@ int perf_deferred_attach(struct perf_event *event)
 }
 
 /**
- * perf_deferred_detach - an event is going away
+ * perf_deferred_detach - detach an event that is being freed
  * @event: the event, attached or not
  *
  * Context: Task context; may sleep.
@@ -350,7 +350,8 @@ static struct perf_callchain_entry *kernel_half(struct perf_event *event,
 
 /*
  * The callchain of a sample that cannot be deferred, if its user half was unwound
- * before.  The frames of both halves count for the limit; context markers do not.
+ * before.  The limit applies to the frames of both halves, without context
+ * markers.
  */
 static struct perf_callchain_entry *
 known_callchain(struct perf_event *event, struct pt_regs *regs)
@@ -384,7 +385,7 @@ known_callchain(struct perf_event *event, struct pt_regs *regs)
  * Return: the callchain: the kernel half as the event wants it, then the marker
  *	   and the cookie, or the user half if it is known and cannot be deferred,
  *	   or nothing if there is no user stack; or NULL if @event does not defer,
- *	   or the user half had best be unwound in place.
+ *	   or if the user half should be unwound in place.
  */
 struct perf_callchain_entry *perf_callchain_deferred(struct perf_event *event,
 						     struct pt_regs *regs)
@@ -411,12 +412,12 @@ struct perf_callchain_entry *perf_callchain_deferred(struct perf_event *event,
 }
 
 /**
- * perf_deferred_request_next - defer the user stack of the task that comes next
+ * perf_deferred_request_next - defer the user stack of the next task
  * @task: the task that this CPU is switching to
  *
  * For samples of a task that are taken before it runs again.  No CPU is noted: a wait
  * may end on any CPU, so a reader has to read the buffers of all of them.  If the last
- * deferring event goes away meanwhile, there is no reader for the record.
+ * deferring event is freed meanwhile, there is no reader for the record.
  *
  * Context: The run queue of this CPU locked, interrupts off.
  * Return: the cookie of the record that will come, or 0 if none will.

@@ -9,7 +9,7 @@
 #define PERF_ATTACH_DEFERRING	0x10000
 /* ... and the number of its reader, in the bits from here up */
 #define PERF_DEFERRED_READER_SHIFT	20
-/* how many numbers there are; 0 means that a reader has none */
+/* number of reader numbers; 0 means that a reader has none */
 #define PERF_DEFERRED_READERS	BITS_PER_LONG
 
 /* functions of core.c that write a record */
@@ -56,7 +56,7 @@ u64 bpf_perf_defer_callchain(struct task_struct *task);
 
 #else /* !CONFIG_UNWIND_USER */
 
-/* Refuse both flags, as perf does with flags that it does not know. */
+/* Refuse both flags, as perf does with unknown flags. */
 static inline bool perf_deferred_supported(const struct perf_event_attr *attr)
 {
 	return !attr->defer_callchain && !attr->defer_output;

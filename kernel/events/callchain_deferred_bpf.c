@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The function for BPF programs that defers a user stack.  perf's BPF program that measures
- * waits calls it where a wait ends, in the sched_switch tracepoint.
+ * The function for BPF programs that defers a user stack. perf's BPF program for off-CPU
+ * time calls it at the end of a wait, in the sched_switch tracepoint.
  */
 
 #include <linux/bpf.h>
@@ -18,12 +18,12 @@ __bpf_kfunc_start_defs();
  * bpf_perf_defer_callchain - defer the user stack of the task that is switched to
  * @task: the third argument of the sched_switch tracepoint
  *
- * Constant work: no lock is taken, nothing allocated, nobody woken.
+ * This takes constant time: no locks, allocations or wake-ups.
  *
- * Return: the cookie of a PERF_RECORD_CALLCHAIN_DEFERRED that will come before
- *	   @task is back in user space, the same for all waits of its stay in the
- *	   kernel; or 0 if none will, as no event defers, @task has no user stack
- *	   or it is exiting or in execve.
+ * Return: the cookie of a PERF_RECORD_CALLCHAIN_DEFERRED that will be written
+ *	   before @task returns to user space, the same for all its waits until
+ *	   then; or 0 if there will be none, because no event defers, or @task has
+ *	   no user stack, is exiting or in execve.
  */
 __bpf_kfunc u64 bpf_perf_defer_callchain(struct task_struct *task)
 {
@@ -36,7 +36,7 @@ BTF_KFUNCS_START(perf_deferred_kfuncs)
 BTF_ID_FLAGS(func, bpf_perf_defer_callchain, KF_TRUSTED_ARGS)
 BTF_KFUNCS_END(perf_deferred_kfuncs)
 
-/* Elsewhere @task could be running, or past its last check of the work flags. */
+/* In other contexts @task could be running, or past its last check of the work flags. */
 static int in_sched_switch_only(const struct bpf_prog *prog, u32 kfunc_id)
 {
 	const char *name = prog->aux->attach_func_name;

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who reads the buffers of which CPUs.
+ * Track which reader has buffers on which CPUs.
  *
- * The samples of an event that is bound to a CPU lie in that CPU's buffer.  When the
+ * The samples of an event that is bound to a CPU are in that CPU's buffer.  When the
  * deferred record is written, the task may be on another CPU.  A reader that has a
  * buffer there finds the record in it; any other reader needs it in the buffer with
  * the samples, which costs a cross call.
  *
- * A *reader* is a thread with the events that it has opened for CPUs; those for single
- * tasks are counted apart.  It has the buffers of all CPUs if it has opened equal
- * defer_output events on all of them, as many on each.  Where its events differ, they
- * may be sets that are read separately, and nothing is concluded from them.
+ * A *reader* is a thread with the events that it has opened for CPUs.  Events for
+ * single tasks belong to a separate reader.  A reader has the buffers of all CPUs if
+ * it has opened equal defer_output events on all of them, the same number on each.  If
+ * its events differ, they may be sets that are read separately, so the reader is
+ * assumed not to have all buffers.
  */
 
 #include <linux/bitops.h>
@@ -28,15 +29,15 @@
 /**
  * struct deferred_reader - a thread that has opened events for CPUs
  * @thread: the thread
- * @of_tasks: its events for single tasks, or those for all
- * @nr_events: how many of its events have this reader's number
+ * @of_tasks: has its events for single tasks, not those for all tasks
+ * @nr_events: number of its events
  * @mixed: its defer_output events differ
- * @attr: what they are, the first of them
- * @cgrp: their cgroup, or NULL
- * @most: how many of them the CPU has that has most
- * @cpus: the CPUs that have so many
+ * @attr: attributes of its first defer_output event
+ * @cgrp: cgroup of that event, or NULL
+ * @most: the largest number of them on one CPU
+ * @cpus: the CPUs with this number
  * @rcu: frees it
- * @nr_outputs: how many of them each CPU has
+ * @nr_outputs: number of them on each CPU
  *
  * Written under readers_mutex; @mixed, @most and @cpus are read under RCU.
  */
@@ -160,7 +161,7 @@ static void remove_output(struct deferred_reader *reader, struct perf_event *eve
 }
 
 /**
- * perf_deferred_join - note who has opened an event
+ * perf_deferred_join - add an event to its reader
  * @event: the event, not inherited, and not yet visible to others
  *
  * Gives it the number of its reader, see perf_deferred_reader(), if it is bound to a
@@ -191,7 +192,7 @@ unlock:
 }
 
 /**
- * perf_deferred_leave - an event that may have joined goes away
+ * perf_deferred_leave - remove an event from its reader
  * @event: the event, not inherited
  *
  * Context: Task context; may sleep.
@@ -226,14 +227,14 @@ static bool has_outputs(const struct deferred_reader *reader)
 }
 
 /**
- * perf_deferred_served - who needs a record on no other CPU
- * @asked: readers that have asked with an event that is bound to a CPU, a bit for each
+ * perf_deferred_served - which readers need a record on no other CPU
+ * @asked: readers with a request by an event that is bound to a CPU, a bit for each
  *	   number
  * @reached: readers into whose buffers of this CPU the record was written
  *
  * CPUs go online and offline, so the CPUs of a reader are compared with the online CPUs
- * each time.  A request may come from a reader without a defer_output event, and another
- * reader's event may write to its buffer.  Then no reader counts as served.
+ * each time.  A request may come from a reader without a defer_output event, whose
+ * buffer is written by an event of another reader.  Then no reader counts as served.
  *
  * Context: Task context.
  * Return: those of @reached that have the buffers of all CPUs.

@@ -1,50 +1,49 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Unwind rules and objects that were found once, kept with the mm they are of.
+ * The cache of an mm: unwind rules and objects that walks have found.
  *
- * A cache belongs to one mm and is made by the first walk in it that has
- * something to find out.  It is small at first and grows by use: rules lie in pages that
- * a hash leads to, objects in a list sorted by the addresses of their code.
+ * A cache belongs to one mm and is made by the first walk that searches for a rule in it.
+ * It is small at first and grows with use: rules are in a hash table of pages, objects in a
+ * list sorted by the addresses of their code.
  *
- * Unmapping a part of a known object, or making it writable, drops the object and the
- * rules of its code.  If the object has tables, a new generation starts: searches that
- * are under way see that their results may be void.
+ * Unmapping a part of a known object, or making it writable, drops the object and the rules
+ * of its code.  If the object has tables, a new generation starts: searches in progress then
+ * know that their results may be invalid.
  *
- * A search may be under way in an object that is not known yet, so each such change
- * of code or of a file is counted as well.  A search notes the generation and the
- * count before it takes the mmap lock to look for the object, and gives both back
- * with what it found.  A mapping that it saw then is unmapped only after that lock
- * is free; it is counted after that, when the pages are gone, and before anything
- * else is mapped there.  A mapping is counted before it becomes writable, with the lock
- * held.  So rules from tables that are unmapped or replaced during the search are not
- * kept, and unwind_cache_holds() says that they must not be used either.
+ * A search may be in progress in an object that is not in the cache yet, so each such change
+ * of code or of a file is counted as well.  A search notes the generation and the count
+ * before it takes the mmap lock to look for the object, and passes both back with its
+ * result.  A mapping that it saw under the lock is unmapped only after the search has
+ * released the lock.  The unmap is counted after the pages are gone, and before anything
+ * else is mapped there.  A change to a writable mapping is counted before it happens, with
+ * the lock held.  So rules from tables that are unmapped or replaced during the search are
+ * not kept, and unwind_cache_holds() tells that they must not be used either.
  *
- * An unmap is counted after the page table entries are gone and before the TLB is
- * flushed.  With MADV_DONTNEED and truncation the mapping stays, so a search that begins
- * in between finds it, notes the new count, and may read the old page through a stale
- * TLB entry.  So a search also notes whether a flush is pending, and nothing that it finds
- * is kept if so.  mm->tlb_flush_pending is raised before the entries are cleared and
- * lowered after the flush.  The release of the count in __unwind_user_unmap() pairs with
- * the acquire in cache_note_state(): a search that sees the count sees the flush pending, or
- * begins after it.
+ * An unmap is counted after the page table entries are gone and before the TLB is flushed.
+ * With MADV_DONTNEED and truncation the mapping stays, so a search that begins in between
+ * finds it, notes the new count, and may read the old page through a stale TLB entry.  So a
+ * search also notes whether a flush is pending.  If so, its result is not cached.
+ * mm->tlb_flush_pending is raised before the entries are cleared and lowered after the
+ * flush.  The release of the count in __unwind_user_unmap() pairs with the acquire in
+ * cache_note_state(): a search that sees the count sees the flush pending, or begins after
+ * it.
  *
  * Rules of files (file.c) are copied from there.  An object whose file has died is dropped
- * when the next walk begins: the cache remembers up to which death it has looked at its
- * objects (unwind_cache_begin_walk()).  No object of a dead file is added: the look and the
- * addition hold the lock, and a file is dead before its death is counted.
+ * when the next walk begins: the cache remembers the count of deaths at its last check of
+ * all objects (unwind_cache_begin_walk()).  No object of a dead file is added: the check and
+ * the addition hold the lock, and a file is dead before its death is counted.
  *
- * A task that is dying or short of memory makes no cache.  What it finds without one is
- * valid if no writer has held the mmap lock meanwhile.
+ * A dying task, and one that cannot allocate memory, makes no cache.  Without a cache, a
+ * result is valid if no writer has held the mmap lock meanwhile.
  *
- * Readers are under RCU.  Entries have a sequence count each, and so has the list of
- * objects; objects do not change but for what unwind_cache_end_index() adds.  Writers
- * hold the lock, and allocate before they take it.  The shrinker takes whole caches from
- * their mm, and the next walk makes a new one; readers of one that was taken see its last
- * contents.
- * An index of .eh_frame belongs to its object in the cache, and is freed after
- * a grace period: it is searched under RCU, and found again for each search.
- * All caches take their generations from one counter, so the generation of a
- * cache that was freed is never that of its successor.
+ * Readers are under RCU.  Each entry has a sequence count, and so has the list of objects.
+ * Objects do not change, except that unwind_cache_end_index() adds an index.  Writers hold
+ * the lock, and allocate before they take it.  The shrinker detaches whole caches from their
+ * mm, and the next walk makes a new one.  Readers of a detached cache see its last
+ * contents.  An index of .eh_frame belongs to its object in the cache and is freed after a
+ * grace period.  Each search looks it up anew, under RCU.  All caches take their generations
+ * from one counter, so the generation of a cache that was freed is never that of its
+ * successor.
  */
 
 #include <linux/atomic.h>
@@ -72,7 +71,7 @@ static atomic64_t last_gen = ATOMIC64_INIT(0);
 atomic_long_t unwind_caches_bytes;
 
 /**
- * unwind_cache_of_current - the current task's cache, to peek into
+ * unwind_cache_of_current - the cache of the current task's mm
  *
  * Context: Under RCU, of a user task.
  * Return: the cache or NULL.
@@ -88,7 +87,7 @@ static size_t cache_first_bytes(void)
 	       struct_size_t(struct unwind_object_list, objects, UNWIND_FIRST_OBJECTS);
 }
 
-/* Nobody but those who hold the lock may find what is in it any more. */
+/* No reader can find the contents any more. */
 static void cache_free_parts(struct unwind_cache *cache)
 {
 	kfree(rcu_dereference_raw(cache->list));
@@ -128,7 +127,7 @@ static struct unwind_cache *cache_new(void)
 	return cache;
 }
 
-/* The first of the mm's threads that comes here wins. */
+/* Publish the cache. If another thread of the mm was first, its cache is used. */
 static void cache_install(struct unwind_cache *cache)
 {
 	struct mm_struct *mm = current->mm;
@@ -157,7 +156,7 @@ void unwind_cache_make(void)
 	cache_install(cache);
 	/*
 	 * The store of mm->unwind_cache is before the load of mm->tlb_flush_pending in
-	 * cache_note_state().  Pairs with who unmaps: it raises tlb_flush_pending, takes the
+	 * cache_note_state().  Pairs with an unmap, which raises tlb_flush_pending, takes the
 	 * locks of page tables, which are full barriers on x86, and then loads
 	 * mm->unwind_cache in unwind_user_unmap().  So an unmap that sees no cache, and is not
 	 * counted, has its flush pending when the search begins, or has ended.
@@ -166,10 +165,10 @@ void unwind_cache_make(void)
 }
 
 /**
- * __unwind_user_unmap - forget what a range of addresses had
+ * __unwind_user_unmap - drop the rules and objects of a range
  * @mm: the mm
- * @start: first address that is unmapped
- * @end: first address that is not
+ * @start: first unmapped address
+ * @end: end of the range
  *
  * The out-of-line half of unwind_user_unmap().
  *
@@ -186,7 +185,7 @@ void __unwind_user_unmap(struct mm_struct *mm, unsigned long start,
 		spin_lock(&cache->lock);
 		/* after the page table entries were cleared; pairs with cache_note_state() */
 		smp_store_release(&cache->unmaps, cache->unmaps + 1);
-		/* one that was given up has no list */
+		/* a cache that was given up has no list */
 		if (cache->gen)
 			unwind_cache_forget_range(cache, start, end);
 		spin_unlock(&cache->lock);
@@ -205,7 +204,7 @@ static size_t cache_bytes(struct unwind_cache *cache)
 	       struct_size_t(struct unwind_object_list, objects, cache_list(cache)->max);
 }
 
-/* Under all_caches_lock: nobody finds it any more. */
+/* Detach a cache, so that no walk finds it any more. The caller holds all_caches_lock. */
 static void cache_unlink(struct unwind_cache *cache)
 {
 	RCU_INIT_POINTER(cache->mm->unwind_cache, NULL);
@@ -213,16 +212,16 @@ static void cache_unlink(struct unwind_cache *cache)
 	WRITE_ONCE(nr_caches, nr_caches - 1);
 }
 
-/* Who has found it meanwhile keeps nothing in it. */
+/* Make sure that walks which still use the cache add nothing to it. */
 static void cache_give_up(struct unwind_cache *cache)
 {
 	lockdep_assert_held(&cache->lock);
-	/* nothing that a walk found which still has it fits a generation of 0 */
+	/* no search has noted a generation of 0 */
 	WRITE_ONCE(cache->gen, 0);
 	atomic_long_sub(cache_bytes(cache), &unwind_caches_bytes);
 }
 
-/* Under all_caches_lock: walks may be under way. */
+/* Detach and free a cache that walks may still use. The caller holds all_caches_lock. */
 static void cache_take(struct unwind_cache *cache)
 {
 	cache_unlink(cache);
@@ -239,11 +238,11 @@ static void cache_free_emptied_rcu(struct rcu_head *rcu)
 }
 
 /**
- * __unwind_user_mm_exit - give back what was kept of an mm
- * @mm: the mm; it has no users any more
+ * __unwind_user_mm_exit - free the cache of an mm
+ * @mm: the mm, which has no users any more
  *
- * The out-of-line half of unwind_user_mm_exit().  Nobody walks any more, so the next process
- * can have the memory at once, but for what __unwind_user_unmap() looks at under RCU.
+ * The out-of-line half of unwind_user_mm_exit().  There are no more walks, so the memory is
+ * freed at once, except for the struct that __unwind_user_unmap() reads under RCU.
  *
  * Context: Task context.
  */
@@ -268,7 +267,7 @@ void __unwind_user_mm_exit(struct mm_struct *mm)
 }
 
 /**
- * unwind_caches_stat - how many mms have a cache, and what they take
+ * unwind_caches_stat - number of caches, and their memory
  * @nr: filled in
  * @bytes: filled in
  *
@@ -281,9 +280,9 @@ void unwind_caches_stat(unsigned long *nr, unsigned long *bytes)
 }
 
 /**
- * unwind_cache_begin_walk - a walk begins: go by no rules of files that have changed
+ * unwind_cache_begin_walk - drop the rules of changed files before a walk
  *
- * Also gives a cache that has become too small more room.
+ * Also enlarges a cache that has become too small.
  *
  * Context: Task context of a user task; may sleep.
  * Return: the number of changes of files so far, for unwind_files_changes().

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What is kept of a program's code: unwind rules by address, and the objects
- * that they were found in.
+ * The cache of an mm: unwind rules by address, and the objects whose tables
+ * they are from.
  */
 #ifndef _KERNEL_UNWIND_CACHE_H
 #define _KERNEL_UNWIND_CACHE_H
@@ -16,30 +16,30 @@ struct unwind_file;
 
 /**
  * struct unwind_object - a loaded object and where its unwind tables lie
- * @start: first address that belongs to it
- * @end: first address that does not any more
- * @table: its table of FDEs, sorted by address; or its .eh_frame, if there is no
- *	   such table in memory; 0 if it has neither
- * @base: what the table's values are relative to
- * @code_start: first address of the mapping that was asked for
- * @code_end: first address after that part of the object
- * @stay_start: first address of the mapping that the entries of @table begin in
- * @stay_end: first address after it; entries elsewhere may change untold
- * @nr: how many FDEs there are in @table
+ * @start: first address of the object
+ * @end: first address after it
+ * @table: address of the sorted table of FDEs; or of .eh_frame, if there is no such table
+ *	   in memory; 0 if there is neither
+ * @base: the values in the table are relative to this address
+ * @code_start: start of the mapping with the code that the walk needed
+ * @code_end: end of the part of the object in this mapping
+ * @stay_start: start of the mapping that the entries of @table begin in
+ * @stay_end: end of that mapping; entries elsewhere may change without notice
+ * @nr: number of FDEs in @table
  * @word: bytes of its addresses, 4 or 8
- * @transient: its code or tables may change untold: not to be remembered
+ * @transient: its code or tables may change without notice, so it is not cached
  * @indexing: a task makes the index of its .eh_frame
- * @index_tries: how often one has begun to
+ * @index_tries: how often a task has begun to make the index
  * @eh_frame_size: bytes of .eh_frame, if @table is that; else 0
  * @plt_start: first address of its procedure linkage table, if @eh_frame_size is set
  * @plt_end: first address after that; 0 if there is none
  * @index: the index of its .eh_frame; only for the cache, which owns it
- * @unkept: the cache does not know it, so no rule of it may be kept
- * @no_index: nor is an index made, as the cache will not know it the next time either
- * @by_file: its rules are those of @file; else they are of this mm alone
- * @file: the file of its code, if changes of that are told; or NULL. Only the cache and who
- *	  has just found the object may use it
- * @bias: what addresses in the file are below those in memory
+ * @unkept: it is not in the cache, so its rules must not be cached
+ * @no_index: do not make an index, as the object cannot be added to the cache
+ * @by_file: its rules are those of @file; else they are only valid for this mm
+ * @file: the file of its code, if changes of that are reported; or NULL. Used only by the
+ *	  cache and by a search that has just found the object
+ * @bias: address in memory less address in the file
  * @rcu: for the cache
  */
 struct unwind_object {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The indexes of .eh_frame that objects of a cache have: which task makes one, and how
- * it is searched.
+ * Indexes of .eh_frame: which task makes the index of an object, and searches in it.
  */
 
 #include <linux/compiler.h>
@@ -13,9 +12,9 @@
 #include "cache_parts.h"
 #include "eh_index.h"
 
-/* how often the index of an .eh_frame that cannot be read is begun */
+/* how often to try to index an .eh_frame that cannot be read */
 #define MAX_INDEX_TRIES	8
-/* rows of 8 bytes that all indexes of an mm may have */
+/* the most rows (of 8 bytes) in all indexes of an mm */
 #define MAX_INDEX_ROWS	(512 * 1024U)
 
 /* Find the object at an address if its .eh_frame has no index. The caller holds the lock. */
@@ -31,15 +30,15 @@ static struct unwind_object *cache_unindexed_object(struct unwind_cache *cache, 
 }
 
 /**
- * unwind_cache_claim_index - is it for this task to make an object's index?
+ * unwind_cache_claim_index - may this task make the index of an object?
  * @state: as unwind_cache_begin() set it when the search began
  * @ip: address in the object
  *
  * If so, unwind_cache_end_index() must follow.
  *
  * Context: Task context of a user task.
- * Return: false if another does, has done it, the object is not known any more, or a
- *	   TLB flush is pending.
+ * Return: false if another task makes or has made it, the object is not known any
+ *	   more, or a TLB flush is pending.
  */
 bool unwind_cache_claim_index(const struct unwind_cache_state *state,
 			      unsigned long ip)
@@ -93,7 +92,7 @@ static void object_end_index(struct unwind_object *object, struct unwind_eh_inde
 	WRITE_ONCE(object->indexing, false);
 }
 
-/* Another object has gone meanwhile: whoever comes next begins anew. */
+/* Another object was dropped meanwhile: let the next task make the index anew. */
 static void cache_unclaim_index(struct unwind_cache *cache, unsigned long ip)
 {
 	struct unwind_object *object = unwind_cache_object_at(cache, ip);
@@ -106,12 +105,12 @@ static void cache_unclaim_index(struct unwind_cache *cache, unsigned long ip)
  * unwind_cache_end_index - keep the index of an object
  * @state: as unwind_cache_begin() set it when the search began
  * @ip: address in the object
- * @index: the index, which is given away; NULL if it cannot be made
- * @hopeless: nor will it be the next time: the object has no tables
+ * @index: the index, which the cache takes over; NULL if it cannot be made
+ * @hopeless: it can never be made, so treat the object as one without tables
  *
- * The object was known all the time that the index was being made, or the generation is
- * another.  So the index is right if that is still the same, whatever
- * else was unmapped meanwhile.
+ * If the object was dropped while the index was being made, the generation has
+ * changed.  So the index is valid if the generation is the same, whatever else was
+ * unmapped meanwhile.
  *
  * Context: Task context of a user task.
  */
@@ -147,7 +146,7 @@ void unwind_cache_end_index(const struct unwind_cache_state *state,
  * @fde: set to the FDE's address
  *
  * Context: Task context of a user task.
- * Return: as unwind_eh_index_find(), or -EAGAIN if the index has gone.
+ * Return: as unwind_eh_index_find(), or -EAGAIN if the index was dropped.
  */
 int unwind_cache_find_fde(unsigned long ip, unsigned long *fde)
 {

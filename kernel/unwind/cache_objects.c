@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The objects that a cache knows, in a list sorted by the addresses of their code.
+ * The objects of a cache, in a list sorted by the addresses of their code.
  */
 
 #include <linux/atomic.h>
@@ -19,7 +19,7 @@
 #include "file.h"
 #include "task.h"
 
-/* pointers in a page, less what is in front of them */
+/* number of pointers that fit in a page behind the header */
 #define MAX_OBJECTS	500
 
 /* Under RCU or the lock: the object in a list that has the code at an address. */
@@ -77,7 +77,7 @@ int unwind_cache_find_object(unsigned long ip, struct unwind_object *object)
 	if (cache)
 		found = unwind_cache_object_at(cache, ip);
 	if (found)
-		/* what may change meanwhile is looked at under the lock */
+		/* fields that may change are read under the lock */
 		data_race((*object = *found, 0));
 	rcu_read_unlock();
 	return found ? 0 : -ENOENT;
@@ -91,11 +91,11 @@ static struct unwind_object *cache_current_object(unsigned long ip)
 }
 
 /**
- * unwind_cache_file_is_dead - does the object at an address have a file that is dead?
+ * unwind_cache_file_is_dead - is the file of the object at an address dead?
  * @ip: linear user address
  *
  * Context: Task context of a user task.
- * Return: false if no object or no file is known there, either.
+ * Return: true if so; false also if no object or no file is known there.
  */
 bool unwind_cache_file_is_dead(unsigned long ip)
 {
@@ -110,9 +110,9 @@ bool unwind_cache_file_is_dead(unsigned long ip)
 }
 
 /**
- * unwind_cache_find_file - the file whose rules the object at an address goes by
+ * unwind_cache_find_file - the file whose rules are used for an address
  * @ip: linear user address
- * @bias: set to what addresses in the file are below those in memory
+ * @bias: set to the difference: address in memory less address in the file
  *
  * Context: Under RCU.
  * Return: the file or NULL.
@@ -127,7 +127,7 @@ struct unwind_file *unwind_cache_find_file(unsigned long ip, unsigned long *bias
 	return object->file;
 }
 
-/* Room for @max objects, or NULL. */
+/* Allocate a list for @max objects, or NULL. */
 struct unwind_object_list *unwind_cache_alloc_list(unsigned int max)
 {
 	struct unwind_object_list *list;
@@ -138,7 +138,7 @@ struct unwind_object_list *unwind_cache_alloc_list(unsigned int max)
 	return list;
 }
 
-/* An object without tables has no rules. */
+/* Only an object with tables has rules. */
 static bool object_has_tables(const struct unwind_object *object)
 {
 	return object->nr || object->eh_frame_size;
@@ -150,7 +150,7 @@ static void cache_uncharge_object(struct unwind_object *object)
 	atomic_long_sub(sizeof(*object), &unwind_caches_bytes);
 }
 
-/* An object that nobody finds any more. */
+/* Free an object that was removed from the list, after a grace period. */
 static void cache_free_object(struct unwind_object *object)
 {
 	cache_uncharge_object(object);
@@ -159,7 +159,7 @@ static void cache_free_object(struct unwind_object *object)
 	kfree_rcu(object, rcu);
 }
 
-/* ... and nobody is looking at. */
+/* Free an object that has no more readers. */
 static void cache_free_object_now(struct unwind_object *object)
 {
 	cache_uncharge_object(object);
@@ -168,8 +168,9 @@ static void cache_free_object_now(struct unwind_object *object)
 }
 
 /*
- * Take an object out of the list, and the rules that were found in its tables.  Rules of
- * code without tables have a checksum, and code made at run time is unmapped often.
+ * Remove an object from the list, and drop the rules that were found in its tables.
+ * Rules of code without tables stay: they have a checksum, and code made at run time is
+ * unmapped often.
  */
 static void cache_drop_object(struct unwind_cache *cache, unsigned int i)
 {
@@ -182,8 +183,8 @@ static void cache_drop_object(struct unwind_cache *cache, unsigned int i)
 		WRITE_ONCE(list->objects[i], list->objects[i + 1]);
 	write_seqcount_end(&cache->list_seq);
 	/*
-	 * Who sees it finds the object no more.  Pairs with cache_note_state() and
-	 * cache_peek_file().
+	 * Readers of the new generation do not find the object.  Pairs with
+	 * cache_note_state() and cache_peek_file().
 	 */
 	smp_wmb();
 	if (object_has_tables(object)) {
@@ -204,19 +205,19 @@ static void cache_insert_object(struct unwind_cache *cache, struct unwind_object
 	struct unwind_object_list *list = cache_list(cache);
 	unsigned int i;
 
-	/* rules of code without tables that was there before would hide the tables */
+	/* rules of earlier code without tables would hide the tables */
 	if (object_has_tables(object) && cache_may_have_code(cache, object))
 		unwind_cache_drop_rules(cache, object->code_start, object->code_end);
 	write_seqcount_begin(&cache->list_seq);
 	for (i = list->nr; i && list->objects[i - 1]->code_start > object->code_start; i--)
 		WRITE_ONCE(list->objects[i], list->objects[i - 1]);
 	WRITE_ONCE(list->objects[i], object);
-	/* readers that see the number see the objects, whatever the order */
+	/* readers that see the new number see all objects */
 	smp_store_release(&list->nr, list->nr + 1);
 	write_seqcount_end(&cache->list_seq);
 }
 
-/* Those without tables go first, as they have no rules. */
+/* Drop an object to make room: first one without tables, which has no rules. */
 static void cache_make_room(struct unwind_cache *cache)
 {
 	struct unwind_object_list *list = cache_list(cache);
@@ -240,8 +241,8 @@ static bool object_is_same(const struct unwind_object *a, const struct unwind_ob
 }
 
 /*
- * Another thread may have found the same object.  Where a known one has some of its code
- * in another form, as part of a mapping that has grown, that one goes.
+ * Drop known objects that overlap the new one, for instance because their mapping has
+ * grown.  Return true if another thread has already added the same object.
  */
 static bool cache_drop_overlapping(struct unwind_cache *cache, const struct unwind_object *object)
 {
@@ -263,7 +264,7 @@ static bool cache_drop_overlapping(struct unwind_cache *cache, const struct unwi
 	return false;
 }
 
-/* A list with more room, if there is none; which takes the place of the old one. */
+/* Replace the list by a larger one if it is full. */
 static void cache_grow_list(struct unwind_cache *cache, struct unwind_object_list **larger)
 {
 	struct unwind_object_list *list = cache_list(cache);
@@ -280,7 +281,7 @@ static void cache_grow_list(struct unwind_cache *cache, struct unwind_object_lis
 	kfree_rcu(list, rcu);
 }
 
-/* Does the list need to grow for one more? */
+/* Is the list full? */
 static unsigned int cache_next_list_max(void)
 {
 	const struct unwind_object_list *list;
@@ -296,7 +297,7 @@ static unsigned int cache_next_list_max(void)
 	return max;
 }
 
-/* What it was found from may be void, or have changed. */
+/* Is the result of the search invalid: was the file opened for writing, or memory unmapped? */
 static bool cache_object_is_void(const struct unwind_cache *cache,
 				 const struct unwind_cache_state *state,
 				 const struct unwind_object *object)
@@ -310,10 +311,10 @@ static bool cache_object_is_void(const struct unwind_cache *cache,
  * @state: as unwind_cache_begin() set it when the search began
  * @object: the object; its reference to a file is taken over
  *
- * A rule of an object that is not known must not be kept: no unmap would drop it.
+ * Rules may be added only for objects in the cache: no unmap would drop the others.
  *
  * Context: Task context of a user task; may sleep.
- * Return: true if the object is known now.
+ * Return: true if the object is in the cache now.
  */
 bool unwind_cache_add_object(const struct unwind_cache_state *state,
 			     const struct unwind_object *object)
@@ -384,10 +385,10 @@ void unwind_cache_drop_dead_files(struct unwind_cache *cache)
 	u64 changes;
 
 	spin_lock(&cache->lock);
-	/* who dies from here on is counted later */
+	/* later deaths are not in this count */
 	changes = unwind_files_changes();
 	list = cache_list(cache);
-	/* another thread may have looked already */
+	/* another thread may have done this already */
 	while (cache->files_seen != changes && i < list->nr) {
 		struct unwind_object *object = list->objects[i];
 
@@ -400,7 +401,7 @@ void unwind_cache_drop_dead_files(struct unwind_cache *cache)
 	spin_unlock(&cache->lock);
 }
 
-/* Under the lock: the cache is given up, and readers find none of its objects any more. */
+/* Free the objects of a cache that was given up, after a grace period. Under the lock. */
 void unwind_cache_free_objects(struct unwind_cache *cache)
 {
 	struct unwind_object_list *list = cache_list(cache);
@@ -413,7 +414,7 @@ void unwind_cache_free_objects(struct unwind_cache *cache)
 	write_seqcount_end(&cache->list_seq);
 }
 
-/* The cache was given up, and nobody looks at its objects. */
+/* Free the objects of a cache that was given up and has no more readers. */
 void unwind_cache_free_objects_now(struct unwind_cache *cache)
 {
 	struct unwind_object_list *list = rcu_dereference_raw(cache->list);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the files of the cache share: cache.c makes and frees caches, cache_state.c tells
- * whether what a search found still holds, cache_rules.c and cache_objects.c keep it, and
+ * Internals of the cache: cache.c makes and frees caches, cache_state.c tells whether the
+ * result of a search is still valid, cache_rules.c and cache_objects.c store it, and
  * cache_index.c has the indexes of objects.
  */
 #ifndef _KERNEL_UNWIND_CACHE_PARTS_H
@@ -23,13 +23,13 @@ struct unwind_full_table;
 struct unwind_object;
 struct unwind_rule_table;
 
-/* no reason to kill a process of the memcg */
+/* fail rather than kill a process of the memcg */
 #define UNWIND_CACHE_GFP	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN | \
 				 __GFP_NOMEMALLOC)
 
 #define UNWIND_FIRST_OBJECTS	12
 
-/* known objects, sorted by where their code begins; no two have the same code */
+/* objects, sorted by @code_start; their code does not overlap */
 struct unwind_object_list {
 	struct rcu_head		rcu;
 	unsigned int		nr;
@@ -38,24 +38,24 @@ struct unwind_object_list {
 };
 
 /**
- * struct unwind_cache - what is known of the code of one mm
+ * struct unwind_cache - unwind rules and objects of one mm
  * @rules: by address
- * @list: known objects
+ * @list: objects
  * @full: rules that need a struct unwind_cfi_rule; NULL if there are none
- * @files_seen: unwind_files_changes() when the objects were looked at last
- * @mm: whose it is; only to be looked at under all_caches_lock
+ * @files_seen: unwind_files_changes() at the last check of the objects for dead files
+ * @mm: its mm; valid under all_caches_lock only
  * @rcu: frees it
  * @lock: held by writers
  * @list_seq: for @list
  * @gen: the generation
- * @unmaps: counts what unwind_user_unmap() told of
- * @last_replaced: the object that had to make room last
- * @code_start: rules that may be of code without tables have addresses from here on
- * @code_end: ... to this one
+ * @unmaps: number of calls of unwind_user_unmap()
+ * @last_replaced: index of the object that was last dropped to make room
+ * @code_start: lowest address of a rule that may be of code without tables
+ * @code_end: highest such address
  * @node: in all_caches
  *
- * Steps by known rules read the first cache line only.  What each insertion or unmap writes
- * lies in another.
+ * Steps with known rules only read the first cache line.  Fields that each insertion or
+ * unmap writes are in another one.
  */
 struct unwind_cache {
 	struct unwind_rule_table __rcu	*rules;
@@ -87,7 +87,7 @@ static inline struct unwind_object_list *cache_list(struct unwind_cache *cache)
 	return rcu_dereference_protected(cache->list, lockdep_is_held(&cache->lock));
 }
 
-/* Under the lock: may the result of the search be kept? */
+/* Under the lock: may the result of the search be cached? */
 static inline bool cache_state_holds(const struct unwind_cache *cache,
 				     const struct unwind_cache_state *state)
 {

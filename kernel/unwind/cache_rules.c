@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The rules of a cache, by address: compact ones in a table that grows (rules.c), and the
- * few that need a struct unwind_cfi_rule in a small table of their own.
+ * The rules of a cache, by address: compact rules in a table that grows (rules.c), and
+ * the few that need a struct unwind_cfi_rule in a small second table.
  */
 
 #include <linux/atomic.h>
@@ -24,7 +24,7 @@
 #define FULL_RULE_BITS	4
 #define FULL_RULES	BIT(FULL_RULE_BITS)
 
-/* of signal frames and procedure linkage tables: seldom many */
+/* number of full rules: mostly of signal frames and procedure linkage tables */
 struct unwind_full_entry {
 	u64			key;
 	u32			seq;
@@ -50,7 +50,7 @@ static __always_inline bool cache_read_entry(const struct unwind_rule_entry *ent
 	return READ_ONCE(entry->key) == key && unwind_rules_read(entry, seq, rule);
 }
 
-/* Under RCU: the rule that the file of an address has there, which is copied. */
+/* Find the rule in the file that has the address, and copy it to the cache. Under RCU. */
 static noinline bool cache_peek_file(struct unwind_cache *cache, u64 key,
 				     struct unwind_user_rule *rule)
 {
@@ -58,14 +58,14 @@ static noinline bool cache_peek_file(struct unwind_cache *cache, u64 key,
 	struct unwind_object *object;
 	unsigned long addr = cache_key_addr(key);
 
-	/* the generation is that of the object, or an older one */
+	/* read the generation before the object: it must not be a newer one */
 	smp_rmb();
 	object = unwind_cache_object_at(cache, addr);
 	if (!object || !object->by_file || (key >> UNWIND_KEY_WORD) != (object->word & 4) >> 2 ||
 	    !unwind_file_peek(object->file, addr - object->bias, rule))
 		return false;
 
-	/* without the copy, the next walk looks here again */
+	/* if the lock is busy, skip the copy: the next walk looks here again */
 	if (!spin_trylock(&cache->lock))
 		return true;
 	if (cache->gen == gen)
@@ -116,7 +116,7 @@ static bool cache_peek_full(struct unwind_cache *cache, u64 key, struct unwind_u
 	if (!seq || (seq & 1) || READ_ONCE(entry->key) != key)
 		return false;
 	rule->kind = UNWIND_RULE_FULL;
-	/* thrown away if the count tells that it was written meanwhile */
+	/* the count tells if it was written meanwhile: then the copy is not used */
 	data_race((*full = entry->rule, 0));
 	/* pairs with the barriers of cache_add_full() */
 	smp_rmb();
@@ -158,15 +158,15 @@ static void cache_add_full(struct unwind_full_table *table, u64 key,
 	u32 seq = entry->seq | 1;
 
 	WRITE_ONCE(entry->seq, seq);
-	/* the count is odd before anything is written; pairs with cache_peek_full() */
+	/* make the count odd before the write; pairs with cache_peek_full() */
 	smp_wmb();
 	WRITE_ONCE(entry->key, key);
 	entry->rule = *full;
-	/* and even after it */
+	/* ... and even after it */
 	smp_store_release(&entry->seq, seq + 1);
 }
 
-/* The first full rule needs a table to be in. */
+/* Allocate the table for the first full rule. */
 static void cache_make_full_table(void)
 {
 	struct unwind_full_table *table;
@@ -204,7 +204,10 @@ static bool cache_has_full_table(void)
 	return has;
 }
 
-/* Under the lock: a rule that is not of a file may be one of code without tables. */
+/*
+ * Note the range of rules that are not from files: they may be of code without tables. Under the
+ * lock.
+ */
 static void cache_note_code(struct unwind_cache *cache, unsigned long addr)
 {
 	if (!cache->code_end || addr < cache->code_start)
@@ -253,8 +256,8 @@ void unwind_cache_add_rule(const struct unwind_cache_state *state, u64 key,
  * @key: unwind_rule_key() of the frames that it is for
  * @rule: the rule
  *
- * It was found in no memory of the process, so a TLB flush that is pending does not matter.
- * The object was known during the search, or the generation is another.
+ * The rule was not read from memory of the process, so a pending TLB flush does not matter.
+ * If the object was dropped during the search, the generation has changed.
  *
  * Context: Task context of a user task.
  */
@@ -279,7 +282,7 @@ static bool cache_key_is_in_range(u64 key, unsigned long start, unsigned long en
 	return cache_key_addr(key) >= start && cache_key_addr(key) < end;
 }
 
-/* Under the lock: the rules of a range of addresses are known no more. */
+/* Drop the rules of a range of addresses. Under the lock. */
 void unwind_cache_drop_rules(struct unwind_cache *cache, unsigned long start,
 			     unsigned long end)
 {
@@ -295,7 +298,7 @@ void unwind_cache_drop_rules(struct unwind_cache *cache, unsigned long start,
 	}
 }
 
-/* Rules displace each other: have more room for them. */
+/* Enlarge the table when rules displace each other. */
 void unwind_cache_grow_rules(void)
 {
 	struct unwind_rule_table *table = NULL, *old = NULL;
@@ -333,7 +336,7 @@ void unwind_cache_grow_rules(void)
 	unwind_rules_free(table);
 }
 
-/* Under the lock: bytes of the tables of rules. */
+/* Memory of the tables of rules. Under the lock. */
 size_t unwind_cache_rules_bytes(struct unwind_cache *cache)
 {
 	return unwind_rules_bytes(cache_rules(cache)->bits) +

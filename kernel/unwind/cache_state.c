@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a search notes when it begins, and whether what it found still holds: see cache.c.
+ * The state that a search notes when it begins, and the check whether its result is still
+ * valid: see cache.c.
  */
 
 #include <linux/compiler.h>
@@ -51,13 +52,13 @@ static bool cache_note_writers(unsigned long *writers)
 #endif
 /**
  * unwind_cache_begin - a search begins
- * @state: set to what it must give back with what it finds
+ * @state: filled in; the search passes it back with its result
  *
  * Makes the mm's cache if it has none and the task may allocate.
  *
  * Context: Task context of a user task, without the mmap lock; may sleep.
- * Return: false if there is no memory for a cache, and changes of the mm cannot be noticed
- *	   without one.
+ * Return: false if there is no cache, and changes of the mm cannot be detected without
+ *	   one.
  */
 bool unwind_cache_begin(struct unwind_cache_state *state)
 {
@@ -74,7 +75,7 @@ bool unwind_cache_begin(struct unwind_cache_state *state)
 }
 
 /**
- * unwind_cache_knows - are the objects that were known when a search began still so?
+ * unwind_cache_knows - are all objects still valid that were known when a search began?
  * @state: as unwind_cache_begin() set it
  *
  * For a search that has read no memory of the process, so other unmaps do not matter to it.
@@ -97,11 +98,11 @@ bool unwind_cache_knows(const struct unwind_cache_state *state)
 }
 
 /**
- * unwind_cache_holds - is what a search has found still so?
+ * unwind_cache_holds - is the result of a search still valid?
  * @state: as unwind_cache_begin() set it
  *
  * Context: Task context of a user task.
- * Return: false if some of what it was found from may have been unmapped.
+ * Return: false if memory that the search has read may have been unmapped.
  */
 bool unwind_cache_holds(const struct unwind_cache_state *state)
 {

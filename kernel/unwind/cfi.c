@@ -2,9 +2,9 @@
 /*
  * Call frame information: from an FDE and an address to an unwind rule.
  *
- * An FDE stands for a table with a row for each range of addresses of a function;
- * its instructions, after those of its CIE, make one row from the one before.
- * They are run up to the row that is wanted.
+ * An FDE encodes a table with a row for each range of addresses of a function.
+ * Its instructions, after those of its CIE, make each row from the one before.
+ * They are run up to the wanted row.
  */
 
 #include <linux/compiler.h>
@@ -50,7 +50,7 @@
 
 /* a register that rules do not track */
 #define NO_REG		0xff
-/* longest augmentation string that means something */
+/* longest known augmentation string */
 #define MAX_AUGMENTATION	8
 
 enum cfa_kind {
@@ -123,7 +123,7 @@ static void cfi_set_in_register(struct unwind_cfi *cfi, u64 dwarf, u64 other)
 		cfi_set_where(cfi, dwarf, UNWIND_IN_REG, reg);
 }
 
-/* Where a register is found whose value, or whose address, is @v. */
+/* The unwind_where of a register whose value, or whose address, is @v. */
 static u8 cfi_where(const struct cfi_value *v, bool is_value)
 {
 	if (v->off != (s32)v->off)
@@ -197,8 +197,7 @@ static void cfi_def_cfa(struct unwind_cfi *cfi, u64 dwarf, s32 off)
 }
 
 /*
- * After an expression, the offset is what it was before; hand-written tables rely
- * on that.
+ * An expression does not change the offset; hand-written tables rely on that.
  */
 static void cfi_def_cfa_register(struct unwind_cfi *cfi, u64 dwarf)
 {
@@ -334,7 +333,7 @@ static bool cfi_run_cfa_op(struct unwind_cfi_bytes *b, u8 op)
 	return false;
 }
 
-/* The remaining instructions, which say where a register is saved. */
+/* The remaining instructions, which tell where a register is saved. */
 static void cfi_run_register_op(struct unwind_cfi_bytes *b, u8 op)
 {
 	struct unwind_cfi *cfi = b->cfi;
@@ -499,7 +498,7 @@ static void cfi_skip_personality(struct unwind_cfi_bytes *b)
 	cfi_pointer(b, encoding);
 }
 
-/* Read the augmentation data, whose fields the letters after "z" announce. */
+/* Read the augmentation data: one field for each letter after "z". */
 static void cfi_read_augmentation(struct unwind_cfi_bytes *b, const char *letter)
 {
 	struct unwind_cfi *cfi = b->cfi;
@@ -756,9 +755,9 @@ static int cfi_make_rule(const struct unwind_cfi *cfi, struct unwind_cfi_rule *r
  * @ip: the address; in expressions it is also the program counter
  * @rule: filled in on success
  *
- * Return: 0; -ENOENT if the FDE does not cover @ip; -EOPNOTSUPP if what it says
- *	   has no rule; -EINVAL if it is broken; -E2BIG if it is beyond reason; or
- *	   what cfi->read() returned.
+ * Return: 0; -ENOENT if the FDE does not cover @ip; -EOPNOTSUPP if the row cannot
+ *	   be expressed as a rule; -EINVAL if the FDE is broken; -E2BIG if it is
+ *	   too long; or an error of cfi->read().
  */
 int unwind_cfi_rule(struct unwind_cfi *cfi, unsigned long fde, unsigned long ip,
 		    struct unwind_cfi_rule *rule)

@@ -14,18 +14,18 @@
 #include <asm/unwind_regs.h>
 
 /**
- * enum unwind_where - where this frame has a value of the caller's
+ * enum unwind_where - where to find a value of the caller's frame
  * @UNWIND_SAME: still in the same register
  * @UNWIND_AT_CFA: in memory, at the CFA plus the offset
  * @UNWIND_AT_SP: in memory, at this frame's stack pointer plus the offset
  * @UNWIND_AT_FP: in memory, at this frame's frame pointer plus the offset
- * @UNWIND_IS_CFA: it is the CFA plus the offset itself
+ * @UNWIND_IS_CFA: the value is the CFA plus the offset
  * @UNWIND_IN_REG: in another register, whose UNWIND_REG_* is the offset
  * @UNWIND_AT_EXPR: in memory, at the address that an expression evaluates to; the offset
  *		    is that of the expression from the rule's expr_base
- * @UNWIND_IS_EXPR: it is the value of such an expression
- * @UNWIND_UNDEFINED: nowhere: the table says that the value is not preserved
- * @UNWIND_LOST: in a place that a rule cannot express
+ * @UNWIND_IS_EXPR: the value is that of such an expression
+ * @UNWIND_UNDEFINED: not preserved, according to the table
+ * @UNWIND_LOST: at a place that a rule cannot express
  */
 enum unwind_where {
 	UNWIND_SAME,
@@ -60,8 +60,8 @@ enum unwind_where {
  * @signal: the kernel made this frame for a signal handler; the caller's address
  *	    is that of the next instruction to run
  *
- * A register that calls destroy (neither sp nor one with a slot) has a known value only
- * in a frame whose registers are all known: the innermost one, and one that a signal
+ * A caller-saved register (neither sp nor one with a slot) has a known value only in a
+ * frame whose registers are all known: the innermost one, and one that a signal
  * interrupted.
  */
 struct unwind_cfi_rule {
@@ -82,7 +82,7 @@ struct unwind_cfi_rule {
 
 /* bytes read at once; most entries are shorter */
 #define UNWIND_CFI_WINDOW	64
-/* the most bytes of a CIE that are kept to recognize it; most have 28 */
+/* how many bytes of a CIE are stored to recognize it; most have 28 */
 #define UNWIND_CFI_KNOWN	36
 /* how many rows DW_CFA_remember_state can stack; compilers use one */
 #define UNWIND_CFI_REMEMBER	4
@@ -91,12 +91,12 @@ struct unwind_cfi;
 
 /**
  * struct unwind_cfi_bytes - a place in an entry, and the bytes around it
- * @cfi: whose tables these are
+ * @cfi: the tables
  * @at: address of @buf
  * @end: address of the end of the entry
  * @pos: next byte in @buf
  * @nr: valid bytes in @buf
- * @buf: what was read; no byte of an entry is read twice
+ * @buf: bytes that were read; no byte of an entry is read twice
  */
 struct unwind_cfi_bytes {
 	struct unwind_cfi	*cfi;
@@ -130,12 +130,12 @@ struct unwind_cfi_row {
  * @word: bytes of an address of the code, 4 or 8
  *
  * @row_start: first address for which the rule holds
- * @row_end: first address after that for which it may not
+ * @row_end: first address after that for which it may not hold
  *
  * Call unwind_cfi_init() once, then fill in the fields above before each use.
  * unwind_cfi_rule() sets @row_start and @row_end; on -ENOENT they are the range of the FDE.
- * The last CIE is remembered between calls, by its address: call unwind_cfi_moved() if there
- * may be something else at that address.
+ * The last CIE is remembered between calls, by its address: call unwind_cfi_moved() if the
+ * bytes at that address may have changed.
  */
 struct unwind_cfi {
 	int			(*read)(void *ctx, unsigned long addr,

@@ -2,9 +2,8 @@
 /*
  * Reading the bytes of an entry of .eh_frame.
  *
- * The owner may write to the tables meanwhile.  So each byte is read once, into
- * the window, and what is derived from it stays here: no second look at the
- * memory is taken to confirm the first.
+ * The process may write to the tables meanwhile.  So each byte is read only
+ * once, into the window, and all results are derived from that copy.
  */
 
 #include <linux/align.h>
@@ -31,10 +30,10 @@ static unsigned long cfi_to_addr(const struct unwind_cfi *cfi, u64 val)
 #define CFI_PAGE	4096UL
 
 /**
- * cfi_refill - read the next bytes of an entry, after all in the window were used
+ * cfi_refill - read the next bytes of an entry after the whole window was used
  * @b: the place
  *
- * Return: true if there is a byte now; else cfi->err says why not.
+ * Return: true if there is a byte; else cfi->err has the reason.
  */
 bool cfi_refill(struct unwind_cfi_bytes *b)
 {
@@ -48,7 +47,7 @@ bool cfi_refill(struct unwind_cfi_bytes *b)
 	b->at += b->pos;
 	b->pos = 0;
 	b->nr = 0;
-	/* the next page may be another mapping's */
+	/* the next page may belong to another mapping */
 	nr = min_t(unsigned long, b->end - b->at,
 		   min_t(unsigned long, UNWIND_CFI_WINDOW,
 			 CFI_PAGE - b->at % CFI_PAGE));
@@ -73,7 +72,7 @@ bool cfi_refill(struct unwind_cfi_bytes *b)
 /**
  * cfi_skip - pass over bytes
  * @b: the place
- * @len: how many; more than the entry has is an error
+ * @len: number of bytes; more than the entry has is an error
  */
 void cfi_skip(struct unwind_cfi_bytes *b, u64 len)
 {
@@ -147,7 +146,7 @@ u64 cfi_u64(struct unwind_cfi_bytes *b)
  * @b: the place after the first byte
  * @first: that byte, which is not the last
  *
- * Return: the number; 0 after an error, which more than 64 bits are.
+ * Return: the number; 0 after an error, or if it has more than 64 bits.
  */
 u64 cfi_uleb_tail(struct unwind_cfi_bytes *b, u8 first)
 {
@@ -171,7 +170,7 @@ u64 cfi_uleb_tail(struct unwind_cfi_bytes *b, u8 first)
  * cfi_sleb - read a signed LEB128 number
  * @b: the place
  *
- * Return: the number; 0 after an error, which more than 64 bits are.
+ * Return: the number; 0 after an error, or if it has more than 64 bits.
  */
 s64 cfi_sleb(struct unwind_cfi_bytes *b)
 {
@@ -276,7 +275,7 @@ unsigned long cfi_pointer(struct unwind_cfi_bytes *b, u8 encoding)
 			break;
 		fallthrough;
 	default:
-		/* relative to an address that only the program knows */
+		/* the base is known to the program only */
 		cfi_fail(cfi, -EOPNOTSUPP);
 		return 0;
 	}

@@ -85,8 +85,8 @@
  * @frame: registers and memory, to evaluate it; or NULL, to reduce it
  * @start: address of its first byte
  * @end: address after its last byte
- * @err: -EOPNOTSUPP if it is wrong or has an unknown operation, or what @frame returned
- * @nr: values on the stack
+ * @err: -EOPNOTSUPP if it is invalid or has an unknown operation, or an error of @frame
+ * @nr: number of values in @stack
  * @stack: the last one is on top
  */
 struct expr {
@@ -164,7 +164,7 @@ static bool expr_push_reg(struct expr *e, u64 dwarf, s64 off)
 	return !e->err && expr_push_number(e, (s64)((u64)val + (u64)off));
 }
 
-/* The value that is so many below the top. */
+/* The value @depth below the top. */
 static struct cfi_value *expr_below_top(struct expr *e, u64 depth)
 {
 	if (depth >= e->nr) {
@@ -195,7 +195,7 @@ static bool expr_pick(struct expr *e, u64 depth)
 	return true;
 }
 
-/* The value on top goes below so many others. */
+/* Move the value on top below @others values. */
 static bool expr_rotate(struct expr *e, unsigned int others)
 {
 	struct cfi_value *to = expr_below_top(e, others);
@@ -392,7 +392,7 @@ static bool expr_drop(struct expr *e)
 	return expr_below_top(e, 0) && e->nr--;
 }
 
-/* Returns false if the operation cannot be done; if e->err is set, in no frame. */
+/* Returns false if the operation fails. If e->err is set, it fails in every frame. */
 static bool expr_carry_out(struct expr *e, const struct operation *o)
 {
 	switch (o->op) {
@@ -559,8 +559,8 @@ static bool expr_run(struct expr *e)
  * @have_cfa: it starts with the CFA on its stack
  * @value: filled in if it can be reduced
  *
- * Return: CFI_EXPR_VALUE if it can be reduced; CFI_EXPR_HARD if not, but it may have a
- *	   value in a frame; CFI_EXPR_BAD if it cannot, or after an error.
+ * Return: CFI_EXPR_VALUE if it can be reduced; CFI_EXPR_HARD if it must be evaluated
+ *	   in a frame; CFI_EXPR_BAD if it is invalid, or after an error.
  */
 enum cfi_expr_kind cfi_expr(struct unwind_cfi_bytes *b, bool have_cfa,
 			    struct cfi_value *value)
@@ -601,13 +601,13 @@ static void expr_open_anywhere(struct unwind_cfi_bytes *b, struct unwind_cfi *cf
  * @frame: registers and memory of the frame that it is for
  * @expr: address of the expression, which begins with its length
  * @ip: the program counter
- * @cfa: the CFA, which it has on its stack to begin with; or NULL
+ * @cfa: the CFA, which is on its stack at the beginning; or NULL
  * @val: filled in on success
  *
  * Context: As the functions of @cfi and @frame.
- * Return: 0; -EOPNOTSUPP if it is wrong, takes too long or needs a register that is
- *	   not known; -EINVAL or -E2BIG if its bytes make no sense; or what one of the
- *	   functions of @cfi and @frame returned.
+ * Return: 0; -EOPNOTSUPP if it is invalid, takes too long or needs an unknown
+ *	   register; -EINVAL or -E2BIG if its bytes are invalid; or an error of a
+ *	   function of @cfi or @frame.
  */
 int unwind_cfi_expr(struct unwind_cfi *cfi, const struct unwind_cfi_frame *frame,
 		    unsigned long expr, unsigned long ip, const unsigned long *cfa,

@@ -13,7 +13,7 @@
 #include "cfi.h"
 
 #define TABLES	0x500000UL	/* address of the tables */
-#define CODE	0x401000UL	/* what the FDE covers */
+#define CODE	0x401000UL	/* the code that the FDE covers */
 #define LENGTH	0x100
 
 struct tables {
@@ -58,7 +58,7 @@ static void put_u64(struct tables *t, u64 val)
 	put(t, &val, sizeof(val));
 }
 
-/* leave room for a length; returns where */
+/* leave room for a length; returns its offset */
 static size_t begin_entry(struct tables *t)
 {
 	put_u32(t, 0);
@@ -146,7 +146,7 @@ static void print_where(char *to, size_t size, const char *name, u8 where, s32 o
 		snprintf(to + at, size - at, " %s %s%+d", name, text[where], off);
 }
 
-/* "sp+16 ra c-8 fp c-16": all of a rule but the registers that stay the same */
+/* "sp+16 ra c-8 fp c-16": a rule, without the registers that stay the same */
 static void print_rule(char *to, size_t size, const struct unwind_cfi_rule *rule)
 {
 	static const char * const kept[] = { "fp", "bx", "k2", "k3", "k4", "k5" };
@@ -176,16 +176,16 @@ static void print_rule(char *to, size_t size, const struct unwind_cfi_rule *rule
 }
 
 /**
- * struct insn_case - instructions, and the rule they come to
+ * struct insn_case - instructions, and the expected rule
  * @name: for the log
  * @insns: of the FDE, after "def_cfa sp, word; offset ra at cfa - word"
  * @len: bytes of @insns
  * @word: 4 or 8
- * @at: the address that is looked up, from the start of the function
- * @ret: what comes back
- * @rule: as print_rule() has it
- * @start: of the row
- * @end: of the row
+ * @at: the address to look up, from the start of the function
+ * @ret: expected return value
+ * @rule: expected rule, as print_rule() prints it
+ * @start: expected start of the row
+ * @end: expected end of the row
  */
 struct insn_case {
 	const char	*name;
@@ -201,7 +201,7 @@ struct insn_case {
 
 #define INSNS(_word, _text)						\
 	.word = (_word), .insns = (_text), .len = sizeof(_text) - 1
-/* the rule of the whole function; at an address; no rule */
+/* cases of: a rule for the whole function; a rule at an address; no rule */
 #define RULE(_name, _text, _rule)					\
 	{ .name = (_name), INSNS(8, _text), .rule = (_rule), .end = LENGTH }
 #define RULE_32(_name, _text, _rule)					\
@@ -327,7 +327,7 @@ static const struct insn_case insn_cases[] = {
 	REFUSED("nothing is remembered", "\x0b", -EINVAL),
 	REFUSED("more is restored than remembered", "\x0a\x0b\x0b", -EINVAL),
 
-	/* what has no effect on a rule */
+	/* instructions without effect on the rule */
 	RULE("GNU_args_size", "\x2e\xa0\x02\x0e\x10", "sp+16 ra c-8"),
 	REFUSED("an unknown instruction", "\x16\x06\x00\x17", -EOPNOTSUPP),
 	REFUSED("MIPS_advance_loc8", "\x1d\x01\x00\x00\x00\x00\x00\x00\x00",
@@ -484,12 +484,12 @@ static void instruction(struct kunit *test)
 }
 
 /**
- * struct cie_case - the start of a CIE, and what comes of it
+ * struct cie_case - the start of a CIE, and the expected result
  * @name: for the log
- * @head: from its version on
+ * @head: its bytes from the version on
  * @len: bytes of @head
- * @ret: what comes back
- * @signal: a signal frame
+ * @ret: expected return value
+ * @signal: it is expected to be a signal frame
  */
 struct cie_case {
 	const char	*name;
@@ -658,7 +658,7 @@ static void factors(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->rule.cfa_off, 24);
 }
 
-/* one struct for tables of all kinds: what was learnt of one CIE is not used for others */
+/* use one struct for tables of all kinds: results from one CIE must not be used for others */
 static void known_cies(struct kunit *test)
 {
 	static const u8 other[] = { 0x0c, 7, 16, 0x80 | 16, 2 };
@@ -687,7 +687,7 @@ static void known_cies(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, look_up(b, CODE), -EOPNOTSUPP);
 }
 
-/* an operation on numbers, DWARF 5 section 2.5.1.4, and what it comes to */
+/* an operation on numbers, DWARF 5 section 2.5.1.4, and its result */
 struct number_case {
 	const char	*name;
 	const char	*bytes;
@@ -802,12 +802,12 @@ static int carry_out_at(struct tables *t, unsigned long expr, const unsigned lon
 	frame->regs = 0;
 	frame->loads = 0;
 	t->reads = 0;
-	/* of memory there are whole pages */
+	/* only whole pages are readable */
 	t->nr = sizeof(t->bytes);
 	return unwind_cfi_expr(&t->cfi, &cfi_frame, expr, CODE + 5, cfa, val);
 }
 
-/* CFA = sp + the number, reduced and carried out */
+/* CFA = sp + the number, reduced and evaluated */
 static void number(struct kunit *test)
 {
 	const struct number_case *c = test->param_value;
@@ -834,13 +834,13 @@ static void number(struct kunit *test)
 }
 
 /**
- * struct frame_case - an expression, and what it comes to in a frame
+ * struct frame_case - an expression, and its value in a frame
  * @name: for the log
  * @bytes: the CFA's expression
- * @nr: of @bytes
+ * @nr: number of @bytes
  * @word: 4 or 8
- * @ret: what comes back
- * @want: the CFA
+ * @ret: expected return value
+ * @want: expected CFA
  */
 struct frame_case {
 	const char	*name;
@@ -912,7 +912,10 @@ static const struct frame_case frame_cases[] = {
 
 KUNIT_ARRAY_PARAM_DESC(frame_case, frame_cases, name);
 
-/* Wherever the windows end, as branches go back over them. */
+/*
+ * Shift the expression so that windows end at every byte, with branches back to an earlier
+ * window.
+ */
 static void carried_out(struct kunit *test)
 {
 	const struct frame_case *c = test->param_value;
@@ -1020,7 +1023,7 @@ static void long_expression(struct kunit *test)
 	u8 insns[104] = { 0x41, 0x10, 0x06, 98, 0x18 };
 	struct tables *t = new_tables(test, 8);
 
-	memset(insns + 5, 0x0b, 97);	/* not to be run */
+	memset(insns + 5, 0x0b, 97);	/* must not be executed */
 	insns[102] = 0x0e;
 	insns[103] = 0x20;
 	put_usual(t, insns, sizeof(insns));
@@ -1111,7 +1114,7 @@ static void long_lengths(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, look_up(t, CODE), -EINVAL);
 }
 
-/* an FDE whose pointer to its CIE says what it likes */
+/* FDEs with invalid pointers to their CIE */
 static int look_up_cie(struct kunit *test, u32 distance)
 {
 	struct tables *t = new_tables(test, 8);
@@ -1143,7 +1146,7 @@ static void cie_pointers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, look_up(t, CODE), -EINVAL);
 }
 
-/* instructions of a CIE make the first row, and no other */
+/* instructions of a CIE make only the first row */
 static void cie_instructions(struct kunit *test)
 {
 	static const struct {
@@ -1155,7 +1158,7 @@ static void cie_instructions(struct kunit *test)
 		{ "\x0c\x07\x08\x90\x01\x02\xff", 7, -EINVAL },
 		{ "\x90\x01", 2, -EINVAL },			/* no CFA */
 		{ "\x0c\x07\x08", 3, -EOPNOTSUPP },		/* no return address */
-		{ "\x0e\x08\x90\x01", 4, -EINVAL },		/* offset of nothing */
+		{ "\x0e\x08\x90\x01", 4, -EINVAL },		/* offset without a register */
 		{ "\x0c\x07\x08\x90\x01\x0a", 6, 0 },
 	};
 	size_t i;
@@ -1165,13 +1168,13 @@ static void cie_instructions(struct kunit *test)
 
 		put_cie(t, head_64, sizeof(head_64), cases[i].insns, cases[i].len);
 		put_fde(t, "\x0b", i == 5);
-		/* what a CIE remembers, an FDE cannot restore */
+		/* an FDE cannot restore the state that a CIE has remembered */
 		KUNIT_EXPECT_EQ_MSG(test, look_up(t, CODE), i == 5 ? -EINVAL : cases[i].ret,
 				    "case %zu", i);
 	}
 }
 
-/* 10^6 of anything in one entry end at the limit on bytes */
+/* an entry of 10^6 equal instructions ends at the limit on bytes */
 static int read_endless(void *ctx, unsigned long addr, void *to, size_t len)
 {
 	struct tables *t = ctx;
@@ -1196,7 +1199,7 @@ static void endless(struct kunit *test)
 	KUNIT_EXPECT_LE(test, t->reads, 64 * 1024 / UNWIND_CFI_WINDOW);
 }
 
-/* a compiler's usual entry takes one reading of the FDE and one, once, of the CIE */
+/* a usual entry takes one read of the FDE, and once one read of the CIE */
 static void few_reads(struct kunit *test)
 {
 	struct tables *t = new_tables(test, 8);
@@ -1208,7 +1211,7 @@ static void few_reads(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->reads, 3);
 	KUNIT_EXPECT_EQ(test, t->rule.kept_where[UNWIND_SLOT_FP], UNWIND_AT_CFA);
 
-	/* An FDE that does not lie inside of the tables is refused. */
+	/* An FDE outside the tables is refused. */
 	t->cfi.start = t->fde;
 	KUNIT_EXPECT_EQ(test, look_up(t, CODE + 4), -EINVAL);
 }
@@ -1236,7 +1239,7 @@ static void across_windows(struct kunit *test)
 	}
 }
 
-/* each byte that cannot be read makes that known, and no other harm */
+/* if any byte cannot be read, the error is returned */
 static void missing_bytes(struct kunit *test)
 {
 	struct tables *t = new_tables(test, 8);

@@ -9,7 +9,7 @@
  * the frame pointer have symbolic values, and everything else is unknown.  Compilers
  * keep the depth of the stack the same on all paths to an address, so any path will do.
  *
- * These on a path also locate the return address:
+ * These steps of a path also locate the return address:
  *
  * - The stack pointer is computed or loaded from the frame pointer.  The frame pointer
  *   is then the frame's own.
@@ -18,8 +18,8 @@
  * - A jump goes to an address that was popped.
  * - A jump goes to another function after the frame was taken down.
  *
- * A called function may not return, and then another function follows the call.  So
- * paths end at calls, and continue after them only when all other paths have ended.
+ * If a called function does not return, another function may follow the call.  So paths
+ * end at calls, and continue after them only when all other paths have ended.
  *
  * Two conventions of runtimes are known besides that of C.  In SBCL the caller makes
  * room for the callee's frame, saves its own frame pointer there and points the frame
@@ -43,9 +43,9 @@
 
 /* the most instructions that are decoded for one address */
 #define MAX_INSNS	4096
-/* a second path must give the same rule, if one ends within this many more */
+/* a second path must give the same rule, if one ends within this many more instructions */
 #define MAX_MORE	384
-/* on a long path, other addresses get the rule as well: their distance in bytes, their number */
+/* on a long path, cache the rule for other addresses, too: their distance in bytes, number */
 #define NOTE_DISTANCE	256
 #define MAX_NOTES	24
 /* the most bytes from the beginning of a function to an address in it */
@@ -55,9 +55,9 @@
 #define MAX_ENTRY	64
 /* the most instructions of a function that only jumps to another one */
 #define MAX_JUST	6
-/* branches and jumps that are remembered, to end a path where another one has been */
+/* branches and jumps that are remembered, to end a path that reaches one again */
 #define MAX_BRANCHES	256
-/* branches whose other direction is still to be followed */
+/* branches whose other direction has not been followed yet */
 #define MAX_FORKS	64
 /* words that a path may write to the stack; it ends when it writes more */
 #define MAX_WRITTEN	128
@@ -65,7 +65,7 @@
 #define MAX_KEPT	3
 /* registers still known after a call, besides the stack pointer and the frame pointer */
 #define MAX_OTHERS	2
-/* calls after which paths are still to continue */
+/* calls after which a path may continue later */
 #define MAX_CALLS	24
 /* words of memory that the stack and frame pointers are loaded from */
 #define MAX_BASES	4
@@ -79,11 +79,11 @@
 enum value_kind {
 	UNKNOWN,
 	SP,		/* the stack pointer at the start of the path, plus off */
-	FP,		/* the frame pointer then, plus off */
+	FP,		/* the frame pointer at the start of the path, plus off */
 	BASE,		/* the word at one of path->bases, plus off */
-	ANY,		/* an address that is not known, the same for each nr, plus off */
-	REG,		/* another register that functions keep, then, plus off */
-	AT_SP,		/* the word that was on the stack then at SP plus off */
+	ANY,		/* an unknown address, the same for equal nr, plus off */
+	REG,		/* another callee-saved register at the start of the path, plus off */
+	AT_SP,		/* the word at SP plus off, at the start of the path */
 	AT_FP,
 	AT_BASE,
 };
@@ -91,7 +91,7 @@ enum value_kind {
 struct code_value {
 	s32	off;
 	u8	kind;
-	u8	nr;	/* of the register, in path->bases, or of what is not known */
+	u8	nr;	/* number of the register, of the base, or of the unknown address */
 };
 
 /* A word of memory at @reg + @off, as it was at the start of the path. */
@@ -104,8 +104,8 @@ struct code_base {
  * struct code_written - a word that a path wrote to the stack
  * @place: where it was written
  * @val: the value
- * @pushed: it was pushed
- * @dropped: not a word: what was written below @place is no longer there
+ * @pushed: it was written by a push
+ * @dropped: not a word: all words below @place are no longer valid
  */
 struct code_written {
 	struct code_value	place;
@@ -115,23 +115,23 @@ struct code_written {
 };
 
 /**
- * struct code_fork - where a path may go on as well
+ * struct code_fork - the other direction of a branch
  * @ip: address of the instruction
  * @sp: the stack pointer there
  * @fp: the frame pointer there
- * @others: what other registers hold, addresses on the stack
+ * @others: addresses on the stack in other registers
  * @marks: see struct code_path
  * @used: see struct code_path
  * @dead: see struct code_path
- * @nr_written: how much was written up to there
- * @other_regs: which registers @others are of
+ * @nr_written: number of words written before it
+ * @other_regs: the registers of @others
  * @called: see struct code_path
  * @forgot: see struct code_path
  * @gone_on: see struct code_path
  * @fp_is_frame: see struct code_path
  *
- * Branches are tried last in, first out, so that what was written in front of one is
- * still there when its turn comes.
+ * Branches are followed last in, first out, so that the words which were written
+ * before one are still in the list.
  */
 struct code_fork {
 	unsigned long	ip;
@@ -149,7 +149,7 @@ struct code_fork {
 	u8		fp_is_frame : 1;
 };
 
-/* The same behind a call; calls are tried first in, first out. */
+/* The place after a call. Calls are followed first in, first out. */
 struct code_behind {
 	struct code_fork	fork;
 	struct code_written	kept[MAX_KEPT];
@@ -161,43 +161,43 @@ struct code_note {
 };
 
 /**
- * struct code_path - a path, and what is known where it has come to
- * @code: what it goes through
+ * struct code_path - a path, and the state at its current instruction
+ * @code: the code
  * @ip: address of the next instruction
  * @regs: the registers
- * @nr_written: how much; one more than there is room for if it was too much
- * @marks: bit masks of the words that it wrote by the first values of the stack pointer
- *	   and of the frame pointer, but for those that are known behind a call as well;
- *	   words that lie 64 words apart share a bit
- * @nr_branches: how many
- * @nr_forks: how many
- * @nr_calls: how many
- * @next_call: the first one that is still to be tried
- * @nr_bases: how many
- * @nr_any: values that were not known of the stack pointer
- * @called: it went on behind a call
+ * @nr_written: number of words in @written; MAX_WRITTEN + 1 if there were too many
+ * @marks: bit masks of words that it wrote at offsets from the first stack pointer and
+ *	   from the first frame pointer, except those whose values are still known after
+ *	   a call; words at a distance of 64 words share a bit
+ * @nr_branches: number of @branches
+ * @nr_forks: number of @forks
+ * @nr_calls: number of @calls
+ * @next_call: the first call that has not been followed yet
+ * @nr_bases: number of @bases
+ * @nr_any: number of unknown values of the stack pointer
+ * @called: it continued after a call
  * @jumped: it ended with a jump to another function
- * @gone_on: it went on in another function by a jump
- * @forgot: what it wrote to the words of @marks is known only in part
+ * @gone_on: it continued in another function by a jump
+ * @forgot: not all words of @marks are in @written
  * @wrote: memory may have been written to, other than below the stack
  * @fp_is_frame: the stack pointer was found from the frame pointer
- * @frame_seen: that was so on a path that ended
+ * @frame_seen: @fp_is_frame was set on a path that has ended
  * @used: bit mask of the registers whose first values were copied
- * @dead: bit mask of those that were overwritten before that
- * @left: a path ended with a jump to an address that is not known
- * @left_at: where the stack pointer was then, or -1
- * @left_first: that was so before any call
- * @left_used: registers that were used on all those paths
- * @fp_is_base: what lies below the first value of the frame pointer was used
- * @base_first: that was so before any call
- * @nr_notes: how many
- * @noted: there are to be no more
- * @insns: how many more instructions may be looked at
- * @written: what it wrote to the stack
- * @branches: branches and jumps that were come to
- * @forks: their other directions that are still to be tried
- * @calls: calls that were come to
- * @bases: what the values are based on that are BASE or AT_BASE
+ * @dead: bit mask of the registers that were overwritten before
+ * @left: a path ended with a jump to an unknown address
+ * @left_at: see struct unwind_code
+ * @left_first: @left was set before any call
+ * @left_used: registers that were used on all paths with such a jump
+ * @fp_is_base: memory below the first frame pointer was used
+ * @base_first: @fp_is_base was set before any call
+ * @nr_notes: number of @notes
+ * @noted: add no more notes
+ * @insns: how many more instructions may be decoded
+ * @written: words that were written to the stack
+ * @branches: branches and jumps that were reached
+ * @forks: their other directions that have not been followed yet
+ * @calls: calls that were reached
+ * @bases: words of memory that values of the kinds BASE and AT_BASE refer to
  * @notes: places where the stack pointer and the frame pointer were known
  */
 struct code_path {
@@ -231,7 +231,7 @@ struct code_path {
 	bool			noted;
 	unsigned int		insns;
 
-	/* not cleared: what counts is as much as the numbers say */
+	/* not cleared: the numbers above tell how many members are valid */
 	struct code_written		written[MAX_WRITTEN + 1];
 	struct code_base		bases[MAX_BASES];
 	struct code_note		notes[MAX_NOTES];
@@ -240,7 +240,7 @@ struct code_path {
 	struct code_behind		*calls;
 };
 
-/* what a caller provides: the path, its branches, forks and calls */
+/* parts of the memory that a caller provides: the path, its branches, forks and calls */
 const unsigned int unwind_code_parts[UNWIND_CODE_PARTS] = {
 	sizeof(struct code_path),
 	sizeof(unsigned long) * MAX_BRANCHES,
@@ -270,7 +270,7 @@ static struct code_value path_reg(const struct code_path *path, u8 reg)
 	return reg < UNWIND_CODE_NR_REGS ? path->regs[reg] : (struct code_value) {};
 }
 
-/* Has it come from the stack? */
+/* Is it a word that was loaded from the stack? */
 static bool value_is_place(struct code_value v)
 {
 	return v.kind >= AT_SP;
@@ -334,13 +334,13 @@ static void code_mark(u64 *marks, struct code_value place, unsigned int word)
 		marks[place.kind == FP] |= BIT_ULL((u32)place.off / word % 64);
 }
 
-/* Is this below the stack of the start of the path?  Only the path has written there. */
+/* Is this below the stack pointer at the start of the path? Only the path has written there. */
 static bool value_is_below(struct code_value place)
 {
 	return place.kind == SP && place.off < 0;
 }
 
-/* Is this place found by a word on the stack? */
+/* Is the base of this place a word on the stack? */
 static bool path_base_is_on_stack(const struct code_path *path, struct code_value place)
 {
 	return place.kind == BASE && path->bases[place.nr].reg == unwind_code_sp;
@@ -357,7 +357,7 @@ static bool path_wrote_to_stack(const struct code_path *path)
 	return false;
 }
 
-/* May the path have written here, without remembering it since a call or a fork? */
+/* May the path have written here, without an entry in path->written? */
 static bool path_may_have_written(const struct code_path *path, struct code_value place)
 {
 	u64 marks[2] = {};
@@ -372,7 +372,7 @@ static bool path_may_have_written(const struct code_path *path, struct code_valu
 	return path->marks[place.kind == FP] & marks[place.kind == FP];
 }
 
-/* Is this a word that the function needs at its end? */
+/* Does the function need this word at its end: a word from the stack, or the frame pointer? */
 static bool code_is_to_keep(const struct code_written *w)
 {
 	return !w->dropped && (value_is_place(w->val) || (w->val.kind == FP && !w->val.off));
@@ -385,7 +385,7 @@ static void path_store_word(struct code_path *path, struct code_value place,
 
 	if ((!w && !val.kind && value_is_below(place)) || path->nr_written > MAX_WRITTEN)
 		return;
-	/* leave what this path shares with its forks */
+	/* do not change entries that a fork shares */
 	if (!w || (path->nr_forks &&
 		   w - path->written < path->forks[path->nr_forks - 1].nr_written))
 		w = &path->written[path->nr_written++];
@@ -399,7 +399,7 @@ static bool value_is_aligned(const struct code_path *path, struct code_value pla
 	return IS_ALIGNED(place.off, path->code->word);
 }
 
-/* A word that is written in part becomes unknown; @val is for a whole word. */
+/* If only a part of a word is written, its value becomes unknown. @val is for a whole word. */
 static void path_store(struct code_path *path, struct code_value place, unsigned int bytes,
 		       struct code_value val, bool pushed)
 {
@@ -509,8 +509,8 @@ static void path_forget(struct code_path *path)
 }
 
 /*
- * The return address lies at @place.  If the path wrote that word, the return address
- * was in the place that the word was loaded from.
+ * Make the rule for a return address at @place.  If the path wrote that word, the
+ * return address was at the place that the word was loaded from.
  */
 static bool path_return_at(struct code_path *path, struct code_value place)
 {
@@ -525,7 +525,7 @@ static bool path_return_at(struct code_path *path, struct code_value place)
 	if (!value_is_place(place) || (place.kind == AT_FP && place.off < 0))
 		return false;
 
-	/* if the path moved it, the rule does not hold for addresses on the way */
+	/* if the path moved it, the rule is not valid for other addresses of the path */
 	if (moved && !path->noted)
 		path->nr_notes = 0;
 	code->by_fp = place.kind == AT_FP;
@@ -547,7 +547,7 @@ static bool path_return_at(struct code_path *path, struct code_value place)
 	return true;
 }
 
-/* The frame pointer leads to the caller's frame pointer, with the return address above. */
+/* Make the rule for a frame pointer that points to the caller's, with the return address above. */
 static bool path_return_by_fp(struct code_path *path, bool extends)
 {
 	struct code_value place = { .kind = FP, .off = path->code->word };
@@ -574,7 +574,7 @@ enum step {
 	NO_WAY,
 };
 
-/* The write of the first frame pointer of the path to @place, if there was one. */
+/* Find the entry with which the path has saved its first frame pointer at @place. */
 static struct code_written *path_find_fp_at(struct code_path *path, struct code_value place)
 {
 	const struct code_value caller = { .kind = FP };
@@ -594,9 +594,9 @@ static bool path_is_callee_frame(struct code_path *path, struct code_value fp)
 }
 
 /*
- * Does this set up a frame?  A function that keeps a frame pointer pushes its caller's
+ * Does this set up a frame? A function that keeps a frame pointer pushes its caller's
  * first, so the return address lies above it.  That is not so if the return address was
- * taken off the stack before, to make a frame for the caller.
+ * popped before, to make a frame for the caller.
  */
 static enum step path_move(struct code_path *path, const struct unwind_code_insn *insn)
 {
@@ -629,7 +629,7 @@ static bool path_was_at(struct code_path *path, unsigned long key)
 	return false;
 }
 
-/* Was a path at this branch before?  Then this path can end. */
+/* Has a path reached this branch before? Then this path can end. */
 static bool path_was_here(struct code_path *path)
 {
 	return path_was_at(path, path->ip);
@@ -749,7 +749,10 @@ static bool insn_is_memory(u8 op)
 	       op == UNWIND_CODE_PUSH_MEM || op == UNWIND_CODE_POP_MEM;
 }
 
-/* Does @ip use flags or memory below the frame pointer?  No function begins like that. */
+/*
+ * Does the instruction at @ip use flags or memory below the frame pointer? No function begins
+ * like that.
+ */
 static bool path_is_within(const struct code_path *path, unsigned long ip)
 {
 	u8 bytes[UNWIND_CODE_INSN_BYTES];
@@ -763,8 +766,8 @@ static bool path_is_within(const struct code_path *path, unsigned long ip)
 }
 
 /*
- * May the next instruction be the first of another function?  Then the call before it
- * may be of a function that does not return.
+ * May another function begin at the next instruction? Then the call before it may be
+ * of a function that does not return.
  */
 static bool path_at_function(const struct code_path *path)
 {
@@ -883,9 +886,9 @@ static bool path_has_left_frame(const struct code_path *path, struct code_value 
 }
 
 /*
- * Is this a jump to another function?  Before such a jump a function has just popped its
- * caller's frame pointer, or has loaded it and moved the stack pointer there, or has pushed
- * its return address once more.
+ * Is this a jump to another function? Before such a jump, a function has just popped its
+ * caller's frame pointer; or it has loaded that and moved the stack pointer up to it; or it
+ * has pushed a copy of its return address.
  */
 static bool path_ends(struct code_path *path)
 {
@@ -917,7 +920,7 @@ static enum step path_jump(struct code_path *path, struct code_value to)
 		return path_return_at(path, code_place_of(to)) ? FOUND : NO_WAY;
 	if (path_ends(path))
 		return FOUND;
-	/* otherwise the top of the stack is unknown */
+	/* otherwise the place of the return address is unknown */
 	if (sp.kind != SP || sp.off < 0 || path->called || path->gone_on ||
 	    (path->left && path->left_at != sp.off))
 		sp.off = -1;
@@ -939,7 +942,7 @@ static void path_name_sp(struct code_path *path)
 		};
 }
 
-/* Carry out one instruction; path->ip is behind it already. */
+/* Execute one instruction. path->ip already points behind it. */
 static enum step path_step(struct code_path *path, const struct unwind_code_insn *insn)
 {
 	struct code_value v, sp = path->regs[unwind_code_sp];
@@ -1031,7 +1034,7 @@ static bool path_is_simple(const struct code_path *path)
 	       value_same(path->regs[unwind_code_fp], fp);
 }
 
-/* Use the rule of this place on the path, if the caller knows it. */
+/* Finish the path with the rule of this address, if the caller knows it. */
 static bool path_use_known(struct code_path *path)
 {
 	struct code_value cfa, fp = path->regs[unwind_code_fp];
@@ -1130,11 +1133,11 @@ static void path_begin(struct code_path *path, struct unwind_code *code, unsigne
 /*
  * Follow all paths until one gives a rule.
  *
- * Which registers may hold the return address?  Those that a path copies.  If no path copies
- * a register, it cannot hold the return address in two cases: if all paths overwrite it, and
- * if a path jumps to an unknown address, because compilers do that with the return address on
+ * Registers that may hold the return address: those that a path copies.  If no path copies a
+ * register, it cannot hold the return address in two cases: if all paths overwrite it, and if
+ * a path jumps to an unknown address, because compilers do that with the return address on
  * the stack.  Code that uses memory below the frame pointer has a frame on all of its paths.
- * There, only registers count that are copied on every path with such a jump.
+ * For such code, only registers count that are copied on every path with such a jump.
  */
 static bool path_search(struct code_path *path)
 {
@@ -1155,9 +1158,9 @@ static bool path_search(struct code_path *path)
 }
 
 /*
- * After a call the path may be in another function, and what looked like a jump to another
- * function may be one within it.  But code that uses memory below the frame pointer has its
- * frame there.
+ * The rule is doubtful after a call, as the path may have continued in another function,
+ * and after a jump to another function, as it may be one within the same function.  But a
+ * rule by the frame pointer is certain if the code uses memory below the frame pointer.
  */
 static bool path_is_doubtful(const struct code_path *path)
 {
@@ -1207,7 +1210,7 @@ int unwind_code_find(struct unwind_code *code, unsigned long ip)
 	for (found = false; !found && path_next(path);)
 		found = path_follow(path);
 	if (found && !code_same_rule(code, &first)) {
-		/* the two paths disagree, so do not use what the second says of registers */
+		/* the two paths disagree: restore the registers of the first one */
 		code->live = first.live;
 		return -ENOENT;
 	}
@@ -1236,7 +1239,7 @@ void unwind_code_tell(const struct unwind_code *code)
 		rule = *code;
 		if (!rule.by_fp)
 			rule.cfa_off -= path->notes[i].sp;
-		/* at that place the return address is in a register */
+		/* at that address the return address is in a register */
 		if (!rule.by_fp && rule.cfa_off < (s32)code->word)
 			continue;
 		code->note(code->ctx, path->notes[i].ip, &rule);
@@ -1272,10 +1275,10 @@ static bool prologue_size(struct unwind_code *code, unsigned long ip, s64 *size)
 }
 
 /**
- * unwind_code_goes_on - does a function just go on in another one?
+ * unwind_code_goes_on - does a function only jump to another one?
  * @code: the code
  * @ip: the function's address
- * @to: filled in: the address of the other one; 0 if it is not in the code
+ * @to: set to the address of the other one; 0 if the jump is indirect
  *
  * Return: true for the entries of procedure linkage tables, and for functions that only
  *	   set arguments before they jump.
@@ -1318,12 +1321,12 @@ static bool code_insn_is_last(const struct unwind_code_insn *insn)
 }
 
 /**
- * unwind_code_is_straight - does each instruction between two addresses go on to the next?
+ * unwind_code_is_straight - is code between two addresses straight-line code?
  * @code: the code
  * @at: the address of an instruction
- * @ip: the same, or one behind it
+ * @ip: the same address or a higher one
  *
- * Return: true if so; calls are taken to return.
+ * Return: true if each instruction continues with the next; calls are assumed to return.
  */
 bool unwind_code_is_straight(struct unwind_code *code, unsigned long at, unsigned long ip)
 {
@@ -1350,7 +1353,7 @@ static bool code_is_own_trap(const u8 *bytes, unsigned int nr, unsigned long end
 	return after_trap || target == end || (nr > 1 && bytes[1] == bytes[0]);
 }
 
-/* Bytes pushed since the last branch or call, after this instruction. */
+/* Update @pushed, the bytes pushed since the last branch or call, for an instruction. */
 static s64 prologue_push(s64 pushed, const struct unwind_code *code,
 			 const struct unwind_code_insn *insn)
 {
@@ -1392,7 +1395,7 @@ static bool prologue_fits(struct unwind_code *code, unsigned long at, unsigned l
 			return false;
 		after_trap = trap;
 		target = 0;
-		/* after the frame was taken down, a jump leads to another function */
+		/* after the frame was removed, a jump leads to another function */
 		if (insn.op == UNWIND_CODE_BRANCH ||
 		    (insn.op == UNWIND_CODE_JUMP && !taken_down)) {
 			target = at + insn.off;
@@ -1426,7 +1429,7 @@ bool unwind_code_is_one(struct unwind_code *code, unsigned long at, unsigned lon
 }
 
 /**
- * unwind_code_prologue - where does a function set up a frame pointer at its beginning?
+ * unwind_code_prologue - find the address at which a function sets its frame pointer
  * @code: the code
  * @start: address of the function, or 0
  *
@@ -1500,17 +1503,17 @@ static bool frame_is_taken_down(struct unwind_code *code, unsigned long ip, s64 
 }
 
 /**
- * unwind_code_depth - how many bytes has a function put on the stack at a call?
+ * unwind_code_depth - the size of a function's frame at a call
  * @code: the code
  * @start: address of the function, any value
  * @ip: the address that the call returns to
  *
- * The instructions from @start to @ip have to be straight-line code.  Behind the call, they
- * have to take the same number of bytes off the stack before they add an unknown size.
- * They must not change the stack pointer and the frame pointer otherwise.
+ * The instructions from @start to @ip must be straight-line code.  After the call, the code
+ * must remove the same number of bytes from the stack before it adds an unknown size.  It
+ * must not change the stack pointer and the frame pointer otherwise.
  *
  * Return: the distance of the return address from the stack pointer, in bytes, above 0;
- *	   -ENOENT if the code does not tell.
+ *	   -ENOENT if the code does not have this form.
  */
 s64 unwind_code_depth(struct unwind_code *code, unsigned long start, unsigned long ip)
 {
@@ -1543,9 +1546,8 @@ s64 unwind_code_depth(struct unwind_code *code, unsigned long start, unsigned lo
 }
 
 /*
- * Does a frame of @size bytes belong to the prologue that sets up @has bytes, the last one in
- * front of @ip?  Arguments that are pushed for a call make the frame larger until the call
- * returns, or until the caller removes them.
+ * The last prologue in front of @ip sets up a frame of @has bytes. Does a frame of @size
+ * bytes at @ip belong to it? It is larger if arguments were pushed for a call.
  */
 static enum unwind_code_frame frame_is_of(struct unwind_code *code, s64 has, unsigned long ip,
 					  s64 size)
@@ -1561,15 +1563,15 @@ static enum unwind_code_frame frame_is_of(struct unwind_code *code, s64 has, uns
 }
 
 /**
- * unwind_code_has_frame - does the code set up a frame of this size?
- * @code: the code; its @prologue is filled in unless the frame is another one's
- * @ip: address in it, not the first of a function
+ * unwind_code_has_frame - does the function of an address set up a frame of this size?
+ * @code: the code; @prologue is filled in, valid unless UNWIND_CODE_FRAME_OTHER is returned
+ * @ip: address in the code, not the first of a function
  * @size: distance of the frame pointer from the stack pointer at @ip, in bytes
  *
- * What counts is the last prologue in front of @ip that sets up a frame pointer.  It is of
- * the same function if instructions lead from the one to the other.
+ * Finds the last prologue in front of @ip that sets a frame pointer.  It belongs to the
+ * same function if the instructions from the prologue lead to @ip.
  *
- * Return: whether it leaves the two so far apart, and is of the same function.
+ * Return: the function that has a frame of this size.
  */
 enum unwind_code_frame unwind_code_has_frame(struct unwind_code *code, unsigned long ip,
 					     unsigned long size)
@@ -1596,16 +1598,16 @@ enum unwind_code_frame unwind_code_has_frame(struct unwind_code *code, unsigned 
 }
 
 /**
- * unwind_code_keeps - which registers does a function leave alone?
+ * unwind_code_keeps - which registers does a function not change?
  * @code: the code
  * @start: address of the function
- * @ip: address in it of the instruction that is to run next
+ * @ip: address of the next instruction to run in it
  *
- * All instructions are read, from the first to the one behind which no branch leads.
- * Nothing is known of a function that calls another one or that goes on elsewhere.
+ * Reads all instructions of the function, up to the last one that is reached by a
+ * branch. Fails if the function calls another one or jumps elsewhere.
  *
  * Return: bit mask of the registers that none of its instructions writes to; 0 if that
- *	   cannot be told or if @ip is not an instruction of it.
+ *	   is not known or if @ip is not one of its instructions.
  */
 u16 unwind_code_keeps(struct unwind_code *code, unsigned long start, unsigned long ip)
 {

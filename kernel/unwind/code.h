@@ -86,8 +86,7 @@ struct unwind_code_insn {
  * @read: reads up to @len bytes of code at an address; returns how many it has read
  * @ctx: for @read
  * @known: optional: fills in the rule of an address if it is known, to shorten long paths
- * @note: for unwind_code_tell(): called with other addresses on the path, and with the
- *	  rules that the path gives for them
+ * @note: for unwind_code_tell(): called for other addresses on the path, with their rules
  * @word: bytes of a stack word of the code, 4 or 8
  * @fp_above_sp: distance of the frame pointer from the stack pointer, in bytes, to check
  *		 rules that use both; 0 if it is not known
@@ -105,22 +104,23 @@ struct unwind_code_insn {
  * @mem_reg: the stack pointer or another callee-saved register, by its number in
  *	     instructions
  * @fp_saved: the caller's frame pointer lies on the stack
- * @fp_at_fp: that place is relative to the frame pointer, though the CFA is not
+ * @fp_at_fp: that place is relative to the frame pointer, but the CFA is not
  * @fp_lost: the caller's frame pointer cannot be found
  * @extends: the caller's stack pointer may lie higher than the CFA
  * @end: address of the end of the last instruction of the path
  * @live: bit mask of the registers that may hold a return address; valid even if
  *	  there is no rule
- * @left_at: where a path jumps to an unknown address: the stack pointer there, in bytes
- *	     from the one at @ip; -1 if none does; valid even if there is no rule
- * @is_doubtful: the rule was found after a call, which may not return, or by a jump that
- *		 may be one within the function
- * @fp_is_base: the code uses memory below the frame pointer, so the frame pointer is its
- *		frame's own; valid even if there is no rule
+ * @left_at: if a path jumps to an unknown address: the stack pointer at the jump,
+ *	     relative to that at @ip, in bytes; else -1; valid even if there is no rule
+ * @is_doubtful: the rule was found after a call that may not return, or by a jump that
+ *		 may stay within the function
+ * @fp_is_base: the code uses memory below the frame pointer, so the frame pointer is that
+ *		of its frame; valid even if there is no rule
  * @prologue: where the frame pointer is set, see unwind_code_has_frame()
  *
  * The caller fills in the members above the blank line.  The return address is the word
- * below the CFA.  Without @fp_saved and @fp_lost the register has the caller's value.
+ * below the CFA.  If neither @fp_saved nor @fp_lost is set, the register has the caller's
+ * value.
  */
 struct unwind_code {
 	unsigned int	(*read)(void *ctx, unsigned long addr, u8 *to,
@@ -155,7 +155,7 @@ struct unwind_code {
 /**
  * enum unwind_code_frame - the function whose frame the frame pointer points to
  * @UNWIND_CODE_FRAME_OTHER: unknown
- * @UNWIND_CODE_FRAME_OWN: that of the code, unless the code has not set it up yet
+ * @UNWIND_CODE_FRAME_OWN: the function of the code, if the code has set up its frame
  * @UNWIND_CODE_FRAME_IN_FRONT: the function in front of the code, which has a frame of
  *				this size; the code may belong to it or not
  */

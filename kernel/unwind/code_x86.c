@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What x86 instructions do, as far as unwinding by code wants to know.
+ * The effect of x86 instructions on the registers and words that unwinding by code follows.
  *
  * An unknown instruction ends a path.  An instruction that is known as harmless must not
  * write to a general register that it does not name.  The instructions that do write to
@@ -27,7 +27,7 @@ const u8 unwind_code_fp = 5;
 
 #define REG(nr)	((u16)(1U << (nr)))
 
-/* what is in the ModR/M byte and around it */
+/* an instruction's ModR/M byte, and the fields that belong to it */
 struct operands {
 	u8	mod;
 	u8	reg;
@@ -48,7 +48,7 @@ static bool x86_has_prefix(const struct insn *insn, u8 prefix)
 	return false;
 }
 
-/* The bits R, X and B where REX has them; those of VEX and EVEX prefixes are inverted. */
+/* The bits R, X and B at their places in REX. VEX and EVEX prefixes have them inverted. */
 static u8 x86_rex_bits(const struct insn *insn)
 {
 	u8 vex = ~insn->vex_prefix.bytes[1];
@@ -87,13 +87,13 @@ static void x86_get_operands(const struct insn *insn, unsigned int word, struct 
 		o->rm = UNWIND_CODE_NO_REG;
 }
 
-/* The register that is written to if the r/m operand is one. */
+/* The register that is written to if the r/m operand is a register. */
 static u16 x86_rm_bit(const struct operands *o)
 {
 	return o->mod == 3 ? REG(o->rm) : 0;
 }
 
-/* The register that a byte is of: without REX, 4 to 7 are ah to bh. */
+/* The register of a byte operand: without REX, 4 to 7 are ah to bh. */
 static u16 x86_byte_bit(const struct insn *insn, u8 reg)
 {
 	return insn->rex_prefix.nbytes || reg < 4 ? REG(reg) : REG(reg & 3);
@@ -256,7 +256,7 @@ static bool decode_one_byte_short(const struct insn *insn, unsigned int word,
 	case 0xb8 ... 0xbf:
 		to->clobbers = REG(reg);
 		return true;
-	case 0xc2:		/* ret that takes off arguments: where the stack is then differs */
+	case 0xc2:		/* ret that removes arguments: the stack pointer is then unknown */
 		to->op = UNWIND_CODE_END;
 		return !x86_is_short(insn);
 	case 0xc3:
@@ -310,7 +310,7 @@ static bool decode_one_byte(const struct insn *insn, const struct operands *o,
 		}
 		decode_group1(insn, o, to);
 		return true;
-	case 0x86: case 0x87:	/* xchg, as a rule of a lock */
+	case 0x86: case 0x87:	/* xchg, mostly for a lock */
 		to->clobbers = op == 0x86 ? x86_byte_bit(insn, o->reg) : REG(o->reg);
 		if (o->full && o->mod != 3)
 			x86_set_insn(to, UNWIND_CODE_STORE, o->reg, o->rm,
@@ -395,7 +395,7 @@ static bool decode_two_byte(const struct insn *insn, const struct operands *o, u
 	case 0x77:		/* emms, vzeroupper */
 	case 0xa3:		/* bt */
 	case 0xc2: case 0xc3: case 0xc6:
-		/* rdsspq has an opcode among the nops, but writes to a register */
+		/* the opcode of rdsspq is one of the nops, but it writes to a register */
 		if (op == 0x1e && o->mod == 3)
 			to->clobbers = REG(o->rm);
 		return true;
@@ -629,9 +629,9 @@ static unsigned int stored_three_byte(const struct insn *insn, u8 map, u8 op)
 }
 
 /*
- * Bytes that an instruction writes to its operand in memory.  Those that save the state of
- * the FPU or what a mask chooses are left out: no function puts a return address back with
- * them, nor overwrites its own.
+ * Bytes that an instruction writes to its operand in memory.  Instructions that save the
+ * state of the FPU, or elements chosen by a mask, are not listed: no function writes a
+ * return address with them.
  */
 static unsigned int x86_stored_bytes(const struct insn *insn, const struct operands *o,
 				     unsigned int map, u8 op)
@@ -648,7 +648,7 @@ static unsigned int x86_stored_bytes(const struct insn *insn, const struct opera
 	}
 }
 
-/* What is not listed is taken to write to its operand in memory. */
+/* Instructions that are not listed are assumed to write to their operand in memory. */
 static bool x86_may_write(const struct insn *insn, const struct operands *o, unsigned int map,
 			  u8 op)
 {
@@ -695,7 +695,7 @@ static bool x86_decode_opcode(const struct insn *insn, const struct operands *o,
  * @word: bytes of a stack word of the code, 4 or 8
  * @to: filled in
  *
- * Return: false if this is no instruction that is known.
+ * Return: false if the instruction is not known.
  */
 bool unwind_code_decode(const u8 *bytes, unsigned int nr, unsigned int word,
 			struct unwind_code_insn *to)
@@ -707,7 +707,7 @@ bool unwind_code_decode(const u8 *bytes, unsigned int nr, unsigned int word,
 
 	if (!nr || insn_decode(&insn, bytes, nr, word == 8 ? INSN_MODE_64 : INSN_MODE_32))
 		return false;
-	/* of opcodes that are not known the length is not, either; nor are more registers */
+	/* the length of unknown opcodes is unknown; REX2, for more registers, is not supported */
 	if ((insn.opcode.nbytes > 2 && !insn.attr) || insn.rex_prefix.nbytes > 1)
 		return false;
 	*to = (struct unwind_code_insn) { .op = UNWIND_CODE_OTHER, .len = insn.length };
@@ -737,7 +737,7 @@ bool unwind_code_decode(const u8 *bytes, unsigned int nr, unsigned int word,
  * @nr: bytes in @bytes
  * @word: bytes of a stack word of the code, 4 or 8
  *
- * Return: its length in bytes; 0 if it is none.
+ * Return: its length in bytes; 0 if it is invalid.
  */
 unsigned int unwind_code_length(const u8 *bytes, unsigned int nr, unsigned int word)
 {

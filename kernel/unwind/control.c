@@ -58,7 +58,7 @@ static const char * const end_names[UNWIND_NR_ENDS] = {
 };
 
 /**
- * unwind_methods_enabled - which methods may be used now
+ * unwind_methods_enabled - which methods are enabled
  *
  * Context: Any.
  * Return: a bit mask by enum unwind_method.

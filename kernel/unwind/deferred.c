@@ -4,9 +4,9 @@
  * walk just before the task returns to user space.
  *
  * The first request opens an entry context: it takes a cookie and saves the user
- * registers.  The entry context is closed when the task leaves for user space, and
- * before anything replaces what it stands for: the user registers (signals, sigreturn,
- * uprobes), the mm (execve) or the task (exit).
+ * registers.  The entry context is closed when the task leaves for user space, and before
+ * anything replaces the user registers (signals, sigreturn, uprobes) or the mm (execve),
+ * or ends the task (exit).
  *
  * The state belongs to the current task, and to the scheduler while it switches to the
  * task.  It is never accessed by two CPUs at the same time.  A request may come in an
@@ -53,8 +53,9 @@
 #define UNWIND_MAX_ENTRIES	(PAGE_SIZE / sizeof(unsigned long))
 
 /*
- * Sending records may itself be sampled, which requests the next round.  This is the
- * most rounds in a period; further requests are refused, so that the task can leave.
+ * Sending records may itself be sampled, which requests another round.  This limits
+ * the rounds in a period: further requests are refused, so that the task can return
+ * to user space.
  */
 #define UNWIND_MAX_PASSES	8
 #define UNWIND_PASSES_WHILE	(HZ / 10 + 1)
@@ -194,7 +195,7 @@ static void deferred_walk(struct unwind_task_info *info, u64 cookie)
 
 	if (info->walked == cookie)
 		return;
-	/* an interrupt must see no frames of this walk before all are there */
+	/* an interrupt must not see nr before all entries are written */
 	WRITE_ONCE(info->nr, 0);
 	barrier();
 	info->walked = cookie;
@@ -234,8 +235,8 @@ static bool too_many_passes(struct unwind_task_info *info, u64 cookie)
 }
 
 /*
- * A request in an NMI between the two xchg() may leave the bit of its CPU for the next
- * round, without @only.
+ * If an NMI makes a request between the two xchg(), the bit of its CPU may stay for
+ * the next round, without @only.
  */
 static void serve_cpus(struct unwind_task_info *info)
 {
@@ -265,7 +266,7 @@ static void call_client(struct unwind_task_info *info, unsigned int slot,
 	if (!READ_ONCE(info->owed[slot]))
 		return;
 	stamp = xchg(&info->owed[slot], 0);
-	/* after the debt was taken, so that no request is served without its CPU */
+	/* after owed was taken, so that no request is served without its CPU */
 	serve_cpus(info);
 	work = srcu_dereference(clients[slot], &clients_srcu);
 	if (work && work->stamp == stamp)
@@ -395,22 +396,20 @@ static int deferred_queue_request(struct unwind_work *work, struct unwind_task_i
  * @work: the client, registered, and not cancelled before this returns
  * @cookie: set to the cookie of the entry context
  *
- * The client's function is called with the stack and @cookie before the task
- * returns to user space, or before its entry context is closed for another
- * reason.  Constant work: no user memory is touched, nothing is allocated and
- * no lock is taken.
+ * The client's function is called with the stack and @cookie before the task returns
+ * to user space, or before its entry context is closed for another reason.  This
+ * takes constant time: it does not access user memory, allocate, or take locks.
  *
  * Context: Any, NMI included.
- * Return: 0; 1 if @work is owed the stack of this entry context already, one
- *	   call serves both; -EINVAL if the task has no user stack, or the one
- *	   it had is being replaced, or its registers have changed under an
- *	   earlier request and may be half written, or @work is not registered;
- *	   another negative error if the stack is there and cannot be deferred,
- *	   so it had best be unwound in place: -EAGAIN if the task is about to
- *	   replace its mm, -EBUSY if sending records does not come to an end, see
- *	   unwind_deferred_known(), or if the task may be past the point where it can
- *	   be stopped, -EPERM if it is a real-time task and these are left out,
- *	   -ESRCH if it is exiting.
+ * Return: 0; 1 if @work has already requested the stack of this entry context, so
+ *	   that one call serves both; -EINVAL if the task has no user stack, or the
+ *	   stack is being replaced, or the registers have changed since an earlier
+ *	   request and may be half written, or @work is not registered; another
+ *	   negative error if there is a stack that cannot be deferred and should be
+ *	   unwound in place: -EAGAIN if the task is about to replace its mm, -EBUSY
+ *	   if there are too many rounds of records, see unwind_deferred_known(), or
+ *	   if the task may be past the point where it can be stopped, -EPERM if it is
+ *	   a real-time task and these are excluded, -ESRCH if it is exiting.
  */
 int unwind_deferred_request(struct unwind_work *work, u64 *cookie)
 {
@@ -421,14 +420,14 @@ int unwind_deferred_request(struct unwind_work *work, u64 *cookie)
 
 /**
  * unwind_deferred_known - the current task's user stack, if it was unwound already
- * @trace: set to the stack; its entries belong to the task and hold until the
- *	   code that this was called on top of goes on
+ * @trace: set to the stack; its entries belong to the task and are valid until the
+ *	   interrupted code continues
  *
  * For samples that are taken while a record is sent.  They cannot be deferred, but
- * the stack that is being sent is their stack.  No user memory is touched.
+ * the record that is being sent has their stack.  User memory is not accessed.
  *
  * Context: Any, NMI included.
- * Return: whether there are frames of this entry context.
+ * Return: true if the stack of this entry context has been unwound.
  */
 bool unwind_deferred_known(struct unwind_stacktrace *trace)
 {
@@ -474,8 +473,8 @@ int unwind_deferred_request_next(struct unwind_work *work,
 
 /**
  * unwind_user_faultable - the current task's user stack, unwound at most once
- * @trace: set to the stack; its entries belong to the task and hold until it
- *	   returns to user space
+ * @trace: set to the stack; its entries belong to the task and are valid until
+ *	   it returns to user space
  *
  * Context: Task context; may sleep.
  * Return: 0, or -EINVAL or another negative error as
@@ -520,10 +519,10 @@ static DEFINE_PER_CPU(struct irq_work, look_again) =
 
 /*
  * The out-of-line half of unwind_deferred_leave().  A record is still owed if a
- * request came after the last look at the work flags.  The interrupt has its own
- * way out, with the same user registers, and sends the record there.
+ * request came after the last look at the work flags.  The interrupt returns
+ * with the same user registers, and sends the record on its way.
  *
- * noinstr: nothing here can be sampled, so no request comes after end_context().
+ * noinstr: this cannot be sampled, so no request comes after end_context().
  */
 noinstr void __unwind_deferred_leave(void)
 {
@@ -538,7 +537,7 @@ noinstr void __unwind_deferred_leave(void)
 	instrumentation_end();
 }
 
-/* Refuse further requests, so that one round sends all that is owed. */
+/* Refuse further requests, so that one round sends all owed records. */
 static void deferred_close_for_good(struct unwind_task_info *info, int error)
 {
 	WRITE_ONCE(info->refuse, error);
@@ -611,11 +610,12 @@ static int find_free_slot(struct unwind_work *work)
 
 /**
  * unwind_deferred_init - register a client
- * @work: the client; zeroed, or as unwind_deferred_cancel() left it
- * @func: called with the stacks that the client asks for
+ * @work: the client; zeroed, or cancelled before
+ * @func: called with each stack that the client requests
  *
- * Context: Task context; may sleep.  Not from a client's function: the mutex is held while
- *	    unwind_deferred_cancel() waits for these to end.
+ * Context: Task context; may sleep.  Must not be called from a client's function: that
+ *	    would deadlock with unwind_deferred_cancel(), which holds the mutex while it
+ *	    waits for these functions.
  * Return: 0, -EEXIST if @work is registered already, or -EBUSY if there are
  *	   UNWIND_MAX_CLIENTS clients.
  */

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The .eh_frame method: where an object's unwind tables cover an address, they
- * say how to find the caller, whatever the compiler did with the registers.
+ * The .eh_frame method: if an object's unwind tables cover an address, they tell
+ * how to find the caller, whatever the compiler did with the registers.
  *
- * This file goes from an address to the rule that holds there: by the cache, or
- * by the object's sorted table of frame description entries, of which one has
- * the address; eh_index.c makes that table where there is none.
- * What is in an entry is for cfi.c, which object has the address
- * for object.c.
+ * This file finds the rule of an address: in the cache, or by the object's sorted
+ * table of frame description entries (FDEs). If there is no such table,
+ * eh_index.c makes one. object.c finds the object of the address, and cfi.c
+ * interprets its FDE.
  *
  * Formats: Linux Standard Base Core 5.0, section 10.6 (.eh_frame, .eh_frame_hdr).
  */
@@ -34,7 +33,7 @@ struct table_row {
 	s32	fde;
 };
 
-/* The last row whose function begins at @ip or before it. */
+/* Find the last row whose function begins at @ip or before it. */
 static int eh_find_row(struct unwind_user_state *state,
 		       const struct unwind_object *object, unsigned long ip,
 		       struct table_row *row)
@@ -85,9 +84,9 @@ static int eh_find_fde(struct unwind_user_state *state,
 /**
  * struct entry_reader - reads an entry of a table
  * @state: the walk, whose budget is charged
- * @start: where a mapping begins of which all changes are told
- * @size: its bytes
- * @strayed: something was read that does not lie in it
+ * @start: start of a mapping whose changes are all reported
+ * @size: size of that mapping
+ * @strayed: bytes outside this mapping were read
  */
 struct entry_reader {
 	struct unwind_user_state	*state;
@@ -109,9 +108,9 @@ static int eh_read_entry(void *ctx, unsigned long addr, void *to, size_t len)
 }
 
 /*
- * Linkers write no FDE for the procedure linkage table of a static program, which has
- * but stubs of one instruction, an indirect jump: there the stack is as at the entry of
- * a function.
+ * Linkers write no FDE for the procedure linkage table of a static program. It has only
+ * stubs of one instruction, an indirect jump, so the stack is that at the entry of a
+ * function.
  */
 static int eh_stub_rule(struct unwind_user_state *state, const struct unwind_object *object,
 			unsigned long ip, struct unwind_cfi_rule *full)
@@ -134,12 +133,12 @@ static int eh_stub_rule(struct unwind_user_state *state, const struct unwind_obj
 	};
 	for (slot = 0; slot < UNWIND_NR_KEPT; slot++)
 		full->kept_where[slot] = UNWIND_SAME;
-	/* nothing may be known of the rows before it */
+	/* the rule may not be valid before this stub */
 	state->cfi->row_end = object->plt_end;
 	return 0;
 }
 
-/* The rule for @ip from the tables, in full; and whether it is for keeping. */
+/* Find the full rule of @ip in the tables, and whether it may be cached. */
 static int eh_interpret_fde(struct unwind_user_state *state,
 			    const struct unwind_object *object, unsigned long ip,
 			    struct unwind_cfi_rule *full, bool *stays)
@@ -239,7 +238,7 @@ static bool eh_keep_object(const struct unwind_cache_state *begun, struct unwind
 	return unwind_cache_add_object(begun, object);
 }
 
-/* The object by what its file says: its rules are found in the file once it is known. */
+/* Cache an object whose rules are those of its file: they can be used once it is in the cache. */
 static void eh_keep_file_object(const struct unwind_cache_state *begun, unsigned long ip,
 				struct unwind_object *object, struct unwind_file *file)
 {
@@ -250,9 +249,9 @@ static void eh_keep_file_object(const struct unwind_cache_state *begun, unsigned
 }
 
 /*
- * May what is found in memory be kept, as unwind_file_object() says?  Of a file that is being
- * written to nothing is, and nothing is used if somebody may have begun to write since the
- * walk began.
+ * Handle an error of unwind_file_object(): may rules from memory be cached? Not those of a
+ * file that is being written to. They may not even be used if a file was opened for writing
+ * since the walk began.
  */
 static int eh_note_file_error(struct unwind_user_state *state, int ret, bool *unkept)
 {
@@ -260,7 +259,10 @@ static int eh_note_file_error(struct unwind_user_state *state, int ret, bool *un
 	return ret == -EAGAIN && unwind_files_changes() != state->changes ? -ESTALE : 0;
 }
 
-/* The object is known after this, or transient or unkept.  @held: its file, to be put; or NULL. */
+/*
+ * Find an object, and cache it unless it is transient or unkept. @held is set to its file, with a
+ * reference, or to NULL.
+ */
 static int eh_look_up_object(struct unwind_user_state *state,
 			     const struct unwind_cache_state *begun, unsigned long ip,
 			     struct unwind_object *object, struct unwind_file **held)
@@ -293,7 +295,7 @@ static int eh_find_object(struct unwind_user_state *state,
 {
 	int ret = eh_look_up_object(state, begun, ip, object, held);
 
-	/* a return address that is none */
+	/* not a return address */
 	if (ret == -ENOENT && !state->exact)
 		return -ENXIO;
 	if (ret != -ESTALE)
@@ -302,7 +304,7 @@ static int eh_find_object(struct unwind_user_state *state,
 }
 
 /**
- * unwind_eh_frame_object - find the object of an address, and keep it if it may be kept
+ * unwind_eh_frame_object - find the object of an address, and cache it if that is allowed
  * @state: the walk, whose budgets are charged
  * @begun: as unwind_cache_begin() set it when the search began
  * @ip: linear user address
@@ -327,8 +329,8 @@ int unwind_eh_frame_object(struct unwind_user_state *state,
 }
 
 /*
- * Where a function ends and a restorer begins, @ip has two rules: the function's, and
- * that of the restorer for a walk that comes by a return address.
+ * If a function ends where a signal restorer begins, @ip has two rules: that of the
+ * function, and for a return address that of the restorer.
  */
 static int eh_look_behind(struct unwind_user_state *state, unsigned long ip,
 			  struct unwind_user_rule *rule, struct unwind_cfi_rule *full,
@@ -347,7 +349,7 @@ static int eh_look_behind(struct unwind_user_state *state, unsigned long ip,
 	return 0;
 }
 
-/* What was read of tables holds for the next search if nothing was unmapped. */
+/* Begin a search. If nothing was unmapped, results of the last one are still valid. */
 static bool eh_begin_search(struct unwind_user_state *state)
 {
 	struct unwind_cache_state before = state->tables;
@@ -359,7 +361,7 @@ static bool eh_begin_search(struct unwind_user_state *state)
 	return true;
 }
 
-/* Addresses of CIEs in memory are not those of a file. */
+/* Forget the last CIE if it was one of a file: its address is not one in memory. */
 static void eh_leave_file(struct unwind_user_state *state)
 {
 	if (state->of_file)
@@ -368,8 +370,9 @@ static void eh_leave_file(struct unwind_user_state *state)
 }
 
 /*
- * What could not be read may be there the next time, and is not for keeping.
- * That there is no rule, or none that can be followed, is.
+ * Search the tables of the object in memory. Errors of reads are not cached, as
+ * the read may succeed the next time. The result that there is no usable rule
+ * is.
  */
 static int eh_search_tables(struct unwind_user_state *state, unsigned long ip,
 			    struct unwind_user_rule *rule, struct unwind_cfi_rule *full,
@@ -399,7 +402,7 @@ static int eh_search_tables(struct unwind_user_state *state, unsigned long ip,
 	eh_leave_file(state);
 	if (object.eh_frame_size && !object.nr && !object.no_index)
 		return unwind_eh_index_build(state, begun, ip, &object);
-	/* code of a file that has changed is not read, either */
+	/* do not read code of a changed file, either */
 	if (!object.nr && object.file && unwind_file_at_is_dead(ip))
 		return -ESTALE;
 	if (!object.nr)
@@ -423,7 +426,7 @@ static int eh_search_tables(struct unwind_user_state *state, unsigned long ip,
 			return ret;
 	}
 
-	/* first: if the object goes in between, the state does not hold */
+	/* first: if the object is dropped in between, the state is not valid */
 	if (object.file && unwind_file_at_is_dead(ip))
 		return -ESTALE;
 	if (!unwind_cache_holds(begun))
@@ -449,7 +452,7 @@ static int eh_find_in_tables(struct unwind_user_state *state, unsigned long ip,
 	return ret;
 }
 
-/* Rules of code without tables are kept by their addresses, too. */
+/* Is this a rule from tables? The cache also has rules of code without tables. */
 static bool eh_is_by_tables(const struct unwind_user_rule *rule)
 {
 	switch (rule->kind) {
@@ -486,15 +489,15 @@ static bool eh_find_cached(struct unwind_user_state *state,
  * @rule: filled in
  * @full: filled in if @rule says so
  *
- * A return address is that of the instruction after the call, which may belong
- * to the next row or function: what counts is the call.
+ * A return address is that of the instruction after the call, which may belong to the
+ * next row or function. So the call is looked up.
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0; -ENOENT if no tables cover the address; -ENXIO if it is no code's;
- *	   -EOPNOTSUPP if they are for other code than runs there, or of a form
- *	   that is not read; -EFAULT or -EINTR if they cannot be read, or not for
- *	   long; -EAGAIN if they have just been unmapped; -ESTALE if their file has just
- *	   been opened for writing; -ENOMEM.
+ * Return: 0; -ENOENT if no tables cover the address; -ENXIO if it is not executable;
+ *	   -EOPNOTSUPP if the tables are for another kind of code, or of an unsupported
+ *	   form; -EFAULT or -EINTR if they cannot be read, or the budget is used up;
+ *	   -EAGAIN if they have just been unmapped; -ESTALE if their file has just been
+ *	   opened for writing; -ENOMEM.
  */
 int unwind_eh_frame_rule(struct unwind_user_state *state,
 			 struct unwind_user_rule *rule,
@@ -503,7 +506,7 @@ int unwind_eh_frame_rule(struct unwind_user_state *state,
 	unsigned long ip = state->ip - state->back;
 	int ret, tries;
 
-	/* the key of an address that is no user's may be that of one that is */
+	/* an address that is not a user address can have the key of one that is */
 	if (eh_find_cached(state, rule, full) && likely(ip < TASK_SIZE_MAX))
 		return eh_is_by_tables(rule) ? 0 : -ENOENT;
 
@@ -532,18 +535,18 @@ static int load_frame_memory(void *ctx, unsigned long addr, void *to, size_t len
 }
 
 /**
- * unwind_eh_frame_expr - carry out an expression of a rule
+ * unwind_eh_frame_expr - evaluate an expression of a rule
  * @state: the frame that the rule has just been found for
  * @expr: address of the expression
  * @cfa: the CFA, for expressions that begin with it; or NULL
- * @val: what it comes to
+ * @val: set to its value
  *
- * An expression works with registers as they are, so there is none where the stack
- * segment has a base.
+ * Expressions use registers without the base of the stack segment, so they are not
+ * supported if it has one.
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0; -EOPNOTSUPP or -EINVAL if it comes to nothing in this frame; -EFAULT if it
- *	   or its memory cannot be read; -EAGAIN if the tables of the rule may have been
+ * Return: 0; -EOPNOTSUPP or -EINVAL if it has no value in this frame; -EFAULT if it or
+ *	   its memory cannot be read; -EAGAIN if the tables of the rule may have been
  *	   unmapped, -ESTALE if they may have changed.
  */
 int unwind_eh_frame_expr(struct unwind_user_state *state, unsigned long expr,

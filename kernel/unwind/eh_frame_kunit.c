@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * KUnit tests of steps by an object's tables, with an object made by hand in a user
- * mapping, and of steps over signal frames of which no tables tell.
+ * mapping, and of steps over signal frames without tables.
  */
 
 #include <kunit/test.h>
@@ -28,7 +28,7 @@
 
 #define BOTH_METHODS	(BIT(UNWIND_METHOD_FP) | BIT(UNWIND_METHOD_EH_FRAME))
 
-/* where things are in the object */
+/* offsets in the object */
 #define HDR		0x200
 #define CIE		0x8000
 #define FDE		(CIE + 4 + sizeof(cie))
@@ -68,7 +68,7 @@ static unsigned long map_as(struct kunit *test, size_t size, unsigned long flags
 	return addr;
 }
 
-/* Shared, as private mappings that follow each other may be made one. */
+/* Shared mappings, because adjacent private ones may be merged. */
 static unsigned long map(struct kunit *test, size_t size, unsigned long flags)
 {
 	return map_as(test, size, MAP_SHARED | flags);
@@ -108,7 +108,7 @@ static void put_headers(struct kunit *test, unsigned long base)
 	put(test, base, &object, sizeof(object));
 }
 
-/* A function of four bytes each, the last of them with the code. */
+/* Functions of four bytes each. The last one has the code. */
 static void put_table(struct kunit *test, unsigned long base, u32 nr)
 {
 	struct table *table = kunit_kzalloc(test, sizeof(*table), GFP_KERNEL);
@@ -128,7 +128,7 @@ static void put_table(struct kunit *test, unsigned long base, u32 nr)
 	put(test, base + HDR, table, sizeof(*table));
 }
 
-/* The code's row, by INSNS bytes of instructions. */
+/* Set the row of the code, by INSNS bytes of instructions. */
 static void put_entry(struct kunit *test, unsigned long base, const u8 *insns)
 {
 	struct {
@@ -231,7 +231,7 @@ static unsigned long map_object_twice(struct kunit *test, unsigned long *shared)
 	return base;
 }
 
-/* No unmap drops a rule whose object is not known, so without memory for that none is kept. */
+/* Without memory for an object, no rule of it is cached, because no unmap would drop it. */
 static void no_memory_for_object(struct kunit *test)
 {
 	unsigned long shared, base = map_object_twice(test, &shared);
@@ -251,7 +251,7 @@ static void no_memory_for_object(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, unwind_cache_find_rule(unwind_rule_key(&state), &rule, &full),
 			-ENOENT);
 
-	/* as if another object was loaded there */
+	/* as if another object had been loaded there */
 	__unwind_user_unmap(current->mm, base, base + OBJECT_BYTES);
 	put_object(test, shared, 1, sp_plus_16);
 	KUNIT_EXPECT_EQ(test, cfa_off_at(&state), 16);
@@ -299,7 +299,7 @@ static void check_kept(struct kunit *test, struct unwind_user_state *state,
 	KUNIT_EXPECT_EQ(test, val, want);
 }
 
-/* A realigned stack: the frame pointer leads to the CFA and to what is kept. */
+/* A realigned stack: CFA and saved registers are found by the frame pointer. */
 static void realigned(struct kunit *test)
 {
 	unsigned long base = make_object(test, 1, realigning);
@@ -377,8 +377,8 @@ static const struct volatile_case volatile_cases[] = {
 KUNIT_ARRAY_PARAM_DESC(volatile_case, volatile_cases, name);
 
 /*
- * OpenSSL's assembly keeps the stack pointer in rax or r11.  That is followed where the
- * register is known, and nowhere else, also by a rule that has been found before.
+ * OpenSSL's assembly keeps the stack pointer in rax or r11.  The rule works only in
+ * frames where the register is known, even if it is cached.
  */
 static void volatile_register(struct kunit *test)
 {
@@ -411,7 +411,7 @@ static void volatile_register(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ret, c->in_syscall ? 0 : -EOPNOTSUPP);
 }
 
-/* A register that a walk may begin from is not changed without being noticed. */
+/* A change of any register that a walk may begin from is noticed. */
 static void checksum(struct kunit *test)
 {
 	const struct volatile_case *c = test->param_value;
@@ -422,7 +422,7 @@ static void checksum(struct kunit *test)
 	*reg += 8;
 	KUNIT_EXPECT_NE(test, arch_unwind_others(&regs, true), sum);
 
-	/* a system call's result comes meanwhile */
+	/* the system call sets its result meanwhile */
 	sum = arch_unwind_others(&regs, false);
 	regs.ax = -EINTR;
 	KUNIT_EXPECT_EQ(test, arch_unwind_others(&regs, false), sum);
@@ -447,10 +447,10 @@ static void by_expression(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, state.ip, base + CODE + 0x20);
 	KUNIT_EXPECT_EQ(test, state.sp, stack + 0x108);
 
-	/* r9 is not known of a caller */
+	/* r9 is not known in a caller's frame */
 	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EOPNOTSUPP);
 
-	/* the word is not there; what it says is not above */
+	/* the word cannot be read; then its value is not above sp */
 	state = at(test, base + CODE + 8, stack, 8);
 	state.regs = &regs;
 	regs.r9 = -1UL << 32;
@@ -460,7 +460,7 @@ static void by_expression(struct kunit *test)
 	put_word(test, stack + 8 + 24, stack - 8);
 	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EINVAL);
 
-	/* where the stack segment has a base, registers are not addresses */
+	/* if the stack segment has a base, registers are not linear addresses */
 	regs.r9 = 2;
 	state.ss_base = 8;
 	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EOPNOTSUPP);
@@ -469,7 +469,10 @@ static void by_expression(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EFAULT);
 }
 
-/* The bytes of an expression are paid for; those of another mapping are not carried out. */
+/*
+ * The bytes of an expression are charged to the budget. Those in another mapping are not
+ * evaluated.
+ */
 static void expression_later(struct kunit *test)
 {
 	unsigned long base = make_object(test, 1, cfa_by_index);
@@ -496,7 +499,7 @@ static void expression_later(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, unwind_eh_frame_expr(&state, expr, NULL, &val), -EFAULT);
 	state.table_bytes = SZ_4K;
 
-	/* a kept rule is used without reading the tables again */
+	/* a cached rule is used without reading the tables again */
 	KUNIT_ASSERT_TRUE(test, unwind_cache_begin(&begun));
 	unwind_cache_add_rule(&begun, unwind_rule_key(&state), &rule, &full);
 	left = state.table_bytes;
@@ -529,7 +532,7 @@ static void registers_by_expression(struct kunit *test)
 	put_word(test, stack + 16 + 0x40, 1234);
 	put_word(test, stack + 0x200, 77);
 	put_word(test, stack + 16 + 8, base + CODE + 0x20);
-	/* rbx lies in memory itself, and is what it is in this frame */
+	/* rbx is saved in memory, and has its value of this frame */
 	state.kept[UNWIND_SLOT_BX] = stack + 0x200;
 	state.in_memory = BIT(UNWIND_SLOT_BX) | BIT(UNWIND_SLOT_FP);
 	state.regs = &regs;
@@ -540,13 +543,13 @@ static void registers_by_expression(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, state.in_memory, BIT(UNWIND_SLOT_BX));
 	KUNIT_EXPECT_EQ(test, state.lost, 0);
 
-	/* in the next frame r9 is not known: that is no reason to stop */
+	/* in the next frame r9 is unknown, but the walk goes on */
 	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
 	KUNIT_EXPECT_EQ(test, state.sp, stack + 32);
 	KUNIT_EXPECT_EQ(test, state.lost, BIT(UNWIND_SLOT_BX));
 	KUNIT_EXPECT_EQ(test, state.kept[UNWIND_SLOT_FP], 1236);
 
-	/* reading the expressions is paid for, beside the search */
+	/* reads of the expressions are charged, besides the search */
 	searched = at(test, base + CODE + 8, stack, 8);
 	state = searched;
 	state.regs = &regs;
@@ -712,7 +715,7 @@ static void left_alone(struct kunit *test)
 	KUNIT_EXPECT_EQ_MSG(test, unwind_user_next(&state), -EOPNOTSUPP, "another function");
 }
 
-/* What a step reads of tables with so many rows. */
+/* Return the bytes that a step reads of tables with this number of rows. */
 static unsigned int table_bytes(struct kunit *test, u32 rows)
 {
 	unsigned long base = make_object(test, rows, sp_plus_16);
@@ -734,18 +737,21 @@ static unsigned int table_bytes(struct kunit *test, u32 rows)
 	return spent;
 }
 
-/* Headers, entry and search are charged to the budget; none begins if it exceeds the budget. */
+/*
+ * Headers, entry and search are charged to the budget. None of them begins if it would exceed the
+ * budget.
+ */
 static void table_budget(struct kunit *test)
 {
 	unsigned int one = table_bytes(test, 1);
 
 	KUNIT_EXPECT_GE(test, one, sizeof(struct object) + offsetof(struct table, rows) +
 				   sizeof(cie) + 17 + INSNS + 3 * 4);
-	/* ten looks instead of one */
+	/* ten steps of the search instead of one */
 	KUNIT_EXPECT_EQ(test, table_bytes(test, MAX_ROWS), one + 9 * sizeof(s32));
 }
 
-#define FAR_OFF	0x10000000UL	/* addresses that are compared, and no more */
+#define FAR_OFF	0x10000000UL	/* only the compared addresses are read */
 
 static void know_object(unsigned int n, u32 nr)
 {
@@ -776,7 +782,7 @@ static bool object_is_known(unsigned int n)
 	return !unwind_cache_find_object(FAR_OFF + n * PAGE_SIZE, &object);
 }
 
-/* Of code for words of another size no rule is known. */
+/* A rule is not found for words of another size. */
 static void other_word(struct kunit *test)
 {
 	struct unwind_user_rule rule = { .kind = UNWIND_RULE_FRAME };
@@ -806,7 +812,7 @@ static void know_rule(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, rule_is_known(FAR_OFF));
 }
 
-/* Objects without tables make room first; an object with tables takes its rules along. */
+/* Objects without tables are evicted first. An object with tables is evicted with its rules. */
 static void many_objects(struct kunit *test)
 {
 	unsigned int n;
@@ -828,7 +834,7 @@ static void many_objects(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, rule_is_known(FAR_OFF));
 }
 
-/* What is unmapped takes nothing else along. */
+/* An unmap drops nothing outside its range. */
 static void one_of_objects(struct kunit *test)
 {
 	unsigned int n;
@@ -868,7 +874,7 @@ static void other_mapping(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, rule_is_known(FAR_OFF));
 }
 
-/* What may have been read through a stale TLB entry is not kept. */
+/* Results of reads through a possibly stale TLB entry are not cached. */
 static void flush_pending(struct kunit *test)
 {
 	struct unwind_user_rule rule = { .kind = UNWIND_RULE_FRAME };
@@ -895,7 +901,7 @@ static void flush_pending(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, rule_is_known(FAR_OFF));
 }
 
-/* Code that is no file's may have tables, too: with the budget gone nobody knows. */
+/* Anonymous code may have tables, too: when the budget is used up, that is unknown. */
 static void no_budget(struct kunit *test)
 {
 	unsigned long base = map_as(test, OBJECT_BYTES, MAP_PRIVATE);
@@ -912,7 +918,7 @@ static void no_budget(struct kunit *test)
 	}
 }
 
-/* A frame by another register, which the frame above it tells nothing of. */
+/* A frame with a rule by another register, which is unknown in the frame of a caller. */
 static void lost_register(struct kunit *test)
 {
 	unsigned long base = make_object(test, 1, bx_plus_8);
@@ -941,7 +947,7 @@ struct restorer_case {
 	const char	*name;
 	u8		code[8];
 	bool		rt;
-	/* where in the code, and what of the frame it has popped there */
+	/* offset in the code, and bytes of the frame that are popped there */
 	u8		offset, popped;
 };
 
@@ -985,7 +991,7 @@ static void restorer_32(struct kunit *test)
 		       (c->rt ? offsetof(struct rt_sigframe_ia32, uc.uc_mcontext) :
 				offsetof(struct sigframe_ia32, sc)), text, stack);
 
-	/* the handler has returned: the address that it returned to is gone */
+	/* the handler has returned and popped its return address */
 	state = at(test, text + c->offset, frame + 4 + c->popped, 4);
 	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
 	KUNIT_EXPECT_EQ(test, state.ip, text + 0x200);
@@ -996,7 +1002,7 @@ static void restorer_32(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, val, slot + 1);
 	}
 
-	/* a handler never returns into the midst of it */
+	/* a handler never returns into the middle of the restorer */
 	state = at(test, text + c->offset, frame + 4 + c->popped, 4);
 	state.exact = false;
 	state.back = 1;

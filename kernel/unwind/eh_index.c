@@ -55,7 +55,7 @@
 #define EH_FRAME	".eh_frame"
 #define PLT		".plt"
 
-/* what section headers of both classes have to say */
+/* the fields of section headers of both classes */
 struct section {
 	u32	name;
 	u32	type;
@@ -166,7 +166,7 @@ static int read_section(struct unwind_user_state *state, unsigned long ip,
 	return 0;
 }
 
-/* Save the section's place if it is .eh_frame or .plt, by name and flags. */
+/* Save address and size of the section if it is .eh_frame or .plt, by name and flags. */
 static int note_section(struct unwind_user_state *state, unsigned long ip,
 			const struct section *names, const struct section *section,
 			struct unwind_eh_sections *found)
@@ -207,7 +207,7 @@ static int note_section(struct unwind_user_state *state, unsigned long ip,
  * @word: bytes of an address in it
  * @found: filled in
  *
- * Nothing is known of the values but that the file has them.
+ * The values are those in the file and not checked.
  *
  * Context: Task context of a user task; may sleep.
  * Return: 0; -EFAULT if the file cannot be read now; or another error if there is
@@ -236,7 +236,7 @@ int unwind_eh_index_sections(struct unwind_user_state *state, unsigned long ip,
 	return found->eh_frame_size ? 0 : -ENOENT;
 }
 
-/* a row in the making: @end is where its function ends */
+/* a row before sorting; @end is the end of its function */
 struct scan_row {
 	u32	ip;
 	u32	end;
@@ -246,11 +246,11 @@ struct scan_row {
 /**
  * struct scan - reads a section from one end to the other
  * @state: the walk
- * @object: whose section it is
- * @rows: what was found
- * @nr: how many
- * @max: how many there is room for
- * @sorted: they are in order as they are
+ * @object: the object of the section
+ * @rows: the rows that were found
+ * @nr: number of @rows
+ * @max: allocated number of @rows
+ * @sorted: @rows are sorted already
  */
 struct scan {
 	struct unwind_user_state	*state;
@@ -269,8 +269,8 @@ static int scan_read(void *ctx, unsigned long addr, void *to, size_t len)
 }
 
 /*
- * Add a row for the code that an FDE covers.  cfi.c gives that range when it is asked for
- * the rule of an address that no function has.
+ * Add a row for the code that an FDE covers. cfi.c returns that range when it is called
+ * for an address that no function has.
  */
 static int scan_fde(struct scan *scan, unsigned long fde)
 {
@@ -341,7 +341,7 @@ static int compare_rows(const void *a, const void *b)
 /* If functions overlap, the right entry is unknown, so use none of them. */
 static void refuse_overlaps(struct scan_row *rows, u32 nr)
 {
-	u32 i, last = 0;	/* the one that ends last */
+	u32 i, last = 0;	/* of the rows so far, the one that ends last */
 
 	for (i = 1; i < nr; i++) {
 		if (rows[i].ip < rows[last].end) {
@@ -353,7 +353,7 @@ static void refuse_overlaps(struct scan_row *rows, u32 nr)
 	}
 }
 
-/* no reason to kill a process of the memcg */
+/* fail rather than kill a process of the memcg */
 static void *index_alloc(size_t size)
 {
 	return kvmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN |
@@ -410,8 +410,8 @@ static int index_section(struct unwind_user_state *state,
 }
 
 /*
- * Another thread makes the index, which takes some milliseconds.  That thread may have to
- * wait for pages, so limit the time to wait for it.
+ * Wait until another thread has made the index, which takes some milliseconds.  It may
+ * have to wait for pages, so limit the time.
  */
 static void wait_for_index(unsigned long ip)
 {
@@ -427,18 +427,18 @@ static void wait_for_index(unsigned long ip)
 }
 
 /**
- * unwind_eh_index_build - make the index of an object, and keep it
+ * unwind_eh_index_build - make the index of an object, and cache it
  * @state: the walk
  * @begun: as unwind_cache_begin() set it before the object was looked for
  * @ip: address in the object
  * @object: the object, which has an .eh_frame that is not indexed
  *
- * Threads of a process that come here at the same time do it once.  After an
- * error that will not go away, or a few others, the object is kept as one without
- * tables.
+ * If several threads of a process need the index at the same time, one of them
+ * makes it.  After a permanent error, or a few others, the object is cached as
+ * one without tables.
  *
  * Context: Task context of a user task; may sleep.
- * Return: -EAGAIN if the object is to be looked for again; -EFAULT or -ENOMEM.
+ * Return: -EAGAIN if the object must be looked up again; -EFAULT or -ENOMEM.
  */
 int unwind_eh_index_build(struct unwind_user_state *state,
 			  const struct unwind_cache_state *begun, unsigned long ip,

@@ -15,8 +15,8 @@ struct unwind_user_state;
 
 /**
  * struct unwind_eh_row - a function that has an FDE
- * @ip: where it begins, as an offset from the start of the object
- * @fde: the same of its FDE; 0 if several entries claim the function
+ * @ip: offset of the function from the start of the object
+ * @fde: offset of its FDE; 0 if several FDEs cover the function
  */
 struct unwind_eh_row {
 	u32	ip;
@@ -27,7 +27,7 @@ struct unwind_eh_row {
  * struct unwind_eh_index - the FDEs of an object, sorted by address
  * @rcu: frees it
  * @start: first address of the object
- * @nr: how many @rows there are
+ * @nr: number of @rows
  * @rows: sorted by unwind_eh_row::ip
  */
 struct unwind_eh_index {
@@ -38,7 +38,7 @@ struct unwind_eh_index {
 };
 
 /**
- * struct unwind_eh_sections - what section headers say, which nobody has checked
+ * struct unwind_eh_sections - unchecked values from section headers
  * @eh_frame: address of .eh_frame, as it was linked
  * @eh_frame_size: its size
  * @plt: address of .plt
@@ -64,7 +64,7 @@ int unwind_eh_index_build(struct unwind_user_state *state,
  * @fde: set to the address of the last FDE whose function begins at @ip or before
  *
  * Context: Any.
- * Return: 0; -ENOENT if there is none; -EOPNOTSUPP if several entries claim it.
+ * Return: 0; -ENOENT if there is none; -EOPNOTSUPP if several FDEs cover it.
  */
 static inline int unwind_eh_index_find(const struct unwind_eh_index *index,
 				       unsigned long ip, unsigned long *fde)

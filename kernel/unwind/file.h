@@ -19,7 +19,7 @@ struct inode;
 #define UNWIND_FILE_SEGMENTS	8
 
 /**
- * struct unwind_file_segment - what is loaded
+ * struct unwind_file_segment - a PT_LOAD segment
  * @vaddr: address as the file was linked
  * @offset: in the file
  * @size: bytes of the file
@@ -33,14 +33,14 @@ struct unwind_file_segment {
 } __packed __aligned(4);
 
 /**
- * struct unwind_file_layout - what the headers of a file say
- * @segment: of each PT_LOAD
- * @nr_segments: how many there are
- * @tables: those of @segment that .eh_frame_hdr and .eh_frame lie in
+ * struct unwind_file_layout - values from the headers of a file
+ * @segment: the PT_LOAD segments
+ * @nr_segments: their number
+ * @tables: indexes in @segment of those with .eh_frame_hdr and .eh_frame
  * @word: bytes of an address, 4 or 8
- * @nr: how many FDEs there are in @table; 0 if the file cannot be unwound by this
- * @first: lowest address of a segment
- * @last: end of the highest one
+ * @nr: number of FDEs in @table; 0 if the table cannot be used
+ * @first: start of the lowest segment
+ * @last: end of the highest segment
  * @hdr: address of .eh_frame_hdr
  * @table: address of the sorted table in it
  */
@@ -56,15 +56,15 @@ struct unwind_file_layout {
 	u64				table;
 };
 
-/* each search of a sorted table begins with the same rows; how many steps of that are kept */
+/* binary searches of a table begin with the same rows; number of steps that are cached */
 #define UNWIND_FILE_STEPS	4
 #define UNWIND_FILE_PROBES	(BIT(UNWIND_FILE_STEPS) - 1)
 
 /**
- * struct unwind_file_probes - addresses in the sorted table, where binary searches begin
- * @known: bit mask of those of @ip that are filled in
- * @ip: the first is of the row in the middle; behind the one at n are those at 2n + 1, for
- *	lower addresses, and 2n + 2
+ * struct unwind_file_probes - the rows of the sorted table where binary searches begin
+ * @known: bit mask of the valid members of @ip
+ * @ip: addresses of these rows as a binary tree: the first is that of the middle row;
+ *	after n, a search goes on at 2n + 1 for lower addresses, else at 2n + 2
  */
 struct unwind_file_probes {
 	u16	known;
@@ -72,20 +72,20 @@ struct unwind_file_probes {
 };
 
 /**
- * struct unwind_file - a file, and rules that were decoded from its tables
- * @node: in the hash table of files, while it is live
- * @lru: in the list of live files
+ * struct unwind_file - a file, and the rules decoded from its tables
+ * @node: in the hash table of files, until it is dead
+ * @lru: in the list of files, until it is dead
  * @rcu: frees it
- * @refs: the hash table's, and one of each known object
+ * @refs: one for the hash table, and one for each known object
  * @lock: held by writers of @rules, @layout, @probes and @dead
- * @inode: which file; only to be looked into with a reference to the inode, or under RCU by
- *	   who has found the file by an object of its process
- * @serial: a number that no other has
- * @used: since the last look of who makes room
+ * @inode: the inode; may be dereferenced only with a reference to it, or under RCU if the
+ *	   file was found by an object of the current process
+ * @serial: a unique number
+ * @used: used since the last search for files to evict
  * @dead: it was opened for writing, or its inode has gone
  * @has_layout: @layout is filled in
- * @layout: what its headers say
- * @rules: by address, as the file was linked; may be taken away
+ * @layout: from its headers
+ * @rules: by address, as the file was linked; may be evicted
  * @probes: of the sorted table
  */
 struct unwind_file {
@@ -105,14 +105,14 @@ struct unwind_file {
 };
 
 /*
- * Rows are found by the granule that an address lies in, of one of these sizes: each row
- * by the smallest of which few cover it.
+ * Rows are hashed by granules of one of these sizes: the smallest of which a few cover
+ * the row.
  */
 #define UNWIND_ROW_SIZES	3
 #define UNWIND_ROW_GRANULES	4
 #define unwind_row_shift(i)	(6 + 3 * (i))
 
-/* A row's key is where it begins, and above that its length. */
+/* The key of a row: its start in the lower half, its length in the upper half. */
 static inline u64 unwind_row_key(u32 start, u32 len)
 {
 	return (u64)len << 32 | start;
@@ -139,11 +139,11 @@ extern atomic64_t unwind_files_dead;
 extern unsigned int unwind_files_max_kb;
 
 /**
- * unwind_file_is_dead - has somebody opened the file for writing?
+ * unwind_file_is_dead - has the file been opened for writing?
  * @file: the file
  *
  * Context: Any.
- * Return: true if nothing that is read of it from now on is of its rules.
+ * Return: true if so: from now on its contents may differ from its rules.
  */
 static inline bool unwind_file_is_dead(const struct unwind_file *file)
 {
@@ -154,7 +154,7 @@ static inline bool unwind_file_is_dead(const struct unwind_file *file)
  * unwind_files_changes - a number that changes after each death of a file
  *
  * Context: Any.
- * Return: the number.  Who sees it sees unwind_file_is_dead() of the files that it counts.
+ * Return: the number.  For all files that it counts, unwind_file_is_dead() is then true.
  */
 static inline u64 unwind_files_changes(void)
 {

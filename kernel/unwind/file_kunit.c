@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests of rules of files: the addresses that a row holds for, what becomes of a file
- * that is written to, and the bounds of memory.  The inodes are made by hand.
+ * KUnit tests of rules of files: the addresses of a row, files that are written to, and the
+ * limits of memory.  The inodes are made by hand.
  */
 
 #include <kunit/test.h>
@@ -30,7 +30,7 @@
 #include "object.h"
 #include "unwind.h"
 
-#define FIRST	0x400000UL	/* where a file was linked */
+#define FIRST	0x400000UL	/* the address that a file was linked for */
 #define LAST	(FIRST + SZ_16M)
 
 static const struct unwind_file_layout layout = {
@@ -72,7 +72,7 @@ static struct unwind_file *get_file_of(struct kunit *test, struct inode *inode)
 	return get_file_with(test, inode, &layout);
 }
 
-/* Add a rule whose cfa_off is @n, to tell it from others. */
+/* Add a rule with cfa_off @n, which identifies it. */
 static int add_rule(struct unwind_file *file, u64 start, u64 end, u64 at, int n)
 {
 	struct unwind_user_rule rule = { .kind = UNWIND_RULE_FRAME, .cfa_off = n };
@@ -83,7 +83,7 @@ static int add_rule(struct unwind_file *file, u64 start, u64 end, u64 at, int n)
 	return ret;
 }
 
-/* Which one is found at an address, or -1. */
+/* The number of the rule at an address, or -1. */
 static int rule_at(struct unwind_file *file, u64 addr)
 {
 	struct unwind_user_rule rule;
@@ -96,7 +96,7 @@ static int rule_at(struct unwind_file *file, u64 addr)
 	return n;
 }
 
-/* A row is found at the address that was asked for, and nowhere that it does not hold. */
+/* A row is found at the address that was looked up, and never outside its range. */
 static void rows(struct kunit *test)
 {
 	static const u32 lengths[] = { 1, 2, 63, 64, 65, 255, 256, 257, 2048, 2049, 5000, SZ_1M };
@@ -113,7 +113,7 @@ static void rows(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, rule_at(file, at), i);
 			KUNIT_EXPECT_NE(test, rule_at(file, start - 1), i);
 			KUNIT_EXPECT_NE(test, rule_at(file, end), i);
-			/* short ones are found everywhere */
+			/* short rows are found at all their addresses */
 			for (addr = start; lengths[i] <= 256 && addr < end; addr++)
 				KUNIT_ASSERT_EQ(test, rule_at(file, addr), i);
 			unwind_file_put(file);
@@ -123,7 +123,7 @@ static void rows(struct kunit *test)
 	unwind_file_put(file);
 }
 
-/* Rows that follow each other keep to themselves, however many they are. */
+/* Adjacent rows are not mixed up, however many there are. */
 static void many_rows(struct kunit *test)
 {
 	struct unwind_file *file = get_file_of(test, make_inode(test));
@@ -147,7 +147,7 @@ static void many_rows(struct kunit *test)
 	unwind_file_put(file);
 }
 
-/* Out of the file's range nothing is kept. */
+/* Rules outside the file's range are not kept. */
 static void rows_outside(struct kunit *test)
 {
 	struct unwind_file *file = get_file_of(test, make_inode(test));
@@ -161,7 +161,7 @@ static void rows_outside(struct kunit *test)
 	unwind_file_put(file);
 }
 
-/* From the first writer on nothing is kept, nor found, nor is the file shared. */
+/* From the first writer on, rules are neither added nor found, and the file is not shared. */
 static void written_to(struct kunit *test)
 {
 	struct inode *inode = make_inode(test);
@@ -193,7 +193,7 @@ static void written_to(struct kunit *test)
 	unwind_file_put(file);
 }
 
-/* Headers that were read before a writer came are not those of the file any more. */
+/* A layout from headers that were read before a writer came is refused. */
 static void written_before_layout(struct kunit *test)
 {
 	struct inode *inode = make_inode(test);
@@ -240,13 +240,13 @@ static void written_by_two(struct kunit *test)
 	put_task_struct(writer);
 
 	KUNIT_EXPECT_FALSE(test, cleared);
-	/* or it has not run at all */
+	/* if this fails, the other writer has not run */
 	KUNIT_EXPECT_TRUE(test, unwind_file_is_dead(file));
 	KUNIT_EXPECT_FALSE(test, test_bit(UNWIND_FILE_BIT, &inode->i_data.flags));
 	unwind_file_put(file);
 }
 
-/* An inode goes without a word, and the next file's has its address. */
+/* An inode is freed without notice, and that of the next file has its address. */
 static void inode_replaced(struct kunit *test)
 {
 	struct inode *inode = make_inode(test);
@@ -254,13 +254,13 @@ static void inode_replaced(struct kunit *test)
 	u64 changes = unwind_files_changes();
 
 	add_rule(file, FIRST, FIRST + 8, FIRST, 1);
-	/* as inode_init_always() has it */
+	/* as inode_init_always() sets it */
 	inode->i_data.flags = 0;
 	again = get_file_of(test, inode);
 	KUNIT_EXPECT_NE(test, again->serial, file->serial);
 	KUNIT_EXPECT_EQ(test, rule_at(again, FIRST), -1);
 	KUNIT_EXPECT_TRUE(test, unwind_file_is_dead(file));
-	/* nobody has an object of it */
+	/* no object refers to it */
 	KUNIT_EXPECT_EQ(test, unwind_files_changes(), changes);
 	KUNIT_EXPECT_EQ(test, add_rule(file, FIRST, FIRST + 8, FIRST, 1), -ESTALE);
 	unwind_file_put(file);
@@ -321,8 +321,8 @@ static void set_max_kb(struct kunit *test, unsigned int kb)
 }
 
 /*
- * The bound holds.  Files that objects refer to are found as long as they are, and rules
- * that are in use stay.
+ * The limit of memory holds.  Files are found as long as objects refer to them, and
+ * rules in use are not evicted.
  */
 static void bounded(struct kunit *test)
 {
@@ -353,23 +353,23 @@ static void bounded(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, rule_at(in_use, FIRST), 2);
 	}
 	KUNIT_EXPECT_LT(test, nr, 300);
-	/* its rules made room, and it is known all the same */
+	/* its rules were evicted, but the file is still known */
 	KUNIT_EXPECT_EQ(test, rule_at(file, FIRST), -1);
 	KUNIT_EXPECT_FALSE(test, unwind_file_is_dead(file));
 	again = unwind_file_get(referred);
 	KUNIT_EXPECT_PTR_EQ(test, again, file);
 	unwind_file_put(again);
-	/* and this one is not */
+	/* and this file is not known */
 	again = get_file_of(test, first);
 	KUNIT_EXPECT_NE(test, again->serial, serial);
 	unwind_file_put(again);
-	/* no walk is told to look at its objects for that */
+	/* no walk has to check its objects for that */
 	KUNIT_EXPECT_EQ(test, unwind_files_changes(), changes);
 	unwind_file_put(in_use);
 	unwind_file_put(file);
 }
 
-/* Where all files are in use, there is no room for others. */
+/* If all files are in use, there is no room for others. */
 static void no_room(struct kunit *test)
 {
 	static struct unwind_file *files[300];
@@ -385,25 +385,25 @@ static void no_room(struct kunit *test)
 	}
 	KUNIT_EXPECT_GT(test, n, 8);
 	KUNIT_ASSERT_LT(test, n, ARRAY_SIZE(files));
-	/* then changes of the file would not be told, and nothing of it is kept */
+	/* then changes of the file would not be reported, so none of its rules are kept */
 	KUNIT_EXPECT_EQ(test, PTR_ERR(files[n]), -ENOMEM);
 	for (i = 0; i < n; i++) {
 		KUNIT_EXPECT_FALSE(test, unwind_file_is_dead(files[i]));
 		unwind_file_put(files[i]);
 	}
-	/* now there is */
+	/* now there is room */
 	unwind_file_put(get_file_of(test, make_inode(test)));
 	unwind_files_max_kb = 0;
 	KUNIT_EXPECT_EQ(test, PTR_ERR(unwind_file_get(make_inode(test))), -EOPNOTSUPP);
 }
 
-/* For what never finds room, nothing makes room. */
+/* Nothing is evicted for a table that is larger than the limit. */
 static void too_large(struct kunit *test)
 {
 	struct unwind_file *file = get_file_of(test, make_inode(test));
 	unsigned int n;
 
-	/* a table that is crowded soon, and would have 2 KiB next */
+	/* a table that is soon crowded; the next one has 2 KiB */
 	for (n = 0; n < 64; n++)
 		unwind_file_add_rule(file, FIRST + 16 * n, FIRST + 16 * n + 8, FIRST + 16 * n,
 				     &(struct unwind_user_rule) { .kind = UNWIND_RULE_FRAME });
@@ -415,7 +415,7 @@ static void too_large(struct kunit *test)
 	unwind_file_put(file);
 }
 
-/* A user with many files in use does not keep others from rules of theirs. */
+/* A user with many files in use does not prevent other users from having rules. */
 static void many_files(struct kunit *test)
 {
 	static struct unwind_file *files[300];
@@ -449,7 +449,7 @@ static void many_files(struct kunit *test)
 	unwind_file_put(old);
 }
 
-#define CODE	0x10000000UL	/* a made-up address, which is only compared */
+#define CODE	0x10000000UL	/* an arbitrary address, which is only compared */
 
 static void attach_mm(struct kunit *test)
 {
@@ -498,7 +498,7 @@ static bool rule_is_known(unsigned int n)
 	return !unwind_cache_find_rule(CODE + n * PAGE_SIZE, &rule, &full);
 }
 
-/* The rules of a file are those of all its objects. */
+/* All objects of a file use its rules. */
 static void objects_of_file(struct kunit *test)
 {
 	struct unwind_file *file = get_file_of(test, make_inode(test));
@@ -514,7 +514,7 @@ static void objects_of_file(struct kunit *test)
 	unwind_file_put(file);
 }
 
-/* Objects of a dead file go when the next walk begins, and no others. */
+/* When the next walk begins, the objects of a dead file are dropped, and no others. */
 static void objects_of_dead_file(struct kunit *test)
 {
 	struct inode *inode = make_inode(test);
@@ -531,7 +531,7 @@ static void objects_of_dead_file(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, rule_is_known(1));
 
 	KUNIT_ASSERT_EQ(test, get_write_access(inode), 0);
-	/* a walk that has begun goes on by what is known */
+	/* a walk in progress still uses cached rules */
 	KUNIT_EXPECT_TRUE(test, rule_is_known(0));
 	unwind_cache_begin_walk();
 	KUNIT_EXPECT_FALSE(test, object_is_known(0));
@@ -540,7 +540,7 @@ static void objects_of_dead_file(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, rule_is_known(1));
 	KUNIT_EXPECT_TRUE(test, object_is_known(2));
 
-	/* it had been found before the file died */
+	/* the object had been found before the file died */
 	know_object(test, file, 0);
 	KUNIT_EXPECT_FALSE(test, object_is_known(0));
 	put_write_access(inode);
@@ -550,7 +550,7 @@ static void objects_of_dead_file(struct kunit *test)
 	unwind_file_put(file);
 }
 
-/* An object is dropped with its file, even if its tables are not read from that file. */
+/* An object is dropped with its file, even if its rules are not from that file. */
 static void objects_by_memory(struct kunit *test)
 {
 	struct inode *inode = make_inode(test);
@@ -571,7 +571,7 @@ static void objects_by_memory(struct kunit *test)
 	unwind_file_put(file);
 }
 
-/* What a walk has not found before the file was opened, it must not look for after that. */
+/* After the file was opened for writing, a walk finds no more rules in its tables. */
 static void written_during_walk(struct kunit *test)
 {
 	struct unwind_cfi *cfi = kunit_kzalloc(test, sizeof(*cfi), GFP_KERNEL);
@@ -603,7 +603,7 @@ static void written_during_walk(struct kunit *test)
 	unwind_file_put(file);
 }
 
-/* where things are in the file */
+/* offsets in the file */
 #define HDR	0x200
 #define CIE	0x400
 #define FDE	0x500
@@ -614,7 +614,7 @@ static const u8 cie[] = {
 	20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0,
 };
 
-/* What the sorted table has of an address, and the FDE that it leads to. */
+/* A row of the sorted table, and its FDE. */
 struct function_row {
 	u32	ip;
 	u32	start;
@@ -622,7 +622,10 @@ struct function_row {
 	u8	cfa_off;
 };
 
-/* The second one's FDE is of other code, and the first one's is of that of the others, too. */
+/*
+ * The FDE of the second row covers other code, and that of the first row also the code of the
+ * others.
+ */
 static const struct function_row overlapping_rows[] = {
 	{ 0x800, 0x800, 0x100, 16 },
 	{ 0x840, 0x700, 0x8, 24 },
@@ -664,7 +667,7 @@ static void close_file(void *file)
 	fput(file);
 }
 
-/* A file whose page cache, that of @pages, has tables. */
+/* Make a file with tables in its page cache, @pages. */
 static struct unwind_file *make_tables(struct kunit *test, const struct function_row *rows,
 				       u32 nr, struct file **pages_file)
 {
@@ -702,7 +705,7 @@ static struct unwind_user_state make_state(struct kunit *test)
 	};
 }
 
-/* The sorted table decides which FDE an address has, whatever rules were looked up before. */
+/* The sorted table decides which FDE an address has, whatever rules are cached already. */
 static void overlapping(struct kunit *test)
 {
 	struct unwind_user_state state;
@@ -723,7 +726,7 @@ static void overlapping(struct kunit *test)
 	state.ip = CODE + 0x8c8;
 	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), 0);
 	KUNIT_EXPECT_EQ(test, rule.cfa_off, 32);
-	/* all of them are the file's */
+	/* all of them are rules of the file */
 	KUNIT_EXPECT_EQ(test, rule_at(file, FIRST + 0x810), 16);
 	KUNIT_EXPECT_EQ(test, rule_at(file, FIRST + 0x8c8), 32);
 	KUNIT_EXPECT_EQ(test, state.found[UNWIND_FOUND_FILE], 3);
@@ -755,7 +758,7 @@ static void unmapped_elsewhere(struct kunit *test)
 	unwind_file_put(file);
 }
 
-/* A device may write to the page at any time, so no rule of it is kept, however it is found. */
+/* A device may write to a pinned page at any time, so no rule of it is cached. */
 static void pinned(struct kunit *test)
 {
 	struct inode *other = make_inode(test);
@@ -793,7 +796,7 @@ static void pinned(struct kunit *test)
 
 	state = make_state(test);
 	state.ip = addr + 0x8c8;
-	/* that another file dies is nothing to this one */
+	/* the death of another file does not matter */
 	unwind_file_put(get_file_of(test, other));
 	KUNIT_ASSERT_EQ(test, get_write_access(other), 0);
 	put_write_access(other);
@@ -807,7 +810,7 @@ static void pinned(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, unwind_cache_find_rule(unwind_rule_key(&state), &rule, &full),
 			-ENOENT);
 
-	/* nor is it kept where a page that is not there comes first */
+	/* nor is it cached if another page is missing and comes first */
 	state.faults = 0;
 	folio_clear_uptodate(folio);
 	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), 0);

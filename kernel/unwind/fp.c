@@ -2,11 +2,11 @@
 /*
  * The frame pointer method.
  *
- * A function that keeps a frame pointer pushes its caller's and points the register at
- * the place, so the register leads from frame to frame (System V ABI, AMD64
- * supplement, section 3.2.2; i386 supplement, section 2.2.2).  Only the innermost frame,
- * and a frame that a signal interrupted, can be in a state before that is done or after
- * it is undone.  The instruction about to run shows which.
+ * A function with a frame pointer pushes its caller's and points the register at the
+ * pushed one, so the frame pointers form a list (System V ABI, AMD64 supplement, section
+ * 3.2.2; i386 supplement, section 2.2.2).  Only in the innermost frame, and in one that
+ * a signal interrupted, the frame pointer may not be set up yet or may be popped
+ * already.  The next instruction shows which.
  */
 
 #include <linux/errno.h>
@@ -76,7 +76,7 @@ bool unwind_is_return_address(struct unwind_user_state *state, unsigned long add
 	return unwind_is_after_call(state, ra + state->cs_base);
 }
 
-/* In a system call: the code that made it may be unmapped since, and is not missing. */
+/* In a system call the code is not checked: the system call may have unmapped it. */
 static bool has_made_call(struct unwind_user_state *state)
 {
 	return state->back ||
@@ -109,7 +109,7 @@ static bool is_probed(const struct unwind_user_state *state)
 #endif
 }
 
-/* A call to an address without code has pushed a return address, and no frame. */
+/* After a call to an address without code, the return address is on top of the stack. */
 static enum unwind_arch_frame innermost_frame(struct unwind_user_state *state,
 					      bool nowhere)
 {
@@ -131,7 +131,7 @@ static enum unwind_arch_frame innermost_frame(struct unwind_user_state *state,
 	/*
 	 * In code without frame pointers the same instructions have other meanings,
 	 * so require a return address in the right place.  A uprobe on such an
-	 * instruction is taken to be on the beginning of a function.
+	 * instruction is assumed to be at the beginning of a function.
 	 */
 	ra_addr = state->sp + (frame == UNWIND_FRAME_PUSHED ? state->word : 0);
 	if (!probed && !unwind_is_return_address(state, ra_addr))
@@ -149,8 +149,8 @@ static enum unwind_arch_frame innermost_frame(struct unwind_user_state *state,
  * skips them, because it reads code in the innermost frame only.
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0 and the rule, which is not proven; -ENOENT if the frame pointer cannot be the
- *	   frame's; -EFAULT if code or stack could not be read.
+ * Return: 0 and the rule, which may be wrong; -ENOENT if the frame pointer cannot be that
+ *	   of the frame; -EFAULT if code or stack could not be read.
  */
 int unwind_fp_rule(struct unwind_user_state *state,
 		   struct unwind_user_rule *rule, struct unwind_cfi_rule *full)

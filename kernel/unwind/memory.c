@@ -2,13 +2,13 @@
 /*
  * Reading the current task's user memory for the unwinder.
  *
- * The registers that lead here hold whatever the program put into them.  What is
- * resident is read with page faults off, as in an interrupt.  What is not is
- * brought in only from private memory, and only if that does no more: it must not
- * grow a stack, fill a hole of shared memory, map a device, or wait for a
- * userfaultfd handler, which may well be the very thread that is being unwound.
- * A task that must not wait takes no page fault: it reads the page cache instead.  So
- * does a real-time task, if kernel.unwind_user_realtime says so.
+ * The program controls the registers and so the addresses.  Resident memory is read
+ * with page faults off, as in an interrupt.  Missing pages are faulted in only in
+ * private mappings, and only if the fault has no side effects: it must not grow a
+ * stack, fill a hole of shared memory, map a device, or wait for a userfaultfd
+ * handler, which may be the very thread that is being unwound.  A task that must not
+ * wait takes no page fault, but reads the page cache instead.  So does a real-time
+ * task, if kernel.unwind_user_realtime says so.
  */
 
 #include <linux/auxvec.h>
@@ -28,13 +28,13 @@
 #include "unwind.h"
 
 /**
- * unwind_in_uprobe_handler - does a uprobe handler ask for the walk?
+ * unwind_in_uprobe_handler - was the walk requested by a uprobe handler?
  *
- * uprobe handlers run in an RCU section.  A walk must not wait for a page of a file there,
- * as its file system may be in user space.
+ * uprobe handlers run in an RCU section.  So the walk must not wait for a page of a file,
+ * whose file system may be in user space.
  *
  * Context: Task context of a user task.
- * Return: true if the walk is asked for from such a handler.
+ * Return: true if it was.
  */
 bool unwind_in_uprobe_handler(void)
 {
@@ -70,7 +70,7 @@ static bool mapping_is_plain_memory(unsigned long addr, size_t len)
 	return plain;
 }
 
-/* With page faults off: what is there, in words as far as it goes. */
+/* Read resident memory with page faults off, in words as far as possible. */
 static int read_resident(const void __user *from, void *to, size_t len)
 {
 	pagefault_disable();
@@ -94,7 +94,7 @@ refused:
 	return -EFAULT;
 }
 
-/* A huge entry stays as it is: without this it would be split. */
+/* A walk without this callback would split a huge entry. */
 static int check_pmd_none(pmd_t *pmd, unsigned long addr, unsigned long next,
 			  struct mm_walk *walk)
 {
@@ -120,9 +120,9 @@ static int check_pte_none(pte_t *pte, unsigned long addr, unsigned long next,
 /*
  * True if the page table has no entry for the page: then a private mapping of a
  * file has the file's bytes there.  Any entry counts, as a swap entry or a page
- * being migrated can be a private copy.  Nothing can be said of memory that the
- * OOM reaper takes from a dying task: it leaves no entry where a private copy
- * was, and marks the mm first.
+ * being migrated can be a private copy.  False if the OOM reaper is freeing the
+ * memory of a dying task: it removes entries of private copies, and marks the
+ * mm first.
  */
 static bool is_unpopulated(struct vm_area_struct *vma, unsigned long page)
 {
@@ -139,11 +139,11 @@ static bool is_unpopulated(struct vm_area_struct *vma, unsigned long page)
 }
 
 /**
- * unwind_is_plain_file - does a page fault map the page cache of a file, and no more?
+ * unwind_is_plain_file - does a page fault only map the page cache of a file?
  * @vma: the mapping
  *
  * Context: The mmap lock is held.
- * Return: false if not.
+ * Return: true if so.
  */
 bool unwind_is_plain_file(struct vm_area_struct *vma)
 {
@@ -153,10 +153,10 @@ bool unwind_is_plain_file(struct vm_area_struct *vma)
 }
 
 /*
- * Whether the bytes are right is decided after the copy.  If the folio is still
- * the file's by then, it was during the copy: a truncated folio does not come
- * back.  If the page table has no entry by then, the file's bytes are what the
- * task itself would read: a private copy, if there was one, has been discarded.
+ * Check after the copy whether the bytes are right.  If the folio still belongs
+ * to the file, it did so during the copy: a truncated folio does not come
+ * back.  If the page table has no entry, the task itself would read the file's
+ * bytes: a private copy, if there was one, has been discarded.
  */
 static int copy_cached(struct vm_area_struct *vma, unsigned long addr, void *to,
 		       size_t len)
@@ -184,10 +184,10 @@ put:
 }
 
 /*
- * Read bytes of one page that a file has in memory and nobody has mapped here, as
- * the unwind tables of a program that has just forked.  Nothing is mapped: a page
- * fault could wait for a page of the file that was evicted meanwhile, for a private
- * copy in swap, or for memory for a page table.
+ * Read from the page cache a page that is not in the page table, such as unwind
+ * tables of a process that has just forked.  Do not fault it in: that could wait
+ * for a page of the file that was evicted meanwhile, for a private copy in swap, or
+ * for memory for a page table.
  */
 static int read_cached(unsigned long addr, void *to, size_t len)
 {
@@ -237,7 +237,7 @@ static int read_with_fault(struct unwind_user_state *state, unsigned long addr,
  * @len: how many, at most a page
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0, or -EFAULT when the bytes are not there or not worth the wait.
+ * Return: 0, or -EFAULT if the bytes are not resident and may not be faulted in.
  */
 int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to,
 		size_t len)
@@ -288,8 +288,8 @@ static int get_resident_word(unsigned long addr, unsigned int word,
  * The out-of-line half of unwind_read_word().
  *
  * Context: Task context of a user task; may sleep, unless the walk is @quick.
- * Return: 0, or -EFAULT when @addr is unaligned, the word is not there or not
- *	   worth the wait.
+ * Return: 0, or -EFAULT if @addr is unaligned, or the word is not resident and
+ *	   may not be faulted in.
  */
 int __unwind_read_word(struct unwind_user_state *state, unsigned long addr,
 		       unsigned long *val)
@@ -326,16 +326,16 @@ static struct file *get_plain_file(unsigned long addr)
 }
 
 /**
- * unwind_bring_in_folio - have a part of a file read into the page cache
+ * unwind_bring_in_folio - read a folio of a file into the page cache
  * @file: the open file
- * @index: which page
+ * @index: index of the page
  *
  * Like a page fault, this takes the invalidate lock, which truncation and hole punching hold
- * while no page may enter the page cache.  If another task reads the page, this waits for
- * it in a killable way; read_mapping_folio() would wait until the read ends.
+ * while no page may enter the page cache.  If another task reads the page, this wait can be
+ * killed, unlike that of read_mapping_folio().
  *
  * Context: Task context of a user task, without the mmap lock; may sleep.
- * Return: the folio, with a reference, which may not have been read; or an error.
+ * Return: the folio, with a reference, which may not be up to date; or an error.
  */
 struct folio *unwind_bring_in_folio(struct file *file, unsigned long index)
 {
@@ -396,18 +396,16 @@ static int read_plain_file(struct file *file, u64 pos, void *to, size_t len, boo
  * @to: where to put the bytes
  * @len: how many
  *
- * The bytes need not be mapped, but they are read as a page fault would read them:
- * from the page cache of a file that is privately mapped, whatever else the file system
- * has for read().  So no permission is asked for and no fanotify listener waited for,
- * which could be the task itself.  Where the page
- * cache does not have the bytes the wait can be killed, with no lock held but the one that
- * page faults hold against truncation.  As with
- * page faults, a dying task and a uprobe handler do not wait; nor is memory of
- * tmpfs, which has no read_folio(), brought in from swap.
+ * The bytes need not be mapped.  Like a page fault, this reads the page cache of a
+ * privately mapped file, and does not call read() of the file system.  So no permission is
+ * checked, and no fanotify listener is waited for, which could be the task itself.  If a
+ * page is missing, the wait for it can be killed, and holds only the lock that page faults
+ * hold against truncation.  As with page faults, a dying task and a uprobe handler do not
+ * wait.  Memory of tmpfs, which has no read_folio(), is not read from swap.
  *
  * Context: Task context of a user task, without the mmap lock; may sleep.
- * Return: 0; -EFAULT if the bytes are not there now; -EOPNOTSUPP if no such file is
- *	   mapped there; -EINVAL if it ends before that.
+ * Return: 0; -EFAULT if the bytes are not in memory now; -EOPNOTSUPP if no such file is
+ *	   mapped there; -EINVAL if the file is shorter.
  */
 int unwind_read_file(struct unwind_user_state *state, unsigned long addr, u64 pos,
 		     void *to, size_t len)
@@ -434,7 +432,7 @@ int unwind_read_file(struct unwind_user_state *state, unsigned long addr, u64 po
 }
 
 /**
- * unwind_is_mapped - is there anything at an address?
+ * unwind_is_mapped - is an address mapped?
  * @addr: linear user address, any value
  *
  * Context: Task context of a user task; may sleep.
@@ -487,7 +485,7 @@ static bool vma_is_of_file(struct vm_area_struct *vma)
 	return vma->vm_file;
 }
 
-/* What @is says of the mapping of an address; true if that is not known. */
+/* Call @is for the mapping of an address; true if the mapping cannot be looked up now. */
 static bool ask_mapping(unsigned long addr, bool (*is)(struct vm_area_struct *vma))
 {
 	struct mm_struct *mm = current->mm;
@@ -511,11 +509,11 @@ static bool ask_mapping(unsigned long addr, bool (*is)(struct vm_area_struct *vm
 }
 
 /**
- * unwind_is_executable - is there code at an address?
+ * unwind_is_executable - is memory at an address executable?
  * @addr: linear user address, any value
  *
  * Context: Task context of a user task; may sleep.
- * Return: true if what is mapped there can be executed, or if that is not known.
+ * Return: true if it is, or if that is not known.
  */
 bool unwind_is_executable(unsigned long addr)
 {
@@ -535,11 +533,11 @@ bool unwind_is_of_file(unsigned long addr)
 }
 
 /**
- * unwind_auxv - what the kernel has told a program when it was started
+ * unwind_auxv - a value of the program's auxiliary vector
  * @state: the walk, which knows the size of a word
  * @type: AT_* of <linux/auxvec.h>
  *
- * The vector consists of words of the program.  It can change under PR_SET_MM.
+ * The vector has words of the program's size.  PR_SET_MM can change it meanwhile.
  *
  * Context: Task context of a user task.
  * Return: the value, or 0 if there is none.
@@ -563,10 +561,11 @@ unsigned long unwind_auxv(struct unwind_user_state *state, unsigned long type)
 }
 
 /**
- * unwind_start_stack - where the kernel has put the arguments of a program
+ * unwind_start_stack - the address of a program's arguments on its stack
  *
  * Context: Task context of a user task.
- * Return: the stack pointer that the program was started with.  It can change under PR_SET_MM.
+ * Return: the stack pointer that the program was started with.  PR_SET_MM can change it
+ * meanwhile.
  */
 unsigned long unwind_start_stack(void)
 {

@@ -3,16 +3,16 @@
  * Frames of code that no unwind tables describe: made at run time, written in
  * assembly, or by compilers that write none.
  *
- * What is found must be certain, as code may use the frame pointer for anything and a
- * caller that was skipped looks like a caller.  Four things are:
+ * A caller is accepted only if it is certain: code may use the frame pointer for anything,
+ * and a stack that skips a caller looks right.  These four are certain:
  *
- * - where a program begins, as nothing has called that;
- * - a path through the code itself (code.c), which is kept by its address like rules
- *   from tables;
- * - where the code does not tell, as in an interpreter's loop, a frame pointer below which
- *   there is nothing on the stack that could be a return address;
- * - what a function pushes from its beginning to a call, if the return address above that
- *   follows a call of this function.
+ * - The entry point of a program, which has no caller.
+ * - A path through the code itself (code.c).  Its rule is cached by address, like rules
+ *   from tables.
+ * - If the code gives no rule, as in an interpreter's loop: a frame pointer, if no word on
+ *   the stack below it could be a return address.
+ * - The words that a function pushes from its beginning to a call, if the return address
+ *   above them follows a call of this function.
  */
 
 #include <linux/align.h>
@@ -37,19 +37,19 @@
 
 /* how far above the stack pointer a frame pointer may lie, in words */
 #define MAX_FRAME_WORDS	512
-/* how far behind its beginning a function may be, in bytes */
+/* the largest distance of code from the beginning of its function, in bytes */
 #define MAX_FUNCTION_BYTES	SZ_64K
-/* what a function has pushed at its first call at most, in words; see rule_by_start() */
+/* the most words that a function pushes before its first call; see rule_by_start() */
 #define MAX_STRAIGHT_WORDS	32
-/* how far behind the entry point of a program its code is looked for, in bytes */
+/* the largest distance of startup code from the entry point, in bytes */
 #define MAX_ENTRY_BYTES	256
-/* what that code may have on the stack, and what it may have taken from it, in words */
+/* the most words that startup code may have pushed, and that it may have popped */
 #define MAX_ENTRY_WORDS	32
 #define MAX_ENTRY_POPS	8
-/* how many functions just go on in the next one */
+/* how many jumps to another function to follow; see unwind_code_goes_on() */
 #define MAX_GOING_ON	2
 
-/* As many bytes as there are; the next page may be missing. */
+/* Read up to @len bytes: fewer if the next page is missing. */
 static unsigned int read_code(void *ctx, unsigned long addr, u8 *to, unsigned int len)
 {
 	struct unwind_user_state *state = ctx;
@@ -80,7 +80,7 @@ static bool code_holds(unsigned long ip, const struct unwind_user_rule *rule)
 	return !code_sum(ip, ip + rule->code_end, &sum) && sum == rule->code_sum;
 }
 
-/* False if it has no room in @rule. */
+/* Convert the result to @rule. False if an offset does not fit. */
 static bool make_rule(const struct unwind_code *code, struct unwind_user_rule *rule)
 {
 	*rule = (struct unwind_user_rule) {
@@ -96,7 +96,7 @@ static bool make_rule(const struct unwind_code *code, struct unwind_user_rule *r
 	if (!code->fp_lost)
 		rule->lost &= ~BIT(UNWIND_SLOT_FP);
 	if (code->by_mem) {
-		/* rules have the same numbers for the other registers that functions keep */
+		/* rules have the same numbers for other callee-saved registers */
 		rule->cfa_reg = code->mem_reg == unwind_code_sp ? UNWIND_REG_SP : code->mem_reg;
 		rule->mem_off = code->mem_off;
 		if (rule->mem_off != code->mem_off)
@@ -146,7 +146,7 @@ static int read_fp(struct unwind_user_state *state, unsigned long *fp)
 	return 0;
 }
 
-/* Does the code at an address have tables?  An error if that cannot be told now. */
+/* Does the code at an address have tables? An error if that is not known now. */
 static int has_tables(struct unwind_user_state *state, unsigned long addr)
 {
 	struct unwind_object object __uninitialized;
@@ -169,12 +169,13 @@ static int has_tables(struct unwind_user_state *state, unsigned long addr)
  * unwind_may_return_to - can an address be the return address of a frame?
  * @state: the walk, whose fault budget is charged
  * @addr: linear user address, any value
- * @unsure: what to say if no call precedes it, and whether its code has tables cannot be told
+ * @unsure: the result if no call precedes @addr, and it is not known whether its code has tables
  *
- * Interpreters choose where what they call returns to.  Code that has tables does not.
+ * Interpreters may push any address as a return address.  Code with tables does not, so there a
+ * call must precede @addr.
  *
  * Context: Task context of a user task; may sleep.
- * Return: false if not.
+ * Return: true if it can.
  */
 bool unwind_may_return_to(struct unwind_user_state *state, unsigned long addr, bool unsure)
 {
@@ -186,7 +187,7 @@ bool unwind_may_return_to(struct unwind_user_state *state, unsigned long addr, b
 	return !ret || (ret < 0 && unsure) || unwind_is_after_call(state, addr);
 }
 
-/* Handlers return to code that no call precedes. */
+/* Is this a signal restorer? Handlers return to it, but no call precedes it. */
 static bool is_restorer(struct unwind_user_state *state, unsigned long addr)
 {
 	struct unwind_cfi_rule full __uninitialized;
@@ -203,8 +204,8 @@ static bool is_restorer(struct unwind_user_state *state, unsigned long addr)
 }
 
 /*
- * Could a word on the stack be a return address, though it need not?  It could if that
- * cannot be read, and a breakpoint may stand for the call.
+ * Could a word on the stack be a return address? In doubt yes: if its code cannot be
+ * read, or if a breakpoint in front of it may hide a call.
  */
 static bool may_be_return_address(struct unwind_user_state *state, unsigned long word)
 {
@@ -220,8 +221,8 @@ static bool may_be_return_address(struct unwind_user_state *state, unsigned long
 }
 
 /*
- * The function that the call in front of an address calls, or that goes on there; 0 if it
- * is not in the code.
+ * Find the function that the call in front of @ra calls; if that only jumps to another
+ * one, the other one. @start is 0 if the call is indirect.
  */
 static int called_from(struct unwind_user_state *state, unsigned long ra,
 		       unsigned long *start)
@@ -243,7 +244,7 @@ static int called_from(struct unwind_user_state *state, unsigned long ra,
 	return 0;
 }
 
-/* Where it is direct, the call has to lead to the function that the frame is of. */
+/* Is the frame's function called in front of @ra? An indirect call may be of any function. */
 static bool is_called(struct unwind_user_state *state, unsigned long ra)
 {
 	struct unwind_code code = {
@@ -263,7 +264,7 @@ static bool is_on_top_of_stack(const struct unwind_user_rule *rule, s32 word)
 	       rule->cfa_off == word;
 }
 
-/* This sorts out paths that went on where a function does not return. */
+/* Reject rules of paths that continued after a call which never returns. */
 static bool leads_to_caller(struct unwind_user_state *state,
 			    const struct unwind_user_rule *rule, bool is_doubtful)
 {
@@ -292,7 +293,7 @@ static bool leads_to_caller(struct unwind_user_state *state,
 	return unwind_may_return_to(state, ra, false);
 }
 
-/* A function that has called another one has something on the stack, by the ABI. */
+/* By the ABI, a function that has called another one has a frame. Does the rule have none? */
 static bool has_no_frame(const struct unwind_user_state *state,
 			 const struct unwind_user_rule *rule)
 {
@@ -300,15 +301,15 @@ static bool has_no_frame(const struct unwind_user_state *state,
 	       rule->cfa_reg == UNWIND_REG_SP && rule->cfa_off == (s32)state->word;
 }
 
-/* how much code is read at once; an instruction has at most 15 bytes */
+/* bytes of code that are read at once; an instruction has at most 15 */
 #define CODE_WINDOW	64
 
 /**
- * struct code_search - what code.c asks and tells of the places on a path
+ * struct code_search - a search by code.c, for its callbacks
  * @state: the walk
- * @begun: when it began
- * @at: address of what is in @bytes
- * @nr: how much that is
+ * @begun: state of the mm when the search began
+ * @at: address of @bytes
+ * @nr: number of valid @bytes
  * @bytes: the code that was read last
  */
 struct code_search {
@@ -361,7 +362,7 @@ static void note_rule(void *ctx, unsigned long ip, const struct unwind_code *cod
 		keep_rule(search, ip, unwind_code_key(search->state, ip), code->end, &rule);
 }
 
-/* Instructions are read one by one, and mostly in turn. */
+/* Read from a window, because instructions are read one by one, and mostly in order. */
 static unsigned int search_read(void *ctx, unsigned long addr, u8 *to, unsigned int len)
 {
 	struct code_search *search = ctx;
@@ -390,7 +391,7 @@ static struct unwind_user_rule no_path(void)
 	};
 }
 
-/* Find a rule in the code, or that there is none, and keep that. */
+/* Find a rule in the code and cache the result, even if there is none. */
 static void search_code(struct code_search *search, struct unwind_code *code,
 			struct unwind_user_rule *rule)
 {
@@ -462,9 +463,9 @@ static void rule_by_code(struct unwind_user_state *state, struct unwind_user_rul
 }
 
 /*
- * The innermost code may not have set up its frame yet, or may have left it already.  Code
- * that accesses memory below the frame pointer has a frame.  An exception is a handler of
- * an interpreter that uses the frame of the interpreter.
+ * Is the frame pointer that of this frame? Innermost code may not have set up its frame
+ * yet, or may have removed it already.  If it accesses memory below the frame pointer, it
+ * has a frame, unless it is a handler that uses the frame of its interpreter.
  */
 static bool may_have_frame(struct unwind_user_state *state,
 			   const struct unwind_user_rule *rule)
@@ -475,7 +476,7 @@ static bool may_have_frame(struct unwind_user_state *state,
 				 !unwind_is_return_address(state, state->sp + rule->fp_off));
 }
 
-/* The function that was called from where the frame pointer leads to; 0 if not known. */
+/* The function whose call pushed the return address above the frame pointer; 0 if not known. */
 static unsigned long function_at_fp(struct unwind_user_state *state, unsigned long fp)
 {
 	unsigned long ra, start;
@@ -486,7 +487,7 @@ static unsigned long function_at_fp(struct unwind_user_state *state, unsigned lo
 	return start;
 }
 
-/* Where a function sets up its frame, or 0. */
+/* The address at which a function sets its frame pointer, or 0. */
 static unsigned long prologue_of(struct unwind_user_state *state, unsigned long start)
 {
 	struct unwind_code code = {
@@ -496,16 +497,16 @@ static unsigned long prologue_of(struct unwind_user_state *state, unsigned long 
 	return unwind_code_prologue(&code, start);
 }
 
-/* The stack is paid for as tables are: how much there is to look at, the program says. */
+/* Charge reads of the stack to the budget, because the program determines their number. */
 static bool may_scan(struct unwind_user_state *state)
 {
 	return unwind_may_read(state, 8 * state->word) && !time_after(jiffies, state->deadline);
 }
 
 /*
- * How far the frame pointer lies above the stack pointer, in bytes.  Where the frame below
- * took room from this one, it may have kept the stack pointer: a call of the function has
- * to prove it.
+ * Distance of the frame pointer above the stack pointer, in bytes.  If the frame below may
+ * include a part of this one, use the stack pointer that it may have saved; the caller of
+ * this function then requires a call as proof.
  */
 static bool frame_size(struct unwind_user_state *state, unsigned long fp, unsigned long *size)
 {
@@ -521,8 +522,9 @@ static bool frame_size(struct unwind_user_state *state, unsigned long fp, unsign
 }
 
 /*
- * Is this the code that HotSpot makes a frame return to before it replaces the frame?  It
- * lies behind the code of the frame's function and uses the same frame.
+ * Is this HotSpot's deoptimization handler? HotSpot changes the return address to it
+ * before it replaces a frame. It follows the code of the frame's function and uses the
+ * same frame.
  */
 static bool is_deoptimized(struct unwind_user_state *state)
 {
@@ -532,7 +534,7 @@ static bool is_deoptimized(struct unwind_user_state *state)
 	       arch_unwind_pushes_itself(bytes, state->ip);
 }
 
-/* The innermost code may have taken its return address off the stack for the moment. */
+/* Innermost code may have popped its return address. Is there one in a register of @live? */
 static bool is_in_register(struct unwind_user_state *state, u16 live)
 {
 	unsigned long vals[UNWIND_ARCH_NR_GENERAL];
@@ -548,7 +550,10 @@ static bool is_in_register(struct unwind_user_state *state, u16 live)
 	return false;
 }
 
-/* Behind the end of a frame the return address is on top of the stack or in a register. */
+/*
+ * After a function has removed its frame, its return address is on top of the stack or in a
+ * register.
+ */
 static bool may_have_left(struct unwind_user_state *state, const struct unwind_user_rule *none)
 {
 	return !state->regs || unwind_is_return_address(state, state->sp) ||
@@ -556,12 +561,12 @@ static bool may_have_left(struct unwind_user_state *state, const struct unwind_u
 }
 
 /*
- * Does the function set up a frame of the size that this frame has?  The size is kept.  If
- * the frame pointer leads to a call of a function with another prologue, the frame pointer is
- * a caller's.  Innermost code that does not access its frame is in it if the frame pointer
- * leads to a call of the function.  That is not so behind the frame's end, where the frame
- * pointer is the caller's: the caller may be the function itself, or entered by a tail call
- * from it.  But there the return address is still on top of the stack or in a register.
+ * Does the function set up a frame of this size? If so, cache the size.  If the return
+ * address above the frame pointer follows a call of a function with another prologue, then
+ * the frame pointer is a caller's.  For innermost code that does not access its frame,
+ * require that it follows a call of this function.  This would be wrong after the function
+ * has removed its frame: its caller may be the same function, or one that it tail-calls.  So
+ * refuse if there may be a return address on top of the stack or in a register.
  */
 static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 			  const struct unwind_user_rule *none)
@@ -592,7 +597,7 @@ static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 		return called && is_deoptimized(state);
 	if (!leads_to_caller(state, &rule, false))
 		return false;
-	/* what may_have_frame() saw on the stack holds for now only */
+	/* do not cache: may_have_frame() has looked at the contents of the stack */
 	if (state->exact && !by_call && none->fp_off >= 0)
 		return true;
 	rule = (struct unwind_user_rule) {
@@ -607,7 +612,7 @@ static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 	return true;
 }
 
-/* Does the frame at the frame pointer have the size of the kept rule, and is it not a caller's? */
+/* Does the frame have the size of the cached rule, and is the frame pointer not a caller's? */
 static bool has_kept_size(struct unwind_user_state *state, const struct unwind_user_rule *rule)
 {
 	unsigned long fp, size, start = 0, called;
@@ -624,9 +629,9 @@ static bool has_kept_size(struct unwind_user_state *state, const struct unwind_u
 }
 
 /*
- * Is the word above the frame pointer the only one, from the stack pointer up to it, that
- * is an address behind a call?  If the code of a function that has called another one gives
- * no rule, it is mostly the code of a runtime that uses frame pointers everywhere.
+ * From the stack pointer up, is the word above the frame pointer the first one that is an
+ * address after a call? If code that has called another function gives no rule, it mostly
+ * belongs to a runtime that uses frame pointers everywhere.
  */
 static bool frame_by_call(struct unwind_user_state *state, unsigned long fp)
 {
@@ -643,8 +648,8 @@ static bool frame_by_call(struct unwind_user_state *state, unsigned long fp)
 }
 
 /*
- * A frame's return address lies above its stack pointer.  If there is none below the
- * word above the frame pointer, it is that.
+ * The return address is somewhere above the stack pointer.  If no word up to the
+ * frame pointer can be one, the word above the frame pointer is it.
  */
 static bool fp_is_certain(struct unwind_user_state *state, unsigned long fp,
 			  const struct unwind_user_rule *rule)
@@ -654,7 +659,7 @@ static bool fp_is_certain(struct unwind_user_state *state, unsigned long fp,
 	if (fp < addr || fp - addr > MAX_FRAME_WORDS * state->word ||
 	    !IS_ALIGNED(fp, state->word))
 		return false;
-	/* the code has perhaps just pushed where what it jumps to is to return to */
+	/* the code may just have pushed a return address for code that it will jump to */
 	if (state->exact && rule->extends && !unwind_is_return_address(state, addr))
 		addr += state->word;
 	for (; addr <= fp; addr += state->word) {
@@ -669,8 +674,8 @@ static bool fp_is_certain(struct unwind_user_state *state, unsigned long fp,
 }
 
 /*
- * Code that has no frame of its own has its return address on top of the stack where it
- * goes on elsewhere: the handlers of an interpreter.
+ * Handlers of an interpreter have no frame of their own: when they jump to other code,
+ * their return address is on top of the stack.
  */
 static bool is_on_top(struct unwind_user_state *state, const struct unwind_user_rule *rule)
 {
@@ -679,7 +684,7 @@ static bool is_on_top(struct unwind_user_state *state, const struct unwind_user_
 	       unwind_is_return_address(state, state->sp + rule->fp_off);
 }
 
-/* Is there a rule that was found before, and is the code still the same? */
+/* Is there a cached rule, and is its code unchanged? */
 static bool find_kept(struct unwind_user_state *state, struct unwind_user_rule *rule,
 		      struct unwind_cfi_rule *full)
 {
@@ -724,7 +729,7 @@ static bool rule_by_fp(struct unwind_user_state *state, struct unwind_user_rule 
 
 	if (read_fp(state, &fp))
 		return false;
-	/* where threads begin it is 0; code that was interrupted may use it for that */
+	/* 0 is the end of the stack, but interrupted code may use the register for a number */
 	certain = (!fp && !state->exact) || fp_is_certain(state, fp, rule) ||
 		  frame_by_code(state, fp, rule) || frame_by_call(state, fp);
 	if (!certain)
@@ -735,7 +740,7 @@ static bool rule_by_fp(struct unwind_user_state *state, struct unwind_user_rule 
 	return true;
 }
 
-/* What the call in front of an address calls, if the address is in the code; or 0. */
+/* The target of the direct call in front of an address, or 0. */
 static unsigned long direct_target(struct unwind_user_state *state, unsigned long ra)
 {
 	u8 insn[UNWIND_ARCH_DIRECT_BYTES];
@@ -747,10 +752,10 @@ static unsigned long direct_target(struct unwind_user_state *state, unsigned lon
 }
 
 /*
- * HotSpot's code that gives up a compiled frame takes sizes from memory, so the path behind
- * its call does not give the size of the frame.  But first it takes down a frame of its own,
- * and the instructions from its beginning to the call give the size of that one.  The return
- * address above it must follow a direct call of that beginning.
+ * HotSpot's code that replaces a compiled frame loads sizes from memory, so the path after
+ * its call does not give the size of the frame.  But it has a small frame of its own, whose
+ * size follows from the instructions between its beginning and the call.  The return address
+ * above that frame must follow a direct call of the beginning.
  */
 static bool rule_by_start(struct unwind_user_state *state, struct unwind_user_rule *rule)
 {
@@ -774,22 +779,21 @@ static bool rule_by_start(struct unwind_user_state *state, struct unwind_user_ru
 }
 
 /*
- * Where the program interpreter begins, or 0.  Its entry point is as far from the base address
- * in the auxiliary vector as its ELF header says (System V ABI, chapter 5, "Program
- * Interpreter").
+ * The entry point of the program interpreter, or 0: its base address from the auxiliary
+ * vector, plus e_entry of its ELF header (System V ABI, chapter 5, "Program Interpreter").
  */
 static unsigned long interpreter_entry(struct unwind_user_state *state)
 {
 	unsigned long base = unwind_auxv(state, AT_BASE), entry;
 
-	/* at the same place in files of both classes; a multiple of the word */
+	/* the same offset in both classes of files, and aligned */
 	static_assert(offsetof(struct elf64_hdr, e_entry) == offsetof(struct elf32_hdr, e_entry));
 	if (!base || unwind_read_word(state, base + offsetof(struct elf64_hdr, e_entry), &entry))
 		return 0;
 	return base + entry;
 }
 
-/* The entry point from which the frame's code may go on, or 0. */
+/* The entry point that is shortly before the frame's code, or 0. */
 static unsigned long entry_in_front(struct unwind_user_state *state)
 {
 	const unsigned long at = state->ip - state->back;
@@ -801,8 +805,8 @@ static unsigned long entry_in_front(struct unwind_user_state *state)
 }
 
 /*
- * Could something have been called with this word as its return address?  In place of the
- * arguments only a word that looks like one counts, as they hold anything.
+ * Could this word be the return address of a call? The arguments of the program can have
+ * any value, so among them only a word after a call counts.
  */
 static bool may_be_called_from(struct unwind_user_state *state, unsigned long addr,
 			       bool is_argument)
@@ -817,8 +821,9 @@ static bool may_be_called_from(struct unwind_user_state *state, unsigned long ad
 }
 
 /*
- * The stack pointer of an entry point is where the kernel has put the arguments.  What was
- * called from there has a return address below them, or in place of some that were taken.
+ * At the entry point, the stack pointer points to the arguments that the kernel has
+ * pushed.  A function that was called from there has a return address below them, or in
+ * place of arguments that were popped.
  */
 static bool is_at_bottom(struct unwind_user_state *state)
 {
@@ -835,7 +840,10 @@ static bool is_at_bottom(struct unwind_user_state *state)
 	return true;
 }
 
-/* May it be kept that the frame has no caller?  Only objects with tables take rules along. */
+/*
+ * May a rule without caller be cached? Its object must be known and have tables: else its end
+ * would not drop the rule.
+ */
 static bool is_of_known_object(unsigned long ip)
 {
 	struct unwind_object object __uninitialized;
@@ -845,10 +853,11 @@ static bool is_of_known_object(unsigned long ip)
 }
 
 /*
- * Is this where the process began?  The code that a C program is linked with has tables that
- * say so, but that of glibc's dynamic linker has none.  Functions that the linker has put
- * behind the entry point look like a part of it if what is in front of them calls something
- * that does not return, so the stack has to say that nothing has called the frame's.
+ * Is this the code at the entry point, which has no caller? The startup code of C programs
+ * has tables that say so, but that of glibc's dynamic linker has none.  Functions that the
+ * linker has placed after the entry point look like a part of its code if the code in front
+ * of them calls a function that does not return.  So check on the stack that the frame has
+ * not been called.
  */
 static bool rule_at_entry(struct unwind_user_state *state, struct unwind_user_rule *rule)
 {
@@ -864,7 +873,7 @@ static bool rule_at_entry(struct unwind_user_state *state, struct unwind_user_ru
 	if (!entry || !unwind_code_is_straight(&code, entry, state->ip) || !is_at_bottom(state))
 		return false;
 	*rule = (struct unwind_user_rule) { .kind = UNWIND_RULE_END };
-	/* that of a program may depend on the stack: anything may lie behind it */
+	/* do not cache this for a program, as any function may follow its entry point */
 	if (entry == interpreter_entry(state) && is_of_known_object(state->ip))
 		unwind_cache_add_rule(&begun, unwind_rule_key(state), rule, NULL);
 	return true;
@@ -877,7 +886,7 @@ static bool rule_at_entry(struct unwind_user_state *state, struct unwind_user_ru
  * @full: filled in if @rule says so
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0, or -ENOENT if nothing is certain.
+ * Return: 0, or -ENOENT if no caller is certain.
  */
 int unwind_no_tables_rule(struct unwind_user_state *state, struct unwind_user_rule *rule,
 			  struct unwind_cfi_rule *full)
@@ -898,11 +907,11 @@ int unwind_no_tables_rule(struct unwind_user_state *state, struct unwind_user_ru
 }
 
 /**
- * unwind_callee_keeps - which registers has the called function left alone?
+ * unwind_callee_keeps - which registers has the called function not changed?
  * @state: the frame of the caller
- * @ip: where the called function is
+ * @ip: the next instruction to run of the called function
  *
- * This is known of a function that is called directly, and whose code can be read.
+ * This is only known if the call is direct and the code of the function can be read.
  *
  * Context: Task context of a user task; may sleep.
  * Return: bit mask of registers by the numbers that instructions have for them.

@@ -34,7 +34,7 @@
 #define ENC_UDATA4		0x03
 #define ENC_SDATA4_DATAREL	0x3b
 
-/* what program headers of both classes have to say */
+/* the fields of program headers of both classes */
 struct segment {
 	u32	type;
 	u32	flags;
@@ -67,13 +67,13 @@ static bool may_begin_object(struct vm_area_struct *vma,
 }
 
 /**
- * struct places - where an object may begin that has the code at an address
- * @begin: these mappings, nearest first
- * @is_code: of each, whether it can be executed
+ * struct places - the mappings in which the object of an address may begin
+ * @begin: their start addresses, nearest first
+ * @is_code: for each: it is executable
  * @nr: their number
- * @code_has_file: is the mapping of the code a file's?
- * @code_is_written: can it be written to?
- * @file_start: if it is a file's: where the file would begin, if it was mapped in one piece
+ * @code_has_file: the mapping of the code has a file
+ * @code_is_written: the mapping of the code is writable
+ * @file_start: if it has a file: the address of offset 0, if the file was mapped in one piece
  */
 struct places {
 	unsigned long	begin[MAX_MAPPINGS_BELOW + 1];
@@ -199,9 +199,9 @@ static int read_segment(struct unwind_user_state *state,
 }
 
 /**
- * struct layout - what the program headers say, before it is known where to
+ * struct layout - values from program headers, relative to the load address
  * @first: lowest address of a PT_LOAD
- * @last: end of the highest one
+ * @last: end of the highest PT_LOAD
  * @zero: address of the beginning of the file
  * @eh_hdr: address of .eh_frame_hdr
  * @eh_hdr_size: its size; 0 if there is none
@@ -257,12 +257,11 @@ static int read_layout(struct unwind_user_state *state, unsigned long begin,
 }
 
 /*
- * A linker may save room by mapping a page of the file more than once.  Then the code
- * follows a copy of the file's header that is some pages too high, and tables that agree
- * with that copy.  So require that the segment which should contain the code is mapped from
- * the place in the file that the code is mapped from.  For code that was copied to other
- * memory that place is unknown: there a header in front of the code is refused if it may
- * be such a copy.
+ * To save space, a linker may map a page of the file twice.  Then the header is mapped a
+ * second time, some pages too high, and tables seem to agree with it.  So require that the
+ * code is mapped from the offset in the file that its segment has.  If code was copied to
+ * other memory, the offset is unknown: then refuse a header in front of the code if it may
+ * be such a second one.
  */
 static bool segment_fits(const struct segment *segment,
 			 const struct layout *layout,
@@ -278,8 +277,8 @@ static bool segment_fits(const struct segment *segment,
 }
 
 /*
- * Returns 0 if the address is code by these headers, and mapped where they say; -ENODATA
- * if not.
+ * Returns 0 if by these headers the address is code, and mapped at the place that they
+ * give; else -ENODATA.
  */
 static int check_code(struct unwind_user_state *state,
 		      const struct header *header, const struct layout *layout,
@@ -328,8 +327,9 @@ static bool tables_stay(unsigned long start, unsigned long end,
 }
 
 /*
- * Only the encodings that linkers write are read.  An object with another encoding is
- * refused: code that has tables need not keep frame pointers.
+ * Only the encodings that linkers write are supported.  An object with another
+ * encoding is refused, rather than unwound by frame pointers: code with tables need
+ * not have them.
  */
 static int read_eh_hdr(struct unwind_user_state *state, unsigned long addr,
 		       u64 size, struct unwind_object *object)
@@ -439,13 +439,13 @@ static int object_from(struct unwind_user_state *state,
  * unwind_object_at - find the object that has the code at an address
  * @state: the walk, whose fault budget is charged
  * @ip: linear user address
- * @object: filled in; without a table if no object has the address, as with
- *	    code that was made at run time: then it is the mapping
+ * @object: filled in; if no object has the address, as for code made at run
+ *	    time, it is the mapping, without tables
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0, or -ENOENT if nothing that can be executed is mapped there, -EFAULT
- *	   if a header that may be its own cannot be read now, -EOPNOTSUPP if its
- *	   headers or tables are of a form that is not read, or -EINTR.
+ * Return: 0, or -ENOENT if the address is not executable, -EFAULT if a possible
+ *	   header of the object cannot be read now, -EOPNOTSUPP if its headers or
+ *	   tables have an unsupported form, or -EINTR.
  */
 int unwind_object_at(struct unwind_user_state *state, unsigned long ip,
 		     struct unwind_object *object)
@@ -471,14 +471,18 @@ int unwind_object_at(struct unwind_user_state *state, unsigned long ip,
 		unread |= ret == -EFAULT;
 		refused |= ret == -EOPNOTSUPP || ret == -EINVAL;
 	}
-	/* What could not be read may have tables, even without a file, as the vDSO does. */
+	/*
+	 * If a header could not be read, fail: the object may have tables, even without a file,
+	 * as the vDSO does.
+	 */
 	if (unread)
 		return -EFAULT;
 	if (refused)
 		return -EOPNOTSUPP;
 	/*
-	 * Writing to code without tables does not give it tables, so this can be cached.  It
-	 * cannot if there is an object, as it may have code elsewhere in this mapping.
+	 * Code without tables can be cached even if it is writable: writes do not give it
+	 * tables.  Not so if there is an object, as it may have code elsewhere in this
+	 * mapping.
 	 */
 	code.transient = no_code;
 	*object = code;

@@ -21,8 +21,8 @@ static size_t page_bytes(unsigned int bits)
 }
 
 /**
- * unwind_rules_bytes - memory that a table takes, as kmalloc() rounds it up
- * @bits: of its hash
+ * unwind_rules_bytes - memory of a table, as kmalloc() rounds it up
+ * @bits: number of bits of its hash
  *
  * Context: Any.
  * Return: bytes.
@@ -35,7 +35,7 @@ size_t unwind_rules_bytes(unsigned int bits)
 }
 
 /**
- * unwind_rules_free_now - free a table that nobody can be reading
+ * unwind_rules_free_now - free a table that has no readers
  * @table: the table, or NULL
  *
  * Context: Any.
@@ -59,7 +59,7 @@ static void free_rcu_callback(struct rcu_head *rcu)
 
 /**
  * unwind_rules_alloc - make a table without rules
- * @bits: of its hash; at least one
+ * @bits: number of bits of its hash; at least one
  * @gfp: how to allocate
  *
  * Context: As @gfp says.
@@ -81,7 +81,7 @@ struct unwind_rule_table *unwind_rules_alloc(unsigned int bits, gfp_t gfp)
 			unwind_rules_free_now(table);
 			return NULL;
 		}
-		/* no entry has a rule: all counts are odd */
+		/* an odd count marks an entry without a rule */
 		memset(table->pages[i], 0xff, page_bytes(bits));
 	}
 	return table;
@@ -89,7 +89,7 @@ struct unwind_rule_table *unwind_rules_alloc(unsigned int bits, gfp_t gfp)
 
 /**
  * unwind_rules_free - free a table after a grace period
- * @table: the table, which nobody finds any more; or NULL
+ * @table: the table, which new readers cannot find; or NULL
  *
  * Context: Any.
  */
@@ -110,22 +110,22 @@ static void write_entry(struct unwind_rule_entry *entry, u64 key,
 	u32 seq = entry->seq | 1;
 
 	WRITE_ONCE(entry->seq, seq);
-	/* the count is odd before anything is written; pairs with unwind_rules_read() */
+	/* make the count odd before the write; pairs with unwind_rules_read() */
 	smp_wmb();
 	WRITE_ONCE(entry->key, key);
 	entry->rule = *rule;
-	/* and even after it */
+	/* ... and even after it */
 	smp_store_release(&entry->seq, seq + 1);
 }
 
 /**
  * unwind_rules_add - put a rule into a table
  * @table: the table
- * @hash: by which it is found
- * @key: what it is for
+ * @hash: hash of @key
+ * @key: the key of the rule
  * @rule: the rule
  *
- * It is the first of its set; what was the first becomes the second.
+ * It becomes the first of its set, and the first one the second, which is displaced.
  *
  * Context: The owner's lock is held.
  */
@@ -135,7 +135,7 @@ void unwind_rules_add(struct unwind_rule_table *table, u64 hash, u64 key,
 	struct unwind_rule_entry *set = unwind_rules_set(table, hash);
 
 	if (has_rule(&set[0]) && set[0].key != key) {
-		/* readers have the cache line of the count: write to it no more than needed */
+		/* readers share the cache line of the count: write to it only if needed */
 		if (has_rule(&set[1]) && set[1].key != key && !unwind_rules_is_crowded(table))
 			WRITE_ONCE(table->displaced, table->displaced + 1);
 		write_entry(&set[1], set[0].key, &set[0].rule);
@@ -151,7 +151,7 @@ static struct unwind_rule_entry *nth_entry(struct unwind_rule_table *table, unsi
 /**
  * unwind_rules_drop - take rules out of a table
  * @table: the table
- * @is_dropped: whether the rule of a key is to go
+ * @is_dropped: tells if the rule of a key must be dropped
  * @start: for @is_dropped
  * @end: for @is_dropped
  *
@@ -173,9 +173,9 @@ void unwind_rules_drop(struct unwind_rule_table *table,
 
 /**
  * unwind_rules_copy - copy all rules of a table into another
- * @to: to here
- * @from: from here
- * @hash_of: gives the hash of a key
+ * @to: the table to copy to
+ * @from: the table to copy from
+ * @hash_of: computes the hash of a key
  *
  * Context: The owner's lock is held.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tables of compact unwind rules, found by a hash.  Each set of two entries shares a cache
- * line.  Readers are under RCU, and each entry has a sequence count; writers hold a lock
- * of the owner's.
+ * Hash tables of compact unwind rules.  Each set of two entries shares a cache line.
+ * Readers are under RCU, and each entry has a sequence count.  Writers hold a lock of the
+ * table's owner.
  */
 #ifndef _KERNEL_UNWIND_RULES_H
 #define _KERNEL_UNWIND_RULES_H
@@ -17,8 +17,8 @@
 #include "unwind.h"
 
 /**
- * struct unwind_rule_entry - a rule that is kept
- * @key: what it is for; the owner knows the form
+ * struct unwind_rule_entry - an entry of a table
+ * @key: key of the rule, in a form that the owner defines
  * @seq: odd while the entry is written, and if it has no rule
  * @rule: the rule
  */
@@ -37,10 +37,10 @@ static_assert(sizeof(struct unwind_rule_entry) == 32, "a set is a cache line");
 /**
  * struct unwind_rule_table - rules by hash
  * @rcu: frees it
- * @shift: 64 less the number of bits of the hash that count
- * @bits: that number
- * @displaced: how many rules had to make room; counted until the table is crowded
- * @pages: UNWIND_RULE_PAGE entries each; one that is smaller in a small table
+ * @shift: 64 - @bits
+ * @bits: number of bits of the hash that are used
+ * @displaced: number of rules that were displaced; counted until the table is crowded
+ * @pages: blocks of UNWIND_RULE_PAGE entries; a small table has one smaller block
  */
 struct unwind_rule_table {
 	struct rcu_head			rcu;
@@ -63,11 +63,11 @@ unwind_rules_set(const struct unwind_rule_table *table, u64 hash)
 	return &table->pages[i / UNWIND_RULE_PAGE][i & (UNWIND_RULE_PAGE - 2)];
 }
 
-/* Copy the rule of an entry out, whose count was @seq before its key was looked at. */
+/* Copy the rule of an entry. @seq is its count, read before its key was compared. */
 static __always_inline bool unwind_rules_read(const struct unwind_rule_entry *entry,
 					      u32 seq, struct unwind_user_rule *rule)
 {
-	/* thrown away if the count tells that it was written meanwhile */
+	/* the count tells if it was written meanwhile: then the copy is not used */
 	data_race((*rule = entry->rule, 0));
 	/* pairs with the barriers of unwind_rules_add() */
 	smp_rmb();
@@ -86,7 +86,7 @@ void unwind_rules_drop(struct unwind_rule_table *table,
 void unwind_rules_copy(struct unwind_rule_table *to, struct unwind_rule_table *from,
 		       u64 (*hash_of)(u64 key));
 
-/* Has the table become too small for its rules? */
+/* Is the table too small for its rules? */
 static inline bool unwind_rules_is_crowded(const struct unwind_rule_table *table)
 {
 	return READ_ONCE(table->displaced) > 1U << table->bits >> 1;

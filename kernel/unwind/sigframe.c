@@ -29,7 +29,7 @@ static int match_bytes(struct unwind_user_state *state, unsigned long addr,
 	return memcmp(code, want, nr) ? -ENOENT : 0;
 }
 
-/* Read no further than this page if the beginning does not match. */
+/* Do not read the next page if the bytes in this page do not match. */
 static int match_code(struct unwind_user_state *state, unsigned long addr,
 		      const struct arch_unwind_restorer *restorer)
 {
@@ -66,10 +66,10 @@ static int popped_in(struct unwind_user_state *state,
 /**
  * unwind_sigframe - the rule of a signal frame that no table describes
  * @state: the frame
- * @full: filled in if it is a restorer's
+ * @full: filled in if the frame is a restorer's
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0 if it is; -ENOENT if not, or -EFAULT if that could not be read.
+ * Return: 0 if it is one; -ENOENT if not; -EFAULT if the code could not be read.
  */
 int unwind_sigframe(struct unwind_user_state *state, struct unwind_cfi_rule *full)
 {
@@ -124,8 +124,8 @@ static int is_call_before(struct unwind_user_state *state, unsigned long addr)
  * call, if that does not return.
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0 if it does; -ENOENT if not, -EOPNOTSUPP if that cannot be told, or
- *	   -EFAULT if it could not be read.
+ * Return: 0 if it does; -ENOENT if not; -EOPNOTSUPP if that is ambiguous; -EFAULT
+ *	   if it could not be read.
  */
 int unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
 			   struct unwind_cfi_rule *full)

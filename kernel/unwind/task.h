@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a task that is unwound may still do.
+ * What a walk may do in the current task: wait, and allocate memory.
  */
 #ifndef _KERNEL_UNWIND_TASK_H
 #define _KERNEL_UNWIND_TASK_H
@@ -11,8 +11,9 @@
 
 /*
  * A task that is being killed must not wait for a page.  Once its process has
- * SIGNAL_GROUP_EXIT set, another SIGKILL does not wake it.  A thread that execve
- * in another thread ends has already dequeued its SIGKILL, and execve waits for it.
+ * SIGNAL_GROUP_EXIT set, another SIGKILL does not wake it.  A thread that is ended
+ * by execve of another thread has already dequeued its SIGKILL, and execve waits
+ * for it.
  */
 static inline bool unwind_task_is_dying(void)
 {
@@ -23,8 +24,8 @@ static inline bool unwind_task_is_dying(void)
 }
 
 /*
- * Memory to keep rules in is never worth a reserve, and a task that gives its own memory
- * back takes no more.
+ * Do not use memory reserves to cache rules, and do not allocate for a task that is
+ * exiting.
  */
 static inline bool unwind_task_may_allocate(void)
 {

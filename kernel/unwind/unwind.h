@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Inside the user unwinder: the walk's state, what a method answers, and how
- * user memory is read.
+ * Internals of the user unwinder: the state of a walk, the rules that methods
+ * find, and reads of user memory.
  */
 #ifndef _KERNEL_UNWIND_UNWIND_H
 #define _KERNEL_UNWIND_UNWIND_H
@@ -23,14 +23,14 @@ struct file;
 struct folio;
 struct vm_area_struct;
 
-/* what a walk uses; the bits of kernel.unwind_user_methods */
+/* methods of a walk; the bits of kernel.unwind_user_methods */
 enum unwind_method {
 	UNWIND_METHOD_FP,
 	UNWIND_METHOD_EH_FRAME,
 	UNWIND_NR_METHODS,
 };
 
-/* ways to find a rule that is not known yet */
+/* ways to find a rule that is not cached */
 enum unwind_found {
 	UNWIND_FOUND_FILE,	/* decoded from a file, for all processes */
 	UNWIND_FOUND_TABLES,	/* decoded from tables in the process's memory */
@@ -40,9 +40,9 @@ enum unwind_found {
 
 /**
  * struct unwind_cache_state - the state of the mm when a search began
- * @gen: the generation of what is known
- * @unmaps: how often code or a file was unmapped
- * @flush_pending: what was read may come from a stale TLB entry, so nothing of it is kept
+ * @gen: the generation of the cache
+ * @unmaps: how often code or a file was unmapped before
+ * @flush_pending: reads may have used a stale TLB entry, so the result is not cached
  */
 struct unwind_cache_state {
 	u64		gen;
@@ -52,51 +52,49 @@ struct unwind_cache_state {
 
 /**
  * struct unwind_user_state - a walk at one user frame
- * @frame: what is known of the frame: all up to @quick, to be copied and put back
+ * @frame: the state of the frame: the members up to @quick, to be saved and restored
  * @ip: code address in this frame, as a linear address
  * @sp: stack pointer of this frame, as a linear address; see unwind_sp_is_low()
- * @kept: the registers that a function keeps for its caller, by slot: their
- *	  values, or where on the stack they are
- * @in_memory: for each slot, whether @kept has a place and not a value
- * @lost: for each slot, whether the register is not known
+ * @kept: callee-saved registers, by slot: their values, or their addresses on the stack
+ * @in_memory: bit mask of the slots for which @kept has an address
+ * @lost: bit mask of the slots whose registers are unknown
  * @exact: @ip is the next instruction to run, not a return address
- * @back: how many bytes before @ip the instruction is looked up that the frame
- *	  is at: it has not ended when it is a call or a system call
+ * @back: rules are looked up for @ip - @back: this is inside the current instruction if @ip
+ *	  follows a call or a system call
  * @regs: registers of the innermost frame, while that is this frame
  * @cs_base: base of the code segment; 0 except for odd 32-bit tasks
  * @ss_base: base of the stack segment; 0 except for odd 32-bit tasks
  * @insn: where the instruction that is the next to run can be read, while @exact
- * @ri: innermost uretprobe whose hijacked return address is still ahead
+ * @ri: innermost uretprobe whose hijacked return address the walk has not reached yet
  * @word: bytes of a stack word of the code at @ip, 4 or 8
- * @switches: how often the stack may still go on in a mapping further down
- * @left_alone: bit mask, by the numbers of instructions, of the registers that still
- *		have the values in @start, though calls destroy them
+ * @switches: how often the stack may still continue at lower addresses
+ * @left_alone: bit mask of the caller-saved registers, by their numbers in instructions,
+ *		that still have the values in @start
  * @probed: uprobes may have changed return addresses
- * @nowhere: nothing that can be executed was found at @ip, while @regs are there
- * @quick: page faults are off: what is not there is not brought in
- * @no_faults: the task is one that brings in no memory
- * @methods: bit mask of the methods that may be used
- * @frames: how many steps each method has made
+ * @nowhere: in a frame with @regs: nothing executable is mapped at @ip
+ * @quick: page faults are off: only resident memory is read
+ * @no_faults: the walk may not fault in any page
+ * @methods: bit mask of the enabled methods
+ * @frames: number of steps by each method
  * @start: registers that the walk began with, or NULL
- * @faults: pages that may still be faulted in
+ * @faults: number of pages that may still be faulted in
  * @deadline: no page is faulted in after this time, in jiffies
  * @table_bytes: bytes of unwind tables and of objects' headers that may still be
  *		 read
- * @cfi: memory to interpret tables in; what one step found out there may serve
- *	 the next one
- * @tables: the state of the mm when the rule at hand was found, if it has expressions
+ * @cfi: scratch memory to interpret tables; one step may reuse results of an earlier one
+ * @tables: the state of the mm when the current rule was found, if it has expressions
  * @changes: unwind_files_changes() when the walk began
  * @of_file: the serial number of the file whose tables @cfi was used for last, or 0
- * @found: how many rules were found in each way that is not the usual one
+ * @found: number of rules that were found in each way other than in the cache
  *
- * A kept register is read only when a frame needs it, which is seldom, so a step
- * just notes where it is.
+ * A callee-saved register is read only when a frame needs it, which is rare, so a step only
+ * notes its address.
  *
- * The members behind @frame belong to the walk.  A walk may go back to an earlier frame, but
- * its budgets must not go back.  @tables describes the contents of @cfi, which has no copy.
+ * The members behind @frame belong to the walk.  A walk may return to an earlier frame, but
+ * its budgets must not be restored.  @tables describes @cfi, which is not saved either.
  */
 struct unwind_user_state {
-	struct_group_tagged(unwind_frame, frame,	/* may be put back */
+	struct_group_tagged(unwind_frame, frame,	/* may be restored */
 		unsigned long		ip;
 		unsigned long		sp;
 		unsigned long		kept[UNWIND_NR_KEPT];
@@ -131,11 +129,11 @@ struct unwind_user_state {
 };
 
 enum unwind_rule_kind {
-	UNWIND_RULE_NONE,	/* there is no rule: another method's turn */
+	UNWIND_RULE_NONE,	/* there is no rule: try another method */
 	UNWIND_RULE_END,	/* the frame has no caller */
-	UNWIND_RULE_STOP,	/* there is a rule, and it cannot be followed */
-	UNWIND_RULE_NO_PATH,	/* no tables, and the code itself does not tell */
-	UNWIND_RULE_CODE_SIZE,	/* the frame pointer is set up if it lies at @cfa_off */
+	UNWIND_RULE_STOP,	/* there is a rule that cannot be followed */
+	UNWIND_RULE_NO_PATH,	/* no tables, and no rule from the code */
+	UNWIND_RULE_CODE_SIZE,	/* the frame pointer is set up if it is at @cfa_off */
 	UNWIND_RULE_CODE_FULL,	/* as UNWIND_RULE_CODE; @fp_off is relative to the frame pointer */
 	UNWIND_RULE_CODE_MEM,	/* as UNWIND_RULE_CODE_FULL; a word in memory gives the CFA */
 	UNWIND_RULE_FULL,	/* an uncommon rule, see struct unwind_cfi_rule */
@@ -149,26 +147,26 @@ enum unwind_rule_kind {
  * @cfa_off: offset of the canonical frame address (the caller's sp) from the
  *	     base register, in bytes; or of the place where it is, if the stack
  *	     was realigned
- * @kept_off: offset from the CFA of each slot that @kept has, in bytes; or from
- *	      the base register, if the stack was realigned
+ * @kept_off: offset from the CFA of each slot in @kept, in bytes; or from the base register,
+ *	      if the stack was realigned
  * @kept: bit mask of the slots that are saved in memory; the others still hold
  *	  the caller's values
  * @lost: bit mask of the slots whose values for the caller are not known
  * @by_call: for UNWIND_RULE_CODE_SIZE: only a call of the function proves the frame
  * @cfa_reg: the base register, UNWIND_REG_*
  * @kind: enum unwind_rule_kind
- * @fp_off: the first of @kept_off, that of the frame pointer; for UNWIND_RULE_NO_PATH
- *	    the distance from the stack pointer at which code jumps on, or -1; for
- *	    UNWIND_RULE_CODE_SIZE that from the prologue to the address
- * @extends: for rules of code without tables: the frame may take room from its
- *	     caller's, see unwind_sp_is_low()
+ * @fp_off: the first of @kept_off, for the frame pointer; for UNWIND_RULE_NO_PATH:
+ *	    unwind_code::left_at; for UNWIND_RULE_CODE_SIZE: distance from the prologue to the
+ *	    address
+ * @extends: for rules of code without tables: the frame may include a part of its caller's
+ *	     frame, see unwind_sp_is_low()
  * @mem_off: for UNWIND_RULE_CODE_MEM: the CFA is the word at @cfa_reg plus @mem_off, plus
  *	     @cfa_off
  * @start_off: for UNWIND_RULE_CODE_SIZE: distance from the beginning of the function that was
  *	       called to the address; 0 if that is not known
  * @code_end: for rules of code without tables: distance in bytes from the address to
  *	      the end of the instructions that the rule was found from
- * @code_sum: for those: unwind_code_sum() of the code, as it may change untold
+ * @code_sum: for those: unwind_code_sum() of the code, which may change without notice
  *
  * The return address is the word below the CFA.  This is what all but a few
  * frames need, in the vocabulary of DWARF 5, section 6.4 (call frame
@@ -201,8 +199,8 @@ struct unwind_user_rule {
 struct unwind_cfi_rule;
 
 /*
- * What a frame's rule is known by: where the code is, and for which size of a word its
- * tables are, as 64-bit code may be led to 32-bit code and the other way round.
+ * The key of a frame's rule: the address of the code, and the size of a word, because
+ * a walk of 64-bit code may be led to 32-bit code or the other way round.
  */
 #define UNWIND_KEY_WORD		56	/* the bit above all user addresses */
 
@@ -302,11 +300,11 @@ static inline void unwind_uprobe_begin(struct unwind_user_state *state) {}
 /**
  * unwind_code_sum - a checksum of code that a rule was found from
  * @ip: address that the rule is for
- * @end: end of the instructions that it was found from, or an address behind that
+ * @end: end of the instructions that it was found from, or a higher address
  * @sum: filled in
  *
- * It covers the call before @ip, what follows it, and the last UNWIND_CODE_LAST bytes, in
- * which a function takes down its frame.
+ * It covers the call before @ip, the bytes after it, and the last UNWIND_CODE_LAST bytes,
+ * in which a function removes its frame.
  *
  * Context: Task context of a user task, with page faults off.
  * Return: 0 or -EFAULT.
@@ -349,23 +347,23 @@ static inline bool unwind_code_holds(unsigned long ip, const struct unwind_user_
 }
 
 /*
- * A frame may have taken room from its caller's frame, as HotSpot's interpreter does for
- * locals.  It keeps the caller's stack pointer in the word below its frame pointer.  After a
- * step by the frame pointer, the lowest bit of state->sp marks that.
+ * A frame may include a part of its caller's frame, as in HotSpot's interpreter for locals.
+ * It saves the caller's stack pointer in the word below its frame pointer.  After a step by
+ * the frame pointer, the lowest bit of state->sp marks that.
  */
 static inline bool unwind_sp_is_low(const struct unwind_user_state *state)
 {
 	return state->sp & 1;
 }
 
-/* what there is to say about a walk, and which methods it may use */
+/* why a walk ended, statistics, and the enabled methods */
 enum unwind_end {
 	UNWIND_END_COMPLETE,	/* the outermost frame was reached */
-	UNWIND_END_DEPTH,	/* there are more frames than were asked for */
-	UNWIND_END_NO_RULE,	/* no method knows the frame */
+	UNWIND_END_DEPTH,	/* there are more frames than requested */
+	UNWIND_END_NO_RULE,	/* no method has a rule for the frame */
 	UNWIND_END_STOP,	/* the rule of the frame is of a kind that is not supported */
 	UNWIND_END_FAULT,	/* memory could not be read */
-	UNWIND_END_BAD,		/* what was read makes no sense */
+	UNWIND_END_BAD,		/* invalid values were read */
 	UNWIND_END_GAVE_UP,	/* killed, no memory, the mappings or a file keep changing */
 	UNWIND_NR_ENDS,
 };
@@ -398,7 +396,7 @@ unsigned long unwind_auxv(struct unwind_user_state *state, unsigned long type);
 unsigned long unwind_start_stack(void);
 
 /**
- * unwind_may_read - is there budget to read so much of an object's tables?
+ * unwind_may_read - charge the budget for a read of an object's tables
  * @state: the walk, which is charged
  * @len: bytes
  *
@@ -406,7 +404,7 @@ unsigned long unwind_start_stack(void);
  * faults are.
  *
  * Context: Any.
- * Return: false if there is not.
+ * Return: false if the budget is exceeded.
  */
 static inline bool unwind_may_read(struct unwind_user_state *state, size_t len)
 {
@@ -426,8 +424,8 @@ static inline bool unwind_may_read(struct unwind_user_state *state, size_t len)
  * @val: where to put the word, zero-extended
  *
  * Context: Task context of a user task; may sleep, unless the walk is @quick.
- * Return: 0, or -EFAULT when @addr is unaligned, the word is not there or not
- *	   worth the wait.
+ * Return: 0, or -EFAULT if @addr is unaligned, or the word is not resident and
+ *	   may not be faulted in.
  */
 static __always_inline int unwind_read_word(struct unwind_user_state *state,
 					    unsigned long addr,
@@ -449,7 +447,7 @@ static __always_inline int unwind_read_word(struct unwind_user_state *state,
  * As unwind_read(), and quicker.
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0, or -EFAULT when the bytes are not there or not worth the wait.
+ * Return: 0, or -EFAULT if the bytes are not resident and may not be faulted in.
  */
 static __always_inline int unwind_read_s32(struct unwind_user_state *state,
 					   unsigned long addr, s32 *val)
@@ -471,7 +469,7 @@ static __always_inline int unwind_read_s32(struct unwind_user_state *state,
  * As unwind_read(), and quicker.
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0, or -EFAULT when the bytes are not there or not worth the wait.
+ * Return: 0, or -EFAULT if the bytes are not resident and may not be faulted in.
  */
 static __always_inline int unwind_read_insn(struct unwind_user_state *state,
 					    unsigned long addr, u8 insn[2])

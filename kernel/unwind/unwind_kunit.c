@@ -19,7 +19,7 @@
 
 #include "unwind.h"
 
-#define CODE	0x401000UL	/* an address that could be code; never read */
+#define CODE	0x401000UL	/* an address that could be code, and is never read */
 
 struct stack {
 	unsigned long	base;
@@ -149,8 +149,8 @@ static const struct entry_case entry_cases[] = {
 KUNIT_ARRAY_PARAM_DESC(entry_case, entry_cases, name);
 
 /*
- * The caller called from CODE-like memory (with a call before the return
- * address), its own frame is at fp.
+ * There is a call before the return address, and the frame of the caller is at
+ * fp.
  */
 static void innermost(struct kunit *test)
 {
@@ -169,7 +169,7 @@ static void innermost(struct kunit *test)
 	} else if (c->above == 1) {
 		put64(test, base, fp);
 		put64(test, base + 8, ra);
-		state.kept[UNWIND_SLOT_FP] = 0xdead0000;	/* not set up: must not matter */
+		state.kept[UNWIND_SLOT_FP] = 0xdead0000;	/* not set up: must be ignored */
 	}
 
 	if (c->above >= 0) {
@@ -182,7 +182,7 @@ static void innermost(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, state.ip, CODE + 1);
 }
 
-/* push %rbp in code without frame pointers: what is on top is no return address */
+/* push %rbp in code without frame pointers: the word on top is not a return address */
 static void push_without_call(struct kunit *test)
 {
 	unsigned long text = map(test, SZ_4K, PROT_READ | PROT_WRITE);
@@ -244,7 +244,7 @@ static void hostile_cycle(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, count_frames(&state, 1000), 1);
 }
 
-/* frame pointers that lead nowhere */
+/* invalid frame pointers */
 static void hostile_fp(struct kunit *test)
 {
 	unsigned long base = map(test, SZ_4K, PROT_READ | PROT_WRITE);
@@ -288,7 +288,7 @@ static void hostile_return_address(struct kunit *test)
 	}
 }
 
-/* a page that is not there costs one of the faults; with none left it ends */
+/* a missing page takes one page fault; with none left the walk ends */
 static void fault_budget(struct kunit *test)
 {
 	unsigned long area = map(test, 8 * SZ_4K, PROT_READ | PROT_WRITE);
@@ -325,7 +325,7 @@ static void clients(struct kunit *test)
 			     GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, work);
 
-	/* somebody else may be a client too */
+	/* there may be other clients, too */
 	for (n = 0; n <= UNWIND_MAX_CLIENTS; n++) {
 		ret = unwind_deferred_init(&work[n], ignore_trace);
 		if (ret)
@@ -362,7 +362,7 @@ static struct perf_event *open_deferring(void)
 	return perf_event_create_kernel_counter(&attr, 0, NULL, NULL, NULL);
 }
 
-/* Where there are too many, an event is refused, and leaves nothing behind. */
+/* With too many clients, an event is refused and leaves no state behind. */
 static void too_many_for_perf(struct kunit *test)
 {
 	struct perf_event *event;
@@ -387,7 +387,7 @@ static void too_many_for_perf(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(event), 0);
 	if (!IS_ERR(event))
 		perf_event_release_kernel(event);
-	/* as before, perf is none of them */
+	/* as before, perf is not a client */
 	KUNIT_EXPECT_EQ(test, unwind_deferred_init(&work[n++], ignore_trace), 0);
 	while (n--)
 		unwind_deferred_cancel(&work[n]);
@@ -421,7 +421,10 @@ static int ask(struct told *told, u64 *cookie)
 	return ret;
 }
 
-/* All of one entry context have one cookie, and each is told once, or not any more. */
+/*
+ * All requests of an entry context get the same cookie. Each client is called once, or not at all
+ * if it was cancelled.
+ */
 static void several_clients(struct kunit *test)
 {
 	u64 cookie = 0, other = 0, next = 0;
@@ -455,7 +458,7 @@ static void several_clients(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, told[i].cookie, cookie);
 	}
 
-	/* the next entry context is none of those who do not ask */
+	/* clients without a request are not called for the next entry context */
 	KUNIT_EXPECT_EQ(test, ask(&told[1], &next), 0);
 	KUNIT_EXPECT_NE(test, next, cookie);
 	unwind_deferred_close();
@@ -466,7 +469,7 @@ static void several_clients(struct kunit *test)
 		unwind_deferred_cancel(&told[i].work);
 }
 
-/* The CPUs of a set are just those of @expected, of which the last one is @nr. */
+/* Check that the CPUs of a set are exactly those of @expected, up to @nr. */
 static void expect_cpus(struct kunit *test, const struct unwind_cpus *cpus,
 			const unsigned int *expected, unsigned int nr)
 {
@@ -512,7 +515,7 @@ static void noted_cpus(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, unwind_deferred_next_cpu(0), cpu);
 	KUNIT_EXPECT_EQ(test, unwind_deferred_next_cpu(cpu + 1), nr_cpu_ids);
 
-	/* as if it had been elsewhere before */
+	/* as if the task had run on another CPU before */
 	info->cpus = (struct unwind_cpus) {
 		.bits = BIT(other), .only = other + 1,
 	};
@@ -526,7 +529,7 @@ static void noted_cpus(struct kunit *test)
 	info->cpus_served = (struct unwind_cpus) {};
 }
 
-/* Registers of the kernel have no user stack, those of virtual 8086 mode none of words. */
+/* Kernel registers have no user stack, and the stack of virtual 8086 mode is not supported. */
 static void modes(struct kunit *test)
 {
 	struct pt_regs user = { .cs = __USER_CS };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What uprobes put in the way of a program's own code, and the way around it.
+ * Undo what uprobes change in a program's code and stack.
  *
  * A pending uretprobe has replaced a return address with its trampoline.  A probed
- * instruction is stepped in a copy, in a slot of a page that the kernel maps.  The
- * breakpoint itself leaves the instruction pointer after it.  No tables describe these,
- * so the walk uses the frame that would be there without uprobes: the caller's, or that
- * of the probed instruction.
+ * instruction is stepped in a copy, in a slot of a page that the kernel maps.  After
+ * the breakpoint, the instruction pointer is behind it.  No tables describe these
+ * addresses, so the walk uses the frame as it would be without uprobes: the caller's,
+ * or that of the probed instruction.
  */
 
 #include <linux/bits.h>
@@ -32,12 +32,12 @@ static unsigned long probed_address(const struct uprobe_task *utask,
 
 /**
  * unwind_uprobe_return - the original return address of a word on the stack
- * @next: innermost uretprobe whose trampoline is still ahead; moved past the one
- *	  that is found
- * @slot: where on the stack the word lies
+ * @next: innermost uretprobe whose trampoline the walk has not reached yet;
+ *	  moved past the one that is found
+ * @slot: address of the word on the stack
  * @ra: the word
  *
- * Instances of functions that were left by longjmp() lie below and are skipped.
+ * Instances of functions that longjmp() has left are at lower addresses and skipped.
  *
  * Context: Task context of a user task.
  * Return: the original return address; @ra if no uprobe has replaced it.
@@ -94,7 +94,7 @@ static void leave_trampoline(struct unwind_user_state *state, unsigned long entr
 }
 
 /**
- * unwind_uprobe_undo - make a frame what it would be without uprobes
+ * unwind_uprobe_undo - change a frame to what it would be without uprobes
  * @state: a frame whose next instruction is @state->ip
  *
  * Context: Task context of a user task; may sleep.
@@ -111,7 +111,7 @@ void unwind_uprobe_undo(struct unwind_user_state *state)
 }
 
 /**
- * unwind_uprobe_begin - make the innermost frame what it would be without uprobes
+ * unwind_uprobe_begin - change the innermost frame to what it would be without uprobes
  * @state: the frame
  *
  * Context: Task context of a user task; may sleep.

@@ -26,7 +26,7 @@
 #include "cfi.h"
 #include "unwind.h"
 
-/* how often a walk may come to a stack further down: that is rare */
+/* how often a walk may go on to a stack at lower addresses, which is rare */
 #define UNWIND_MAX_SWITCHES	4
 /* how many page faults one walk may take, and how much time for them */
 #define UNWIND_MAX_FAULTS	256
@@ -37,7 +37,7 @@
  */
 #define UNWIND_MAX_TABLE_BYTES	SZ_1M
 
-/* how much room a frame may take from its caller's, in bytes */
+/* the largest part that a frame may take from its caller's frame, in bytes */
 #define UNWIND_MAX_EXTENSION	SZ_512K
 
 /* tried in this order for each frame */
@@ -53,7 +53,7 @@ static const struct {
 };
 
 /*
- * Try the next method only if this one knows nothing of the code.  If tables exist but
+ * Try the next method only if this one has no rule for the code.  If tables exist but
  * cannot be read, end the walk: another method would probably be wrong.
  */
 static int find_rule(struct unwind_user_state *state,
@@ -101,8 +101,8 @@ static bool switch_stack(struct unwind_user_state *state, unsigned long cfa)
 }
 
 /*
- * A register that calls destroy is known in the innermost frame, and in its caller's if
- * it was left alone.
+ * A caller-saved register is known in the innermost frame. It is known in the caller's
+ * frame only if the innermost function does not change it.
  */
 static int read_volatile_reg(struct unwind_user_state *state, unsigned int reg,
 			     unsigned long *val)
@@ -148,7 +148,7 @@ static __always_inline int read_reg(struct unwind_user_state *state,
  * @val: filled in
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0; -EOPNOTSUPP if it is not known; -EFAULT if it cannot be read.
+ * Return: 0; -EOPNOTSUPP if the value is not known; -EFAULT if it cannot be read.
  */
 int unwind_user_reg(struct unwind_user_state *state, unsigned int reg,
 		    unsigned long *val)
@@ -166,7 +166,7 @@ static __always_inline int check_cfa(struct unwind_user_state *state,
 	return 0;
 }
 
-/* The interrupted stack may be anywhere, even lower in the mapping of the handler's. */
+/* The interrupted stack may be anywhere, even below the handler's in the same mapping. */
 static int check_signal_cfa(struct unwind_user_state *state, unsigned long cfa)
 {
 	if (cfa > state->sp)
@@ -197,7 +197,7 @@ static __always_inline int read_return_address(struct unwind_user_state *state,
 	return check_return_address(*ra);
 }
 
-/* In a frame that was realigned, what is kept is relative to the frame pointer. */
+/* In a realigned frame, saved registers are relative to the frame pointer, else to the CFA. */
 static __always_inline int find_cfa(struct unwind_user_state *state,
 				    const struct unwind_user_rule *rule, bool realigned,
 				    unsigned long *kept, unsigned long *cfa)
@@ -209,7 +209,7 @@ static __always_inline int find_cfa(struct unwind_user_state *state,
 		return ret;
 	*cfa = *kept + rule->cfa_off;
 	if (!realigned) {
-		/* the program's start and a thread's leave 0 in the frame pointer */
+		/* programs and threads start with a frame pointer of 0 */
 		if (!*kept)
 			return -ENODATA;
 		*kept = *cfa;
@@ -265,8 +265,8 @@ static __always_inline int apply_rule(struct unwind_user_state *state,
 }
 
 /*
- * Did this frame take room from its caller's?  Then the word below its frame pointer
- * is the caller's stack pointer.
+ * Does this frame include a part of its caller's frame? Then the word below its
+ * frame pointer is the caller's stack pointer.
  */
 static bool frame_extends(struct unwind_user_state *state, unsigned long cfa)
 {
@@ -294,7 +294,7 @@ static noinline int apply_code_rule(struct unwind_user_state *state,
 	return 0;
 }
 
-/* In quick_steps(): the code may have changed untold. */
+/* For quick_steps(). Check first that the code has not changed, as no one reports that. */
 static __always_inline int quick_code_step(struct unwind_user_state *state,
 					   const struct unwind_user_rule *rule)
 {
@@ -365,7 +365,7 @@ static bool quick_steps(struct unwind_user_state *state,
 	return kind == UNWIND_RULE_END;
 }
 
-/* What an expression of the rule comes to; its place is @off. */
+/* Evaluate the expression of the rule at offset @off. */
 static int full_expr(struct unwind_user_state *state,
 		     const struct unwind_cfi_rule *full, s32 off,
 		     const unsigned long *cfa, unsigned long *val)
@@ -392,14 +392,14 @@ static int full_cfa(struct unwind_user_state *state,
 	return 0;
 }
 
-/* Is it the value itself that full_place() gives? */
+/* Does full_place() give the value itself, and not its place? */
 static bool is_value(u8 where)
 {
 	return where == UNWIND_IN_REG || where == UNWIND_IS_CFA ||
 	       where == UNWIND_IS_EXPR;
 }
 
-/* A value of the caller's, or its place in memory. */
+/* A value of the caller's frame, or its place in memory: see is_value(). */
 static int full_place(struct unwind_user_state *state,
 		      const struct unwind_cfi_rule *full, u8 where, s32 off,
 		      unsigned long cfa, unsigned long *val)
@@ -449,7 +449,7 @@ static int full_sp(struct unwind_user_state *state,
 	}
 	if (full->signal)
 		return check_signal_cfa(state, *sp);
-	/* vfork() pops its return address; only in the innermost frame, so the walk ends */
+	/* vfork() pops its return address. Allow CFA == sp in the innermost frame only. */
 	if (full->ra_where == UNWIND_IN_REG && state->regs && *sp == state->sp)
 		return 0;
 	return check_cfa(state, *sp);
@@ -491,7 +491,7 @@ static int full_return_address(struct unwind_user_state *state,
 	return check_return_address(*ra);
 }
 
-/* What becomes of one kept register: a place, a value, or nothing. */
+/* Find one callee-saved register for the caller: its place, its value, or lost. */
 static void full_kept(struct unwind_user_state *state,
 		      const struct unwind_cfi_rule *full, unsigned int slot,
 		      unsigned long cfa, struct unwind_frame *next)
@@ -564,7 +564,7 @@ static int apply_found_rule(struct unwind_user_state *state,
 	}
 }
 
-/* Does the frame pointer lie where a function that keeps one has it? */
+/* Is the frame pointer two words below the CFA, where frame-pointer code has it? */
 static bool fp_fits(struct unwind_user_state *state, unsigned long cfa)
 {
 	unsigned long fp;
@@ -637,7 +637,7 @@ static noinline int apply_either(struct unwind_user_state *state,
 	return 0;
 }
 
-/* Has the innermost function, in an interrupt, been called from this frame? */
+/* Is this frame the caller of the innermost function, which was interrupted? */
 static bool called_innermost(const struct unwind_user_state *state)
 {
 	/* this step has been counted */
@@ -645,7 +645,7 @@ static bool called_innermost(const struct unwind_user_state *state)
 	       state->frames[UNWIND_METHOD_FP] + state->frames[UNWIND_METHOD_EH_FRAME] == 2;
 }
 
-/* May the rule need a register that calls destroy? */
+/* May the rule need a caller-saved register? */
 static bool rule_is_volatile(const struct unwind_user_state *state,
 			     const struct unwind_user_rule *rule)
 {
@@ -655,8 +655,8 @@ static bool rule_is_volatile(const struct unwind_user_state *state,
 }
 
 /*
- * Assembly may rely on its own functions to leave a register alone that calls destroy.
- * OpenSSL's AES-GCM keeps its CFA in rax over such calls.
+ * Assembly may rely on its own functions not to change a caller-saved register.
+ * OpenSSL's AES-GCM keeps its CFA in rax across such calls.
  */
 static noinline int apply_left_alone(struct unwind_user_state *state,
 				     const struct unwind_user_rule *rule,
@@ -676,11 +676,11 @@ static noinline int apply_left_alone(struct unwind_user_state *state,
 
 /**
  * unwind_user_next - step from a frame to its caller's
- * @state: the frame; on failure it is the same, but what the walk may spend is less
+ * @state: the frame; on failure it is unchanged, except for the budgets of the walk
  *
  * Context: Task context of a user task; may sleep.
  * Return: 0; -ENODATA at the end of the stack; -ENOENT, -EOPNOTSUPP, -EFAULT or
- *	   -EINVAL where it cannot be followed further.
+ *	   -EINVAL if the stack cannot be followed further.
  */
 int unwind_user_next(struct unwind_user_state *state)
 {
@@ -701,7 +701,7 @@ int unwind_user_next(struct unwind_user_state *state)
 }
 
 /**
- * unwind_user_begin - stand on the innermost frame
+ * unwind_user_begin - begin a walk at the innermost frame
  * @state: filled in
  * @regs: user registers of the current task
  *
@@ -761,7 +761,7 @@ static enum unwind_end end_of_walk(int ret)
 
 /**
  * unwind_user - unwind the current task's user stack
- * @trace: where to put it; @trace->entries has room for @max_entries
+ * @trace: filled in; @trace->entries has room for @max_entries
  * @max_entries: most frames to store
  *
  * Walks until the stack ends or cannot be followed; frames found before that are kept.
@@ -788,7 +788,7 @@ int unwind_user(struct unwind_stacktrace *trace, unsigned int max_entries)
 	unwind_cfi_init(&cfi);
 	state.cfi = &cfi;
 	do {
-		/* where a program has jumped to the kernel's addresses there is no frame */
+		/* no frame if the program has jumped to a kernel address */
 		if (likely(state.ip < TASK_SIZE_MAX)) {
 			trace->entries[trace->nr++] = state.ip;
 			if (quick_steps(&state, trace, max_entries)) {

@@ -22,9 +22,9 @@
 #define UNWIND_REG_NR	17
 
 /*
- * The slots of what a row of a table restores: the registers that a function
- * keeps for its caller, the frame pointer first; then the return address and the
- * stack pointer.
+ * The slots of registers that a row of a table restores: the callee-saved
+ * registers, the frame pointer first; then the return address and the stack
+ * pointer.
  */
 #define UNWIND_SLOT_FP	0
 #define UNWIND_SLOT_BX	1
@@ -34,13 +34,13 @@
 #define UNWIND_NR_SLOTS	8
 
 /**
- * arch_unwind_reg - the register of a number in a table
+ * arch_unwind_reg - convert a register number of tables
  * @dwarf: the number
  * @word: bytes of a stack word of the code, 4 or 8
  *
  * 32-bit numbers: System V ABI, i386 supplement, table 2.14.
  *
- * Return: UNWIND_REG_*, or -1 if rules do not know such a register.
+ * Return: UNWIND_REG_*, or -1 if rules do not support the register.
  */
 static inline int arch_unwind_reg(u64 dwarf, unsigned int word)
 {
@@ -59,7 +59,7 @@ static inline int arch_unwind_reg(u64 dwarf, unsigned int word)
  * @reg: UNWIND_REG_*
  * @word: bytes of a stack word of the code, 4 or 8
  *
- * Return: the slot, or -1 if calls destroy the register.
+ * Return: the slot, or -1 for a caller-saved register.
  */
 static inline int arch_unwind_slot(unsigned int reg, unsigned int word)
 {

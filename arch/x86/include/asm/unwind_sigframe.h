@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Signal frames of code without tables: how the kernel lays them out, and by what
- * instructions a handler's return address is known to lead into one.
+ * Signal frames without tables: their layout, which is the kernel's, and the
+ * instructions of restorers, by which they are recognized.
  */
 #ifndef _ASM_X86_UNWIND_SIGFRAME_H
 #define _ASM_X86_UNWIND_SIGFRAME_H
@@ -18,11 +18,11 @@
 #define UNWIND_ARCH_RESTORER_STEPS	4
 
 /**
- * struct arch_unwind_sigframe - where the interrupted registers lie
+ * struct arch_unwind_sigframe - offsets of the interrupted registers
  * @ip: offset of the instruction pointer from the restorer's stack pointer
- * @sp: the stack pointer's
- * @nr: how many registers there are to keep
- * @kept: by slot, theirs
+ * @sp: offset of the stack pointer
+ * @nr: number of callee-saved registers
+ * @kept: their offsets, by slot
  */
 struct arch_unwind_sigframe {
 	u16	ip;
@@ -36,10 +36,10 @@ struct arch_unwind_sigframe {
  * @word: bytes of a stack word of this code
  * @popped: bytes that its first instruction takes from the stack
  * @nr: bytes of @code
- * @steps: where its instructions begin, and the end of the last, which is where
- *	   its system call returns to
+ * @steps: offsets of its instructions, and of the end of the last one, to which
+ *	   its system call returns
  * @code: the code
- * @frame: what lies on the stack when it begins
+ * @frame: layout of the stack at its first instruction
  */
 struct arch_unwind_restorer {
 	u8	word;
@@ -50,7 +50,7 @@ struct arch_unwind_restorer {
 	struct arch_unwind_sigframe	frame;
 };
 
-/* The handler's return took the address that the frame begins with. */
+/* The handler has popped its return address, the first word of the frame. */
 #define UNWIND_FRAME_64(reg)						\
 	(offsetof(struct rt_sigframe, uc.uc_mcontext.reg) - sizeof(u64))
 #define UNWIND_FRAME_RT32(reg)						\

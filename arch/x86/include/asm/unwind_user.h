@@ -10,9 +10,9 @@
 #include <asm/segment.h>
 #include <asm/unwind_regs.h>
 
-/* enough of an instruction to tell the state of the frame by */
+/* bytes of an instruction that are needed to tell the state of the frame */
 #define UNWIND_ARCH_INSN_BYTES	4
-/* enough of what precedes a return address to tell that it is one */
+/* bytes in front of a return address that are needed to recognize a call */
 #define UNWIND_ARCH_CALL_BYTES	7
 /* a system call instruction */
 #define UNWIND_ARCH_SYSCALL_BYTES	2
@@ -23,8 +23,8 @@
 
 enum unwind_arch_frame {
 	UNWIND_FRAME_NONE,	/* the return address is on top of the stack */
-	UNWIND_FRAME_PUSHED,	/* the frame pointer is, then the return address */
-	UNWIND_FRAME_SET_UP,	/* the frame pointer register leads to both */
+	UNWIND_FRAME_PUSHED,	/* the frame pointer is on top, then the return address */
+	UNWIND_FRAME_SET_UP,	/* the frame pointer register points to both */
 };
 
 static inline unsigned int arch_unwind_word(struct pt_regs *regs)
@@ -32,7 +32,7 @@ static inline unsigned int arch_unwind_word(struct pt_regs *regs)
 	return user_64bit_mode(regs) ? 8 : 4;
 }
 
-/* No unwinding of virtual 8086 mode: its stack is not one of words. */
+/* Virtual 8086 mode is not unwound: its stack has 16-bit words. */
 static inline bool arch_unwind_possible(struct pt_regs *regs)
 {
 	return user_mode(regs) && !(regs->flags & X86_VM_MASK);
@@ -64,16 +64,16 @@ static inline bool arch_unwind_in_syscall(struct pt_regs *regs)
 	return (long)regs->orig_ax >= 0;
 }
 
-/* Two instructions; any one value that is changed changes the sum. */
+/* Two instructions. If one value changes, the sum changes. */
 static inline unsigned long arch_unwind_mix(unsigned long sum, unsigned long val)
 {
 	return 9 * sum + val;
 }
 
 /*
- * A checksum of the registers by which a frame may be found, besides ip, sp and fp:
- * if one of them is changed it changes.  A system call changes ax by itself, and r11
- * is not known there, so these count with @all only.
+ * A checksum of the registers, other than ip, sp and fp, from which an unwind may
+ * start.  It changes if one of them changes.  A system call changes ax, and its r11
+ * is not known, so these are included only with @all.
  */
 static inline unsigned long arch_unwind_others(struct pt_regs *regs, bool all)
 {
@@ -115,7 +115,7 @@ static inline void arch_unwind_kept(struct pt_regs *regs, unsigned long *kept)
 
 #define UNWIND_ARCH_NR_GENERAL	16
 
-/* What instructions number a register that rules number as in DWARF. */
+/* Convert a register's number in rules, which is DWARF's, to that in instructions. */
 static inline unsigned int arch_unwind_insn_reg(unsigned int reg)
 {
 	static const u8 numbers[] = { 0, 2, 1, 3, 6, 7, 5, 4 };
@@ -124,7 +124,7 @@ static inline unsigned int arch_unwind_insn_reg(unsigned int reg)
 				       reg;
 }
 
-/* All general registers as instructions number them, without sp and the frame pointer. */
+/* All general registers, by their numbers in instructions, except sp and the frame pointer. */
 static inline void arch_unwind_general(struct pt_regs *regs, unsigned long *vals)
 {
 	const unsigned long all[UNWIND_ARCH_NR_GENERAL] = {
@@ -178,7 +178,7 @@ static inline enum unwind_arch_frame arch_unwind_frame(const u8 *insn,
 	    insn[3] == (word == 8 ? 0xfa : 0xfb))
 		return UNWIND_FRAME_NONE;
 
-	/* int3: whatever was there, a breakpoint is mostly set on a function */
+	/* int3: a breakpoint, which is mostly set at the beginning of a function */
 	if (insn[0] == 0xcc)
 		return UNWIND_FRAME_NONE;
 
@@ -197,7 +197,7 @@ static inline enum unwind_arch_frame arch_unwind_frame(const u8 *insn,
 	return UNWIND_FRAME_SET_UP;
 }
 
-/* jmp *disp32(%rip), jmp *disp32: what a stub of the procedure linkage table does */
+/* jmp *disp32(%rip), jmp *disp32: a stub of the procedure linkage table */
 #define UNWIND_ARCH_STUB_BYTES	2
 
 static inline bool arch_unwind_is_stub(const u8 *insn)
@@ -212,12 +212,12 @@ static inline bool arch_unwind_is_syscall(const u8 *insn)
 	       (insn[0] == 0xcd && insn[1] == 0x80);
 }
 
-/* Where the trampoline of uretprobes has asked the kernel for the return address. */
+/* The offset after the system call in uretprobe_trampoline_entry. */
 #define UNWIND_ARCH_TRAMPOLINE_ASKED	13
 
 /*
- * How many bytes lie on the stack, above the return address's place, at each
- * instruction of uretprobe_trampoline_entry, or -1.  The 32-bit one is a breakpoint.
+ * Number of bytes that uretprobe_trampoline_entry has pushed at each of its
+ * instructions, or -1.  The 32-bit trampoline is a breakpoint.
  */
 static inline int arch_unwind_trampoline_pushed(unsigned long offset,
 						unsigned int word)
@@ -245,7 +245,7 @@ static inline int arch_unwind_trampoline_pushed(unsigned long offset,
 	}
 }
 
-/* Does the return address lie on the stack there, if no system call is under way? */
+/* Is the return address on the stack at this offset, outside of the system call? */
 static inline bool arch_unwind_trampoline_asked(unsigned long offset,
 						unsigned int word)
 {
@@ -253,15 +253,15 @@ static inline bool arch_unwind_trampoline_asked(unsigned long offset,
 }
 
 /*
- * Slots of registers that uprobes may use in the place of %rip, when a probed instruction
- * runs in a copy.  Only 64-bit code needs that, and si and di are not kept there.
+ * Slots of registers that uprobes may use instead of %rip when a copy of a probed
+ * instruction runs.  Only 64-bit code needs that, where si and di are caller-saved.
  */
 static inline u8 arch_unwind_xol_scratch(unsigned int word)
 {
 	return word == 8 ? BIT(UNWIND_SLOT_BX) : 0;
 }
 
-/* Bytes of ff with this ModR/M byte and what follows; Intel SDM vol. 2, 2.1.5. */
+/* Length of the instruction ff with this ModR/M byte; Intel SDM vol. 2, 2.1.5. */
 static inline int arch_unwind_ff_length(u8 modrm, u8 sib)
 {
 	u8 mod = modrm >> 6, rm = modrm & 7;
@@ -276,7 +276,7 @@ static inline int arch_unwind_ff_length(u8 modrm, u8 sib)
 
 #define UNWIND_ARCH_BREAKPOINT	0xcc
 
-/* Bytes of a direct call, and the address that it calls, or 0 if it is none. */
+/* The address that a direct call of these bytes calls, or 0 if it is not a call. */
 #define UNWIND_ARCH_DIRECT_BYTES	5
 
 static inline unsigned long arch_unwind_call_target(const u8 *insn, unsigned long end)
@@ -289,7 +289,7 @@ static inline unsigned long arch_unwind_call_target(const u8 *insn, unsigned lon
 	return end + distance;
 }
 
-/* Bytes of code that pushes its own address: mov $ip, %r10; push %r10 or call and sub. */
+/* Does code push its own address: mov $ip, %r10; push %r10, or call and sub? */
 #define UNWIND_ARCH_SELF_BYTES	12
 
 static inline bool arch_unwind_pushes_itself(const u8 *code, u64 ip)
