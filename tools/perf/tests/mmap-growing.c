@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A ring buffer that is written while it is read: each record is read, and once, by
- * perf record's way of reading and by that of perf top and perf trace.
+ * A ring buffer that is written while it is read: check that each record is read
+ * exactly once, both by the way of perf record and by that of perf top and perf
+ * trace.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -31,7 +32,7 @@ struct record {
 
 #define END		(NR_RECORDS * sizeof(struct record))
 
-/* As the kernel does it: a record, then the head; nothing that is not read is written over. */
+/* Write as the kernel does: first the record, then the head. Unread records are not overwritten. */
 static void *write_records(void *arg)
 {
 	struct perf_event_mmap_page *page = arg;
@@ -43,7 +44,7 @@ static void *write_records(void *arg)
 
 	for (record.nr = 0; record.nr < NR_RECORDS; record.nr++) {
 		head = record.nr * sizeof(record);
-		/* what is read is read before it is written over ... */
+		/* a record is read before it is overwritten ... */
 		while (head - smp_load_acquire(&page->data_tail) == DATA_BYTES)
 			sched_yield();
 		data[record.nr % (DATA_BYTES / sizeof(record))] = record;
@@ -74,7 +75,7 @@ static int push(struct mmap *map, u64 *next)
 	return perf_mmap__push(map, next, take_records);
 }
 
-/* Now and then it has enough before the end, as perf kvm has. */
+/* Sometimes stop before the end, as perf kvm does. */
 static int read_events(struct mmap *map, u64 *next)
 {
 	union perf_event *event;
@@ -93,7 +94,7 @@ static int read_events(struct mmap *map, u64 *next)
 	return err;
 }
 
-/* All records are written, and all of them are read. */
+/* The writer writes all records, and the reader must get all of them. */
 static bool is_over(const struct mmap *map, struct perf_event_mmap_page *page)
 {
 	/* pairs with the writer's */
@@ -115,7 +116,7 @@ static int read_records(struct perf_event_mmap_page *page, int (*read)(struct mm
 			sched_yield();
 	} while (status >= 0 && next < NR_RECORDS && !is_over(&map, page));
 
-	/* all is read, or the writer is not to wait for a reader that has given up */
+	/* all is read; or after an error, do not let the writer wait for the reader */
 	smp_store_release(&page->data_tail, END);
 	if (!status && next < NR_RECORDS)
 		pr_debug("%llu of %llu records\n", (unsigned long long)next, NR_RECORDS);
@@ -128,7 +129,7 @@ static int run(int (*read)(struct mmap *, u64 *))
 	pthread_t writer;
 	int ret = TEST_FAIL;
 
-	/* on one CPU it would hardly ever be written in between */
+	/* on one CPU, the writer would hardly ever run during a read */
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
 		ret = TEST_SKIP;
 	} else if (page && !pthread_create(&writer, NULL, write_records, page)) {

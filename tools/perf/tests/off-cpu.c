@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Off-CPU samples on the way from a ring buffer to the file: wherever the buffer
- * wraps around, with broken ones among them.  And the clock they go by.
+ * Unpacking of off-CPU samples from a ring buffer that wraps around at any place
+ * and contains broken records; and the clock of these samples.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -36,13 +36,13 @@ struct bytes {
 	size_t	size;
 };
 
-/* A stream of records, and how many of them must be taken as good, bad or forgotten. */
+/* A stream of records, and the expected numbers of good, bad and forgotten ones. */
 struct stream {
 	struct bytes	in;
 	unsigned int	good, bad, forgotten;
 };
 
-/* How the stream ends. */
+/* Ways in which the stream ends. */
 enum tail { WHOLE, CUT, TOO_SMALL, NR_TAILS };
 
 static void put_plain(struct stream *st, u32 type, u64 id, size_t words)
@@ -107,7 +107,7 @@ static struct off_cpu_record *put_bad(struct stream *st)
 	return record;
 }
 
-/* A list of sums that the map does not have. */
+/* A list of sums that is not in the map. */
 static void put_sums(struct stream *st)
 {
 	struct off_cpu_record *record = put_wait(st, 0, 0, 0);
@@ -120,7 +120,7 @@ static void put_sums(struct stream *st)
 	memcpy(record->raw + offsetof(struct off_cpu_payload, key.hash), &hash, sizeof(hash));
 }
 
-/* The last record is not all there, or less than a header. */
+/* The last record is incomplete, or its size is less than a header. */
 static void put_tail(struct stream *st, enum tail tail)
 {
 	union perf_event *event = (void *)st->in.buf + st->in.size;
@@ -152,14 +152,14 @@ static void fill(struct stream *st, enum tail tail)
 	memcpy(record->raw + offsetof(struct off_cpu_payload, nr_kernel), &kernel, sizeof(kernel));
 	record = put_bad(st);
 	memcpy(record->raw + offsetof(struct off_cpu_payload, nr_user), &user, sizeof(user));
-	/* right but for the number of kernel frames */
+	/* valid except for the number of kernel frames */
 	record = put_bad(st);
 	user = 4;
 	memcpy(record->raw + offsetof(struct off_cpu_payload, nr_user), &user, sizeof(user));
-	/* a sum with frames is bad: sums have none */
+	/* sums have no frames: a sum with frames is bad */
 	record = put_bad(st);
 	memcpy(record->raw + offsetof(struct off_cpu_payload, kind), &sums, sizeof(sums));
-	/* ... and do not say that there are any, nor that some will follow */
+	/* ... and so is one with a number of frames or a cookie */
 	record = put_wait(st, 0, 0, 7);
 	st->good--;
 	st->bad++;
@@ -188,7 +188,7 @@ static void fill(struct stream *st, enum tail tail)
 	put_tail(st, tail);
 }
 
-/* A ring buffer with these bytes from @start on. */
+/* Make a ring buffer with these bytes, from offset @start on. */
 static int make_ring(struct mmap *map, const struct bytes *bytes, size_t start)
 {
 	struct perf_event_mmap_page *page;
@@ -263,7 +263,7 @@ static bool is_ours(const union perf_event *event)
 	       event->header.size > sizeof(event->header) && event->sample.array[0] == ID;
 }
 
-/* Is it a record, all of it? */
+/* Is it a complete record? */
 static bool is_whole(const union perf_event *event, size_t left)
 {
 	return event->header.size >= sizeof(event->header) && event->header.size <= left;
@@ -276,7 +276,7 @@ static bool is_wait(const union perf_event *event)
 	return off_cpu_record__payload(event, &room) && room.head.kind == OFF_CPU_WAIT;
 }
 
-/* Everything else passes byte by byte, in order, and ours are right. */
+/* All other records must be unchanged and in order, and our samples right. */
 static bool check(struct evsel *evsel, const struct stream *st, struct bytes *out)
 {
 	unsigned int good = 0;
@@ -352,7 +352,7 @@ static struct evsel *make_event(void)
 	return evsel;
 }
 
-/* The kernel's records are aligned. */
+/* Records of the kernel are aligned. */
 static bool takes_unaligned(void)
 {
 	struct stream *st = zalloc(sizeof(*st));

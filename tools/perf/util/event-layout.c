@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Check that an event is large enough for its content.  The functions that process
- * events do not: they read all fields of the event's type, text up to a zero byte,
- * and as many items as the event counts.  Types whose functions check the size
- * themselves are not in the table.
+ * Check that an event is large enough for its contents.  The functions that
+ * process events do not check this: they read all fields of the event's type, text
+ * up to a zero byte, and as many items as the event claims to have.  Types whose
+ * functions check the size themselves are not in the table.
  */
 #include <byteswap.h>
 #include <stddef.h>
@@ -18,10 +18,10 @@
 
 /**
  * struct layout - the parts of one type of event
- * @size: what every event of that type has at least
- * @text: where its text begins, or 0
- * @item: the size of an item, or 0; their number is in the last u64 of @size
- * @rest: does what is behind @size fit, or NULL
+ * @size: minimum size of an event of that type
+ * @text: offset of its text, or 0
+ * @item: size of an item, or 0; the number of items is in the last u64 of @size
+ * @rest: checks the part behind @size, or NULL
  */
 struct layout {
 	u16 size;
@@ -56,8 +56,8 @@ static bool text_poke_fits(const union perf_event *event, bool swapped)
 }
 
 /*
- * The attr says how long it is itself; ids are behind it.  A size of zero is that of
- * the first version.
+ * The attr contains its own size, and the ids follow it.  A size of zero means that
+ * of the first version.
  */
 static bool attr_fits(const union perf_event *event, bool swapped)
 {
@@ -69,7 +69,7 @@ static bool attr_fits(const union perf_event *event, bool swapped)
 	       size <= event->header.size - offsetof(struct perf_record_header_attr, attr);
 }
 
-/* The first form has no time, and the third one has more behind the text. */
+/* Format 0 has no time, and formats from 2 on have more fields behind the text. */
 static bool error_fits(const union perf_event *event, bool swapped)
 {
 	const struct perf_record_auxtrace_error *error = &event->auxtrace_error;
@@ -81,7 +81,7 @@ static bool error_fits(const union perf_event *event, bool swapped)
 	       (fmt < 2 || event->header.size >= sizeof(*error));
 }
 
-/* All forms of an array of CPUs have the number of items in the same place. */
+/* All types of a CPU array have the number of items at the same offset. */
 static bool array_fits(const struct perf_record_cpu_map_data *data, size_t room, size_t array,
 		       size_t item, bool swapped)
 {
@@ -130,7 +130,7 @@ static bool cpu_map_fits(const union perf_event *event, bool swapped)
 	       cpus_fit(&event->cpu_map.data, event->header.size - start, swapped);
 }
 
-/* Nobody swaps what is behind the id. */
+/* Readers do not swap the part behind the id. */
 static bool update_fits(const union perf_event *event, bool swapped)
 {
 	size_t start = offsetof(struct perf_record_event_update, scale);
@@ -150,7 +150,10 @@ static bool update_fits(const union perf_event *event, bool swapped)
 	}
 }
 
-/* The data behind the event are skipped: as an s64, their size must not look like an error. */
+/*
+ * The data behind the event are skipped. Their size is returned as an s64, so it must not be
+ * negative.
+ */
 static bool auxtrace_fits(const union perf_event *event, bool swapped)
 {
 	u64 size = event->auxtrace.size;
@@ -190,7 +193,7 @@ static const struct layout layouts[] = {
 	[PERF_RECORD_AUX_OUTPUT_HW_ID] = FIXED(aux_output_hw_id),
 	[PERF_RECORD_HEADER_ATTR] = REST(header_attr, attr.config, attr_fits),
 	[PERF_RECORD_HEADER_EVENT_TYPE] = FIXED(header_event_type),
-	/* An older perf writes it without the padding. */
+	/* An older perf writes this event without the padding. */
 	[PERF_RECORD_HEADER_TRACING_DATA] = BEFORE(header_tracing_data, pad),
 	[PERF_RECORD_HEADER_BUILD_ID] = TEXT(header_build_id, filename),
 	[PERF_RECORD_ID_INDEX] = ITEMS(id_index, entries, id_index_entry),
@@ -211,7 +214,7 @@ static const struct layout layouts[] = {
 /**
  * perf_event__fits - is an event large enough for its parts?
  * @event: an event from a file, its header in this machine's byte order
- * @swapped: is the rest of it in the other byte order?
+ * @swapped: the rest of it is in the other byte order
  *
  * Return: false if @event must not be processed.
  */

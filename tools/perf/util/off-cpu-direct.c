@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The user half of the off-CPU BPF program: the event offcpu-time that it writes to, what
- * it is told before it begins, and what is asked of it when it ends.
+ * The part of off-CPU recording in perf record: the event offcpu-time that the BPF
+ * program writes to, and the set-up, start and end of that program.
  *
- * For the kernel the event is BPF output, on every CPU; for whoever reads the file it has
- * ordinary samples, which off-cpu-unpack.c makes of that.
+ * For the kernel, the event is BPF output on every CPU. For readers of the file it has
+ * ordinary samples: off-cpu-unpack.c converts them.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -46,7 +46,7 @@
 				 PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | \
 				 PERF_SAMPLE_CALLCHAIN)
 
-/* More than the records of one task that sleeps at the end. */
+/* Upper limit for the records of one task that sleeps at the end. */
 #define TASK_BYTES	2048
 
 /* The kernel's PROC_PID_INIT_INO. */
@@ -57,15 +57,18 @@ static u64 threshold_ms = DEFAULT_THRESHOLD_MS;
 /* Can the BPF program get cookies? */
 static bool can_defer;
 
-/* Was the user half left out on request? */
+/* The user half is excluded by option. */
 static bool no_user_half;
 
-/* The event's attributes for readers, while it has those for the kernel. */
+/* The event's attributes in the file. While it is opened, it has those for the kernel. */
 static struct perf_event_attr file_attr;
 
 /* The clock of the program. */
 
-/* The offsets of a process are known where its children have the same ones. */
+/*
+ * timens_offsets are those of the children: the process has the same if both namespaces are
+ * equal.
+ */
 static bool has_offsets_of_children(void)
 {
 	char own[PATH_MAX] = "", children[PATH_MAX] = "";
@@ -75,7 +78,7 @@ static bool has_offsets_of_children(void)
 	       !strcmp(own, children);
 }
 
-/* What the time namespace adds to the clock, see time_namespaces(7). */
+/* The offset that the time namespace adds to CLOCK_MONOTONIC, see time_namespaces(7). */
 static s64 added_by_namespace(void)
 {
 	long long sec = 0, nsec = 0;
@@ -94,9 +97,9 @@ static s64 added_by_namespace(void)
 }
 
 /**
- * off_cpu_clock - what bpf_ktime_get_ns() would say now
+ * off_cpu_clock - the current value of bpf_ktime_get_ns()
  *
- * Return: nanoseconds, in the initial time namespace whatever that of the process is.
+ * Return: nanoseconds in the initial time namespace.
  */
 u64 off_cpu_clock(void)
 {
@@ -106,7 +109,7 @@ u64 off_cpu_clock(void)
 	return (u64)t.tv_sec * NSEC_PER_SEC + t.tv_nsec - added_by_namespace();
 }
 
-/* Return the number of the mount that a path is on, or -1. */
+/* Return the mount id of a path, or -1. */
 static int mount_of(const char *path)
 {
 	int fd = open(path, O_PATH | O_CLOEXEC), id = -1;
@@ -126,7 +129,7 @@ static int mount_of(const char *path)
 	return id;
 }
 
-/* Of the name of one that is mounted below another, the level does not follow. */
+/* Is a cgroup on the same mount as the root? If not, its name does not tell its level. */
 static bool is_in_place(const char *name)
 {
 	char root[PATH_MAX], path[2 * PATH_MAX];
@@ -139,7 +142,7 @@ static bool is_in_place(const char *name)
 	return mount >= 0 && mount_of(path) == mount;
 }
 
-/* How many cgroups are above one of this name; there may be more than it says. */
+/* A lower bound for the number of ancestors of a cgroup, by its name. */
 static int level_of(const char *name)
 {
 	int level = 0;
@@ -158,8 +161,8 @@ static int level_of(const char *name)
 }
 
 /**
- * off_cpu_cgroup__level - where to look for cgroups that are recorded
- * @evlist: has events of cgroups
+ * off_cpu_cgroup__level - lowest level of the recorded cgroups
+ * @evlist: the events, some of them of cgroups
  *
  * Return: the smallest distance of these cgroups from the root.
  */
@@ -178,9 +181,9 @@ int off_cpu_cgroup__level(struct evlist *evlist)
 /* The event. */
 /**
  * off_cpu_parse_threshold - take the argument of --off-cpu-thresh
- * @opt: its value is that of --off-cpu, which it implies
+ * @opt: the option, whose value is that of --off-cpu, which it implies
  * @str: milliseconds
- * @unset: the option was negated: back to the default
+ * @unset: the option was negated: use the default
  *
  * Return: 0, or -1 with a message.
  */
@@ -207,8 +210,8 @@ int off_cpu_parse_threshold(const struct option *opt, const char *str, int unset
 
 /**
  * off_cpu_event__add - add the event
- * @evlist: where to
- * @kernel_callchains: callchains are to have no user half
+ * @evlist: the events
+ * @kernel_callchains: exclude the user half of callchains
  *
  * A wait may end on any CPU, so the event is opened on all CPUs, also with -C.
  *
@@ -240,8 +243,8 @@ int off_cpu_event__add(struct evlist *evlist, bool kernel_callchains)
 }
 
 /**
- * off_cpu_give_up - go on without the event, if that makes sense
- * @evlist: does not have it
+ * off_cpu_give_up - continue without the event, if there are others
+ * @evlist: the events, without offcpu-time
  *
  * Return: false if there is nothing else to record.
  */
@@ -259,9 +262,8 @@ bool off_cpu_give_up(struct evlist *evlist)
 }
 
 /*
- * What evsel__config() makes of the command line, but for what is our own choice.  The user
- * half is not taken from the copy of a stack (dwarf) or from branches (lbr): the BPF program
- * takes it by frame pointers.
+ * Adapt the attributes that evsel__config() has set.  The user half never comes from a copy
+ * of the stack (dwarf) or from branches (lbr): the BPF program walks it by frame pointers.
  */
 static void set_attr(struct perf_event_attr *attr)
 {
@@ -288,7 +290,7 @@ static void warn_in_place(struct evsel *evsel)
 
 /**
  * off_cpu_event__before_open - give the event the attributes for the kernel
- * @evlist: has the event, set up as the others
+ * @evlist: the events, with attributes set up
  */
 void off_cpu_event__before_open(struct evlist *evlist)
 {
@@ -304,7 +306,7 @@ void off_cpu_event__before_open(struct evlist *evlist)
 
 /**
  * off_cpu_event__after_open - let the BPF program write to the event
- * @evlist: has the event, opened
+ * @evlist: the events, opened
  * @output_fd: the program's map of outputs
  *
  * Return: the event
@@ -340,7 +342,7 @@ static const struct bpf_insn return_0[] = {
 	{ .code = BPF_JMP | BPF_EXIT },
 };
 
-/* What is missing is said in words of our own; more is for those who ask for it. */
+/* Suppress messages of libbpf without -v: perf prints its own. */
 static libbpf_print_fn_t begin_quietly(void)
 {
 	libbpf_print_fn_t print = libbpf_set_print(NULL);
@@ -360,7 +362,7 @@ static struct btf *load_types(void)
 }
 
 /**
- * off_cpu_run__is_possible - can this kernel measure time off the CPU?
+ * off_cpu_run__is_possible - does the kernel support measuring time off the CPU?
  *
  * Return: false, with a message, if it cannot.
  */
@@ -386,7 +388,7 @@ bool off_cpu_run__is_possible(void)
 	return true;
 }
 
-/* Tracing of functions is a choice of the kernel's configuration. */
+/* fentry depends on the configuration of the kernel, so try it. */
 static bool can_trace(const char *function)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_TRACE_FENTRY);
@@ -419,8 +421,8 @@ static struct bpf_insn call_of(const struct btf *btf, const char *function)
 }
 
 /*
- * Can a program keep from being preempted?  Where BPF is interpreted one that contains a
- * call of a kernel function is refused, whether it ever gets there or not.
+ * Can a program disable preemption? If BPF is interpreted, the kernel refuses any
+ * program that contains a call of a kernel function, even if that is never reached.
  */
 static bool can_stay_on(const struct btf *btf)
 {
@@ -448,12 +450,12 @@ static bool in_pid_ns(void)
 {
 	struct stat st;
 
-	/* without a /proc of its own perf may be in any */
+	/* if /proc does not tell, assume that it is not the initial one */
 	return stat("/proc/self/ns/pid", &st) || st.st_ino != INITIAL_PID_NS;
 }
 
 /**
- * off_cpu_run__configure - tell the program what is wanted and possible
+ * off_cpu_run__configure - configure the program for the options and the kernel
  * @skel: opened, not yet loaded
  */
 void off_cpu_run__configure(struct off_cpu_bpf *skel)
@@ -461,7 +463,7 @@ void off_cpu_run__configure(struct off_cpu_bpf *skel)
 	struct btf *btf = btf__load_vmlinux_btf();
 	bool stays_on = can_stay_on(btf);
 
-	/* of a kernel that has both, none can be called if one cannot */
+	/* if a kernel has both functions, either both can be called or none */
 	can_defer = btf_has(btf, "bpf_perf_defer_callchain", BTF_KIND_FUNC) &&
 		    (stays_on || !btf_has(btf, "bpf_preempt_disable", BTF_KIND_FUNC));
 	choose_program(can_defer && callchain_param.enabled && callchain_param.defer,
@@ -494,10 +496,10 @@ static bool is_done(int err, const char *what)
 }
 
 /**
- * off_cpu_run__load - have the kernel accept the program
+ * off_cpu_run__load - load the program into the kernel
  * @skel: configured
  *
- * Return: false, with a message, if it does not.
+ * Return: true, or false with a message if the kernel refuses it.
  */
 bool off_cpu_run__load(struct off_cpu_bpf *skel)
 {
@@ -509,10 +511,10 @@ bool off_cpu_run__load(struct off_cpu_bpf *skel)
 }
 
 /**
- * off_cpu_run__attach - have the kernel call the program
+ * off_cpu_run__attach - attach the program
  * @skel: loaded
  *
- * Return: false, with a message, if it does not.
+ * Return: true, or false with a message if that fails.
  */
 bool off_cpu_run__attach(struct off_cpu_bpf *skel)
 {
@@ -524,10 +526,10 @@ bool off_cpu_run__attach(struct off_cpu_bpf *skel)
 }
 
 /**
- * off_cpu_run__knows_pids - show the program the PID namespace
+ * off_cpu_run__knows_pids - let the program note the PID namespace of perf record
  * @skel: loaded
  *
- * Return: false, with a message, if it cannot number tasks as perf record does.
+ * Return: true, or false with a message if that fails.
  */
 bool off_cpu_run__knows_pids(struct off_cpu_bpf *skel)
 {
@@ -538,7 +540,7 @@ bool off_cpu_run__knows_pids(struct off_cpu_bpf *skel)
 		return true;
 	err = bpf_prog_test_run_opts(bpf_program__fd(skel->progs.note_pid_ns), &opts);
 	if (err)
-		pr_err("Cannot measure time off the CPU: the PID namespace is not the initial one, and unknown: %s.\n",
+		pr_err("Cannot measure time off the CPU: cannot identify the PID namespace: %s.\n",
 		       strerror(-err));
 	return !err;
 }
@@ -581,8 +583,8 @@ static u64 bytes_read(struct evlist *evlist)
 }
 
 /*
- * Buffers that other threads read are read as soon as they are half full.  Where what was
- * read cannot be written, or nobody reads any more, there will be no room.
+ * Wait until all buffers have room.  Other threads read their buffers as soon as they are
+ * half full.  Fail if reading or writing fails, or if no one reads for a second.
  */
 static bool wait_for_room(struct evlist *evlist)
 {
@@ -602,7 +604,7 @@ static bool wait_for_room(struct evlist *evlist)
 	return bytes_read(evlist) != before;
 }
 
-/* Begin to run an iterator over all tasks. */
+/* Start the iterator over all tasks. */
 static int start_iterator(struct bpf_link *link)
 {
 	int fd = bpf_iter_create(bpf_link__fd(link));
@@ -625,7 +627,7 @@ static bool look_at_tasks(struct bpf_link *link)
 	return true;
 }
 
-/* Some at a time: there is room for so many in the buffers. */
+/* Send the waits of sleeping tasks, only as many at a time as fit in the buffers. */
 static void send_sleepers(struct bpf_link *link, struct evlist *evlist)
 {
 	size_t tasks = smallest_buffer(evlist) / 4 / TASK_BYTES;
@@ -643,15 +645,15 @@ static void send_sleepers(struct bpf_link *link, struct evlist *evlist)
 }
 
 /**
- * off_cpu_run__begin - take note of waits from now on
+ * off_cpu_run__begin - start recording waits
  * @skel: attached
- * @new_tasks: nothing that is recorded is there yet
+ * @new_tasks: the recorded tasks do not exist yet
  */
 void off_cpu_run__begin(struct off_cpu_bpf *skel, bool new_tasks)
 {
 	struct bpf_link *link = skel->links.iter_begin_at_rest ?: skel->links.iter_begin;
 
-	/* what a switch needs is there before one counts */
+	/* make the storage of tasks before recording starts */
 	bool can_look = look_at_tasks(link);
 
 	skel->bss->enabled = 1;
@@ -659,7 +661,7 @@ void off_cpu_run__begin(struct off_cpu_bpf *skel, bool new_tasks)
 		look_at_tasks(link);
 }
 
-/* Who changes a map of maps waits until every program that was on its way is done. */
+/* Wait for running programs: an update of a map of maps waits until they have ended. */
 static void wait_for_programs(struct off_cpu_bpf *skel)
 {
 	int inner = bpf_map__fd(skel->maps.nothing);
@@ -670,9 +672,9 @@ static void wait_for_programs(struct off_cpu_bpf *skel)
 }
 
 /**
- * off_cpu_run__end - have everything sent that is known of waits
+ * off_cpu_run__end - stop recording waits, and send all that are pending
  * @skel: attached
- * @evlist: what is recorded
+ * @evlist: the events
  *
  * The events must still be enabled and their buffers be read after this.
  */
@@ -680,7 +682,7 @@ void off_cpu_run__end(struct off_cpu_bpf *skel, struct evlist *evlist)
 {
 	if (!skel->bss->enabled)
 		return;
-	/* a task that ends from now on looks for both */
+	/* a task that exits reads @enabled first, then @stopped_at */
 	skel->bss->stopped_at = off_cpu_clock();
 	__sync_synchronize();
 	skel->bss->enabled = 0;
@@ -704,7 +706,7 @@ static u64 time_left_over(int sums_fd)
 
 /**
  * off_cpu_run__report - print warnings about what was not recorded
- * @skel: ended, and everything read that it has sent
+ * @skel: ended, with all its output read
  */
 void off_cpu_run__report(struct off_cpu_bpf *skel)
 {
@@ -720,7 +722,7 @@ void off_cpu_run__report(struct off_cpu_bpf *skel)
 	if (skel->bss->no_room)
 		pr_warning("WARNING: Accumulated %llu waits instead of sampling them: ring buffer full, try a larger -m.\n",
 			   (unsigned long long)skel->bss->no_room);
-	pr_debug("off-cpu: %llu tasks were not prepared for\n",
+	pr_debug("off-cpu: %llu tasks had no storage before their first switch\n",
 		 (unsigned long long)skel->bss->made_late);
 	if (skel->bss->lost_stacks)
 		pr_warning("WARNING: Lost the user stacks of %llu waits: the kernel could not read them.\n",

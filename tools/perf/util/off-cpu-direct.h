@@ -15,11 +15,11 @@ struct evsel;
 struct off_cpu_bpf;
 union perf_event;
 
-/* What BPF output looks like with the event's attributes in the kernel. */
+/* Layout of BPF output with the attributes that the event has in the kernel. */
 struct off_cpu_record {
 	struct perf_event_header header;
 	u64 id;
-	u32 pid, tid;			/* not the waiter's */
+	u32 pid, tid;			/* not those of the waiting task */
 	u64 time;
 	u32 cpu, reserved;
 	u32 raw_size;
@@ -53,7 +53,7 @@ void off_cpu_run__begin(struct off_cpu_bpf *skel, bool new_tasks);
 void off_cpu_run__end(struct off_cpu_bpf *skel, struct evlist *evlist);
 void off_cpu_run__report(struct off_cpu_bpf *skel);
 
-/* bpf_off_cpu.c: have the ring buffers read, as perf record does it */
+/* bpf_off_cpu.c: reads the ring buffers as perf record does */
 int off_cpu_drain(void);
 
 #endif /* __PERF_OFF_CPU_DIRECT_H */

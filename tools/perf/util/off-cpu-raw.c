@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Samples of offcpu-time as perf of Linux 6.16 and later records them: the event is BPF
- * output, and the waiting task is described in the raw data of a sample.  What the sample
- * says of the task elsewhere is of the one that ran before it.
+ * output, and the raw data of a sample describes the waiting task.  The other fields of
+ * the sample describe the task that ran before it.
  *
  * The raw data is u64 words in the byte order of the file:
  *
@@ -30,11 +30,11 @@
 #include "sample.h"
 #include "thread.h"
 
-/* Words of a payload that are no callchain entries. */
+/* Words of a payload besides the callchain entries. */
 #define FIXED_WORDS	4
-/* More than fit in an event. */
+/* Upper limit for the words of an event. */
 #define MAX_WORDS	(PERF_SAMPLE_MAX_SIZE / sizeof(u64))
-/* Sums that perf record writes when it ends have times from here on. */
+/* Samples with larger times are sums, which perf record writes when it ends. */
 #define SUMS_TIME	(~0ULL << 32)
 
 /*
@@ -47,11 +47,11 @@ enum pid_order {
 };
 
 /**
- * struct off_cpu_raw - what a session needs to decode such samples
- * @waits: order in samples of waits; the usual one until a known thread shows another
+ * struct off_cpu_raw - state of a session for decoding such samples
+ * @waits: order in samples of waits; the usual one, unless a known thread proves the other
  * @sums: the same for sums
- * @malformed: samples that were skipped
- * @chain: callchain of the sample under delivery, aligned and in this byte order
+ * @malformed: number of skipped samples
+ * @chain: callchain of the current sample, aligned and in this machine's byte order
  */
 struct off_cpu_raw {
 	enum pid_order waits;
@@ -74,10 +74,10 @@ static bool evsel__is_off_cpu_raw(struct evsel *evsel)
 }
 
 /**
- * evlist__mark_off_cpu_raw - let commands expect callchains
+ * evlist__mark_off_cpu_raw - make commands expect callchains
  * @evlist: the events of a file, with their names
  *
- * The attr does not tell of the callchains in the raw data.
+ * Callchains in the raw data are not visible in the attr.
  */
 void evlist__mark_off_cpu_raw(struct evlist *evlist)
 {
@@ -147,13 +147,13 @@ static bool machine__knows(struct machine *machine, pid_t pid, pid_t tid)
 
 	if (!thread)
 		return false;
-	/* not one that was made for a sample, perhaps of this event */
+	/* not a thread that was made for a sample, perhaps of this event */
 	known = thread__pid(thread) == pid && thread__comm_set(thread);
 	thread__put(thread);
 	return known;
 }
 
-/* If only one order gives a known thread, it is the order of this and all later samples. */
+/* If only one order gives a known thread, use it for this and all later samples. */
 static enum pid_order resolve_order(enum pid_order *order, const struct payload *payload,
 				    struct machine *machine)
 {
@@ -182,13 +182,13 @@ static void put_payload(struct off_cpu_raw *oc, const struct payload *payload,
 	sample->callchain = &oc->chain;
 	sample->ip = oc->chain.nr > 1 ? oc->chain.ips[1] : 0;
 	sample->cpumode = PERF_RECORD_MISC_USER;
-	/* Nothing else prints or converts the payload. */
+	/* Hide the raw data, so that it is not printed or converted a second time. */
 	sample->raw_data = NULL;
 	sample->raw_size = 0;
 }
 
 /**
- * off_cpu_raw__decode - put what the raw data of an off-CPU sample says into the sample
+ * off_cpu_raw__decode - fill in the fields of an off-CPU sample from its raw data
  * @where: state of the session, NULL at first
  * @evsel: event of the sample
  * @sample: any parsed sample; only those of BPF output named offcpu-time are changed
@@ -224,7 +224,7 @@ int off_cpu_raw__decode(struct off_cpu_raw **where, struct evsel *evsel,
 }
 
 /**
- * off_cpu_raw__warn - say how many samples were skipped
+ * off_cpu_raw__warn - warn about skipped samples
  * @oc: state of the session, may be NULL
  */
 void off_cpu_raw__warn(const struct off_cpu_raw *oc)

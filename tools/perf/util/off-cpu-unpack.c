@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Unpack the output of the off-CPU BPF program on its way from the ring buffers to the
- * file: each payload becomes an ordinary sample of offcpu-time.  Everything else passes as
- * it is, and where nothing is to be unpacked nothing is copied.
+ * file: each payload becomes an ordinary sample of offcpu-time.  All other records are
+ * written unchanged, without a copy if there is nothing to unpack.
  *
  * Several threads may do this, each for its own ring buffers.
  */
@@ -26,12 +26,12 @@
 #include "sample.h"
 #include "synthetic-events.h"
 
-/* Enough for any sample that is made of a payload. */
+/* Upper limit for a sample made from a payload. */
 #define SAMPLE_ROOM	4096
 
 /* From a payload to a sample. */
 
-/* Three entries more than frames: the kernel context; the user context, or marker and cookie. */
+/* Entries besides frames: the kernel context, and marker and cookie. */
 #define MAX_CHAIN	(OFF_CPU_KERNEL_ROOM + OFF_CPU_MAX_STACKS + 3)
 
 struct chain {
@@ -53,20 +53,20 @@ static bool payload_makes_sense(const struct off_cpu_payload *payload, size_t si
 	if (payload->nr_kernel >= OFF_CPU_KERNEL_ROOM ||
 	    payload->nr_user > OFF_CPU_MAX_STACKS)
 		return false;
-	/* what sums have of these is in the map */
+	/* for sums, these are in the map */
 	if (payload->kind == OFF_CPU_SUMS &&
 	    (payload->nr_kernel || payload->nr_user || payload->cookie))
 		return false;
-	/* the kernel fills up to where the next record is aligned */
+	/* plus the padding by the kernel to the alignment of records */
 	return size == sizeof(*payload) + nr_ips(payload) * sizeof(u64) + sizeof(u32);
 }
 
 /**
- * off_cpu_record__payload - take the payload out of a record of BPF output
- * @event: the record, whole as by its header
- * @to: where to put it: in the record it is not aligned
+ * off_cpu_record__payload - copy the payload of a record of BPF output
+ * @event: the whole record
+ * @to: the copy, as the payload is not aligned in the record
  *
- * Return: false if the record is not one that the BPF program can have sent.
+ * Return: false if the BPF program cannot have sent this record.
  */
 bool off_cpu_record__payload(const union perf_event *event, struct off_cpu_payload_room *to)
 {
@@ -119,9 +119,9 @@ static void make_chain(struct chain *chain, const struct perf_event_attr *attr,
 }
 
 /*
- * The cpumode of a wait is that of the kernel, where the task left the CPU.  The cpumode of
- * a sum is that of user space, as a sum has no kernel stack; readers tell the two apart by
- * that.  The time, the CPU and the id are those of the @record that brought the payload.
+ * Make a sample.  A wait has the cpumode of the kernel, where the task left the CPU.  A sum
+ * has that of user space, as it has no kernel stack.  Readers tell the two apart by that.
+ * Time, CPU and id are those of the @record with the payload.
  */
 static size_t make_sample(union perf_event *to, const struct perf_event_attr *attr,
 			  const struct off_cpu_record *record,
@@ -158,13 +158,13 @@ static size_t make_sample(union perf_event *to, const struct perf_event_attr *at
 
 /* From the ring buffer to the file. */
 /**
- * struct unpack - what lies between a ring buffer and the file
+ * struct unpack - state of unpacking a ring buffer
  * @map: the ring buffer
- * @push: what writes to the file
- * @to: ... and to which
- * @out: what is to be written next, if it had to be copied
+ * @push: function that writes to the file
+ * @to: argument of @push
+ * @out: data to be written next, if they were copied
  * @used: bytes in @out
- * @part: a record whose end is in the next piece
+ * @part: the begin of a record that ends in the next piece
  * @have: bytes in @part
  */
 struct unpack {
@@ -194,7 +194,7 @@ static int compare_ids(const void *a, const void *b)
 }
 
 /**
- * off_cpu_unpack__start - begin to unpack what is pushed
+ * off_cpu_unpack__start - start unpacking
  * @evsel: offcpu-time, opened
  * @sums_fd: the map of sums
  *
@@ -218,7 +218,7 @@ int off_cpu_unpack__start(struct evsel *evsel, int sums_fd)
 }
 
 /**
- * off_cpu_unpack__malformed - how many records were skipped since the start
+ * off_cpu_unpack__malformed - number of malformed records since the start
  */
 unsigned long off_cpu_unpack__malformed(void)
 {
@@ -226,7 +226,7 @@ unsigned long off_cpu_unpack__malformed(void)
 }
 
 /**
- * off_cpu_unpack__forgotten - of how many threads sums were sent that are not there
+ * off_cpu_unpack__forgotten - number of threads whose sums were missing in the map
  */
 unsigned long off_cpu_unpack__forgotten(void)
 {
@@ -234,7 +234,7 @@ unsigned long off_cpu_unpack__forgotten(void)
 }
 
 /**
- * off_cpu_unpack__stop - end of unpacking; say what went wrong
+ * off_cpu_unpack__stop - end unpacking, with warnings about errors
  */
 void off_cpu_unpack__stop(void)
 {
@@ -274,15 +274,15 @@ static int unpack_flush(struct unpack *un)
 }
 
 /*
- * Whoever compresses has room for as much as there is in the ring buffer and a page.
- * The page is left for the headers, as what cannot be compressed gets no smaller.
+ * The caller can compress as much as the ring buffer plus a page. Leave the page for
+ * the headers of compressed records, in case the data do not get smaller.
  */
 static size_t unpack_out_room(struct unpack *un)
 {
 	return mmap__mmap_len(un->map) - page_size;
 }
 
-/* Space for one more sample. */
+/* Return room for one more sample. */
 static union perf_event *unpack_make_room(struct unpack *un)
 {
 	if (!un->out) {
@@ -306,7 +306,7 @@ static int unpack_put_sample(struct unpack *un, const struct off_cpu_record *rec
 	return 0;
 }
 
-/* The list ends as each sum is taken out of the map. */
+/* Write a list of sums and delete each from the map, so that even a circular list ends. */
 static int unpack_put_sums(struct unpack *un, const struct off_cpu_record *record,
 			   struct off_cpu_payload_room *payload)
 {
@@ -344,7 +344,7 @@ static int unpack_sample(struct unpack *un, const union perf_event *event)
 	return unpack_put_sample(un, record, &payload);
 }
 
-/* Copy data behind samples that wait to be written: small writes cost more than copies. */
+/* If samples wait to be written, append the data to them: a copy is cheaper than small writes. */
 static int unpack_pass(struct unpack *un, void *buf, size_t size)
 {
 	if (!size)
@@ -357,7 +357,7 @@ static int unpack_pass(struct unpack *un, void *buf, size_t size)
 	return unpack_flush(un) || unpack_push(un, buf, size) < 0 ? -1 : 0;
 }
 
-/* The record of @size bytes that begins in the piece before. */
+/* Finish the record that began in the previous piece. @size bytes of it are missing. */
 static int unpack_finish_part(struct unpack *un, const void *buf, size_t size)
 {
 	union perf_event *event = (void *)un->part;
@@ -381,8 +381,9 @@ static int unpack_begin_part(struct unpack *un, const void *buf, size_t size)
 }
 
 /*
- * One piece of a ring buffer.  Records are aligned, so a header is never cut in
- * two; one that claims less than itself cannot be passed over.
+ * Write one piece of a ring buffer.  Records are aligned, so a header is never
+ * split.  After a record with a size below that of its header, write the rest
+ * of the piece unchanged.
  */
 static int unpack_push_piece(struct mmap *map __maybe_unused, void *to, void *buf, size_t size)
 {
@@ -425,7 +426,7 @@ static int unpack_push_piece(struct mmap *map __maybe_unused, void *to, void *bu
  * off_cpu_push - perf_mmap__push(), unpacking off-CPU samples
  * @map: the ring buffer
  * @to: passed on to @push_fn
- * @push_fn: takes what is to be written
+ * @push_fn: function that writes to the file
  *
  * Return: as perf_mmap__push()
  */
@@ -438,7 +439,7 @@ int off_cpu_push(struct mmap *map, void *to, off_cpu_push_fn push_fn)
 		return perf_mmap__push(map, to, push_fn);
 
 	ret = perf_mmap__push(map, &un, unpack_push_piece);
-	/* a record without its end is no business of ours */
+	/* write an incomplete record unchanged */
 	if (!ret && (unpack_pass(&un, un.part, un.have) || unpack_flush(&un)))
 		ret = -1;
 	free(un.out);

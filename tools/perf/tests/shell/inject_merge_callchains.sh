@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # merge deferred user callchains with perf inject
 
-# What is written has to be what would have been recorded in place.  Reads
-# synthetic files, so that it runs on any kernel; see the data's maker in
-# lib/deferred_callchain_data.py for what its frames mean.
+# The output must be the same as a recording of callchains in place. Reads
+# synthetic files, so that it runs on any kernel. lib/deferred_callchain_data.py
+# makes them and explains their frames.
 
 shelldir=$(dirname "$0")
 # shellcheck source=lib/setup_python.sh
@@ -38,7 +38,7 @@ samples() { # file
 	"${PYTHON}" "${maker}" -o "${work}/$1" samples
 }
 
-# A sample a line, as its text.
+# Print each sample as one line.
 stacks() { # file, more arguments
 	perf script -F comm,tid,time,ip -i "${work}/$1" "${@:2}" 2>/dev/null |
 		awk 'BEGIN { RS = "" } { $1 = $1; print }'
@@ -49,7 +49,7 @@ in_time_order() { # file
 	[ -s "${work}/times" ] && sort -c "${work}/times"
 }
 
-# As they lie in the file, whatever a reader makes of that.
+# In their order in the file, not in that of a reader.
 written_in_time_order() { # file
 	"${PYTHON}" "${maker}" -o "${work}/$1" times > "${work}/times" &&
 	[ -s "${work}/times" ] && grep -v round "${work}/times" | sort -n -c
@@ -93,7 +93,7 @@ counts_what_is_cut() {
 counts_incomplete() {
 	make_data deferred incomplete && merge deferred merged &&
 	says 'merged 0 deferred callchains, 4 incomplete' || return 1
-	# of the one that was taken in user space, one frame is known
+	# the sample in user space has one known frame
 	stacks merged | grep -q '0\.014000: 55000c803000$'
 }
 
@@ -109,7 +109,8 @@ merging_twice() {
 	samples twice | sort | cmp "${work}/before" -
 }
 
-# The rounds of the input end where all before is written, whoever sleeps meanwhile.
+# At the end of each flush round of the input, all earlier events are written, even
+# if a thread sleeps.
 rounds() {
 	make_data deferred sleeper && merge deferred merged || return 1
 	perf script -i "${work}/merged" 2>&1 > "${work}/out" | grep 'out of order' && return 1
@@ -119,7 +120,8 @@ rounds() {
 	  "$(grep -c round "${work}/times")" ]
 }
 
-# What waits in a pipe is held, with all that is behind it, whatever rounds end meanwhile.
+# In a pipe, a waiting sample is held with all events behind it, across the ends of flush
+# rounds.
 rounds_of_a_pipe() {
 	make_data deferred late || return 1
 	perf inject -i "${work}/deferred" -o - |
@@ -134,7 +136,7 @@ sleeper() {
 	says 'merged 101 deferred callchains, 0 incomplete' && written_in_time_order merged
 }
 
-# Samples without a time are written when they are read, behind the maps that they need.
+# Samples without a time are written when they are read, after the maps that they need.
 timeless() {
 	make_data deferred timeless && merge deferred merged || return 1
 	perf script -F comm,ip,sym,dso -i "${work}/merged" > "${work}/out" 2>/dev/null
@@ -154,7 +156,7 @@ small_attrs() {
 	[ "$(od -A n -t u8 -j 16 -N 8 "${work}/merged")" -eq 144 ]
 }
 
-# In a pipe an attr may have a size of zero, for that of the first version.
+# In a pipe, an attr size of zero means that of the first version.
 attrs_without_size() {
 	make_data deferred basic && stacks deferred > "${work}/before" || return 1
 	perf inject -i "${work}/deferred" -o - | "${PYTHON}" -c '
@@ -196,7 +198,7 @@ pipes() { # FROM-TO, each file or pipe
 	stacks merged | sort | diff "${work}/before" - && in_time_order merged && is_ordinary merged
 }
 
-# Of the machine that recorded; this one has other ones, or another number of CPUs.
+# Features of the recording machine, which differ from those of this one.
 features() {
 	make_data deferred mapped --mem || return 1
 	perf inject --merge-callchains -i "${work}/deferred" -o - > "${work}/piped" || return 1
@@ -206,7 +208,7 @@ features() {
 	[ -s "${work}/before" ] && cmp "${work}/before" "${work}/after"
 }
 
-# An event holds less than a section of a file may; a section may be empty.
+# A section of a file can be larger than an event, and can be empty.
 odd_features() {
 	make_data deferred basic --odd-features &&
 	perf inject --merge-callchains -i "${work}/deferred" -o - > "${work}/piped" 2>"${work}/err" &&

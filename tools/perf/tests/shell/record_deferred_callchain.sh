@@ -52,7 +52,7 @@ top_falls_back() {
 	grep -q ' [1-9][0-9.]*%' "${work}/out"
 }
 
-# How many different stays in the kernel have no record.
+# Print the number of entry contexts without a record.
 without_record() {
 	perf script --no-merge-callchains -F tid,time,event,ip,sym -i "${data}" 2>/dev/null |
 		tr -d ']' |
@@ -62,13 +62,14 @@ without_record() {
 		     END { for (stay in asked) n += !(stay in has); print n + 0 }'
 }
 
-# At least 98 % of the deferred samples are stitched, or all but those of the stays that
-# recording ended in, one for each CPU: on a machine that stands still these may have many.
+# At least 98 % of the deferred samples are stitched, or all except those of one entry
+# context for each CPU, in which recording ended: on a stalled machine, that one may have
+# many samples.
 complete() {
 	local samples stitched
 	samples=$(count 'deferred samples')
 	stitched=$(count stitched)
-	echo "${stitched} of ${samples} stitched, $(without_record) stays without a record"
+	echo "${stitched} of ${samples} stitched, $(without_record) entry contexts without a record"
 	[ "${samples:-0}" -gt 0 ] || return 1
 	[ $((stitched * 100)) -ge $((samples * 98)) ] ||
 		{ [ "$(without_record)" -le "$(nproc)" ] && [ "${stitched}" -gt 100 ]; }
@@ -80,11 +81,11 @@ flags_are() { # defer_callchain, defer_output, arguments of perf record
 	[ "$(flags defer_callchain)" = "$1" ] && [ "$(flags defer_output)" = "$2" ]
 }
 
-complete_with() { # as flags_are
+complete_with() { # arguments as for flags_are
 	flags_are "$@" && complete
 }
 
-process() { # arguments of perf record: record a process that is already there
+process() { # arguments of perf record: record a running process
 	local status=0
 
 	perf test -w noploop 60 & pid=$!
@@ -100,7 +101,7 @@ leaf_in_parent() {
 	grep -A1 ' leaf$' "${work}/out" | grep -q ' parent$'
 }
 
-# One sample at least that crosses from kernel to user: a system call and its caller.
+# At least one sample has both halves: a system call and its caller.
 crosses() {
 	record -e "${event}" --call-graph fp,defer -- \
 		dd if=/dev/zero of=/dev/null bs=64k count=20000 || return 1
@@ -130,11 +131,11 @@ injects() {
 	perf script -i "${work}/injected" 2>/dev/null | diff "${work}/before" -
 }
 
-# Of two processes only the one in a cgroup is sampled.
+# Only the process in the cgroup is sampled, not the other one.
 cgroup() { # mount point
 	local group=$1/perf_deferred pids=() status=0
 
-	# Groups get the controller of perf events when the first controller is enabled.
+	# cgroups get the perf_event controller when the first controller is enabled.
 	grep -q pids "$1/cgroup.subtree_control" ||
 		echo +pids > "$1/cgroup.subtree_control" || return 1
 	mkdir -p "${group}" || return 1
@@ -160,7 +161,7 @@ says_flags() {
 	grep -E '^ *defer_output +1$' "${work}/err"
 }
 
-configured() { # record-mode, as flags_are
+configured() { # record-mode, arguments as for flags_are
 	printf '[call-graph]\n\trecord-mode = %s\n' "$1" > "${work}/config"
 	PERF_CONFIG=${work}/config flags_are "${@:2}"
 }
@@ -174,7 +175,8 @@ privileged() {
 	[ "$(id -u)" = 0 ]
 }
 
-# On our kernel the flags are what is tested, and do not tell; on any other they do.
+# On our kernel the flags are tested, so look at the version; on other kernels try
+# the flags.
 kernel_defers() {
 	grep -q ' perf_callchain_deferred$' /proc/kallsyms ||
 	{ record -e "${event}" --call-graph fp,defer true && [ "$(flags defer_callchain)" != 0 ]; }

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # deferred user callchains in the commands that follow threads
 
-# sched, lock, kwork, timechart, kmem, trace and scripts want every sample in its turn, and with
-# its user half, though the thread may sleep for long before it writes that.
+# sched, lock, kwork, timechart, kmem, trace and scripts need every sample in time order and
+# with its user half, even if its thread sleeps for long before it writes the record.
 
 # shellcheck source=lib/deferred_callchain.sh
 . "$(dirname "$0")"/lib/deferred_callchain.sh
@@ -33,7 +33,7 @@ record() { # events
 	perf report --stats -i "${data}" > "${work}/stats" 2>/dev/null
 }
 
-# Most commands print the counts with -v.  Each must stitch all samples whose record is there.
+# Most commands print the counts with -v. Each must stitch all samples that have a record.
 all_in_turn() { # command...
 	"$@" > "${work}/out" 2> "${work}/err" || { tail "${work}/err"; return 1; }
 	awk -v samples="$(count 'deferred samples')" -v missing="$(count incomplete)" '
@@ -106,7 +106,7 @@ live_trace() {
 	grep -q 'nanosleep.* (/.*libc' "${work}/out"
 }
 
-# All that is sampled is the kernel, so that the C library is hit by user halves only.
+# Only the kernel is sampled, so that only user halves hit the C library.
 build_ids() {
 	perf record -q -o "${data}" --call-graph defer -e sched:sched_switch sleep 0.1 &&
 	perf buildid-list -i "${data}" | grep 'libc' &&
@@ -121,7 +121,7 @@ archive() {
 	tar tjf "${work}/archived.tar.bz2" | grep 'libc'
 }
 
-# Every sample of a function, and none twice.
+# Every sample of a function is counted exactly once.
 annotate() {
 	local there leaf
 	perf record -q -o "${data}" --call-graph defer -e cpu-clock \
@@ -137,7 +137,7 @@ stack_on_top() {
 	grep -A2 '\bleafloop$' "${work}/out" | grep -A1 '\bparent$' | grep -q '\bleaf$'
 }
 
-# What perf top says when it ends; the samples of an instant wait then.
+# Print the counts of perf top at its end. A few samples may still wait then.
 stitched_on_top() {
 	awk '/^deferred callchains: / { print; ok = $3 >= 20 && $5 * 10 >= $3 * 9 }
 		END { exit !ok }' "${work}/err"
@@ -147,7 +147,7 @@ top_of=()
 
 top() { # arguments of perf top
 	local i=0 load top
-	# perf top is slow to start where the machine is busy
+	# perf top starts slowly on a busy machine
 	perf test -w leafloop 600 & load=$!
 	new_keys || return 1
 	perf "${top_of[@]}" top --stdio -v -d 1 -e cpu-clock -F 200 -p ${load} --no-children "$@" \
@@ -183,12 +183,13 @@ top_refuses() { # call-graph argument
 	grep -q 'can be deferred, not' "${work}/out"
 }
 
-# What a terminal showed, without what moved its cursor, and the line about the command.
+# Print the text on a terminal, without control sequences and the line about the
+# command.
 shown() {
 	sed '1d; s/\x1b[^a-zA-Z]*[a-zA-Z]/\n/g' "${work}/terminal" 2> /dev/null
 }
 
-# As somebody does who has all callchains opened.  Nothing is sampled in cmd_test().
+# Expand all callchains in the browser. cmd_test() has no samples of its own.
 browse() { # command...
 	local i=0 terminal status=1
 	rm -f "${work}/terminal"

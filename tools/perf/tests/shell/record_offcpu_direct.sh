@@ -18,15 +18,15 @@ perf record -q --off-cpu -e dummy -o "${data}" true 2>"${work}/err" || {
 	echo "Skip: time off the CPU cannot be measured"
 	exit 2
 }
-# On a slow machine what takes long is left out, or all but the main things where few
-# are asked for; if all are, nothing may be.
+# PERF_TEST_ALL=few runs the main tests only; =all requires every test; else tests
+# that take long are skipped on a slow machine.
 is_slow=$((SECONDS - began >= 4))
 case ${PERF_TEST_ALL:-} in
 	all)	few=0 ;;
 	few)	few=1 ;;
 	*)	few=${is_slow} ;;
 esac
-# the log, also of what has its own
+# print the log, also that of a background command
 exec 3>&1
 
 make_waits || exit 1
@@ -46,7 +46,7 @@ show_samples() {
 	samples "${data}" && cat "${work}/samples"
 }
 
-# The status of a check that fails for times that differ by what a machine may stand still.
+# Exit status of a check that failed because of times, as on a machine that has stalled.
 differs=3
 
 awk_off='function off(a, b) { return a > b ? a - b : b - a } '
@@ -56,7 +56,7 @@ end() { # pids...
 	wait "$@" 2>/dev/null
 }
 
-# A program of ours has said all this, which takes a slow machine long.
+# Wait until the programs have printed all these words.
 wait_for() { # words...
 	local word tries=0
 
@@ -89,8 +89,8 @@ waits_match() {
 	      exit status }' "${work}/said" "${work}/samples"
 }
 
-# What a thread has waited there in all is what it says, within 1 %.  It says more if it was
-# preempted meanwhile, which is no wait.
+# The sum of a thread's waits is the time that it prints, within 1 %. That is larger if the
+# thread was preempted, which is not a wait.
 sums_match() {
 	awk -v differs="${differs}" "${awk_off}"'
 	BEGIN { place["sleeper"] = place["shorty"] = "nanosleep"
@@ -106,8 +106,8 @@ sums_match() {
 	      exit (n != 4 || bad) ? 1 : (late ? differs : 0) }' "${work}/said" "${work}/samples"
 }
 
-# All waits of their own are deferred: the place, and all the way to where the thread
-# starts, or main does.
+# All waits with a sample of their own are deferred, with the whole stack from the
+# place of the wait to the start of the thread or main.
 stacks_are_whole() {
 	awk 'BEGIN { place["sleeper"] = "in_sleep do_job work start_thread [^ ]*clone3?"
 		place["poller"] = "in_poll do_job work start_thread [^ ]*clone3?"
@@ -119,14 +119,14 @@ stacks_are_whole() {
 	END { exit !(n >= 6 && !bad) }' "${work}/samples"
 }
 
-# What perf says, but for how much it has written.
+# Messages of perf, except for the size of its output.
 complaints() { # status, file
 	grep -v '^\[ perf record: ' "$2" >"${work}/err"
 	[ "$1" = 0 ] || cat "${work}/err"
 	return "$1"
 }
 
-# The command that runs perf, if not the shell.
+# A command to run perf with, if set.
 within=()
 
 record() { # arguments of perf record
@@ -138,8 +138,8 @@ measures_once() { # arguments of perf record
 	record "$@" "${prog}" && samples "${data}" && waits_match && sums_match
 }
 
-# If a virtual machine stops for a moment, the time counts as waiting or as running, so times
-# can differ.  That does not happen each time: try again.
+# If a virtual machine stalls for a moment, times can differ, as the moment counts as waiting
+# or as running. That is rare, so try again.
 again() { # command...
 	local try status tries=$((is_slow ? 9 : 5))
 
@@ -162,7 +162,7 @@ deferred() { # arguments of perf record
 	perf report --stats -i "${data}" 2>/dev/null | grep -q 'incomplete: *0$'
 }
 
-# Of a process, whose threads begin later, or of a thread that is asleep.
+# Attach to a process whose threads start later, or to a sleeping thread.
 attached_once() { # option
 	"${prog}" 100000 >"${work}/said" & local pid=$!
 	sleep 0.3
@@ -201,7 +201,8 @@ without_user_half() { # arguments of perf record
 	! grep -q '^s[lh].* entry_SYSCALL_64_after_hwframe ' "${work}/samples"
 }
 
-# On a kernel that cannot defer, or cannot for waits, this is said once.
+# On a kernel that cannot defer at all, or not for waits, perf prints one
+# warning.
 falls_back() {
 	perf record --off-cpu -e dummy --call-graph defer -o "${data}" "${prog}" \
 		>"${work}/said" 2>"${work}/err" || return 1
@@ -229,7 +230,7 @@ switched() { # options
 	cat "${work}/all"
 	set -- "${work}"/many*
 	[ $# -ge 2 ] || return "${differs}"
-	# a thread may end as its file begins, and leave no name; but few do
+	# a thread may exit just when its file begins, so a few may have no name
 	awk '/^:/ { n += !seen[$2]++ } END { exit n > 2 }' "${work}/all" || return "${differs}"
 	awk 'FNR == NR { name[$3] = $2; next } $2 in name { $1 = name[$2] } { print }' \
 		"${work}/said" "${work}/all" >"${work}/samples"
@@ -247,15 +248,15 @@ asleep() { # option
 	     END { exit !(n == 1 && sum > 1900000000 && sum < 4000000000) }' "${work}/samples"
 }
 
-# What is needed for a task is made with the task, or before recording begins.
+# The storage of a task is made with the task, or before recording begins.
 no_switch_allocates() { # arguments of perf record
 	make_junk || return 1
 	perf record -v --off-cpu --off-cpu-thresh 0 -e dummy -o "${data}" "$@" -- sh -c "
 		for i in 1 2 3 4 5 6 7 8; do sleep 0.1 & done; wait
 		${junk} 0 && echo the sums are there" > "${work}/err" 2>&1
-	grep 'not prepared for\|Lost\|sums' "${work}/err"
+	grep 'had no storage\|Lost\|sums' "${work}/err"
 	grep -q 'the sums are there' "${work}/err" &&
-	grep -q '^off-cpu: 0 tasks were not prepared for' "${work}/err"
+	grep -q '^off-cpu: 0 tasks had no storage' "${work}/err"
 }
 
 # A task that is moved into a recorded cgroup while recording is prepared, too.
@@ -271,8 +272,8 @@ no_switch_allocates_moved() { # mount point
 		sh "${pid}" "${cgroup}" >"${work}/err" 2>&1 || status=1
 	end "${pid}"
 	rmdir "${cgroup}"
-	grep 'not prepared for\|Lost' "${work}/err"
-	grep -q '^off-cpu: 0 tasks were not prepared for' "${work}/err" || status=1
+	grep 'had no storage\|Lost' "${work}/err"
+	grep -q '^off-cpu: 0 tasks had no storage' "${work}/err" || status=1
 	perf script -F pid,event,period -G -i "${data}" >"${work}/pids" || status=1
 	[ "$(grep -c "^ *${pid} .*offcpu-time" "${work}/pids")" -ge 5 ] || status=1
 	return "${status}"
@@ -288,15 +289,15 @@ all_summed_up() {
 	! perf report -D -i "${data}" 2>/dev/null | grep -q 'SAMPLE(IP, 0x1)'
 }
 
-# Sums are the user's, waits of their own the kernel's.  Where the machine stands still a
-# short wait is a long one.
+# Sums have user stacks, single waits kernel stacks. On a machine that stalls, a short
+# wait can become a long one.
 two_kinds() {
 	local own
 
 	record -e dummy "${prog}" || return 1
 	perf report -D -i "${data}" 2>/dev/null | grep PERF_RECORD_SAMPLE >"${work}/dump"
 	own=$(grep -c 'SAMPLE(IP, 0x1)' "${work}/dump")
-	echo "${own} waits of their own"
+	echo "${own} single waits"
 	[ "${own}" -ge 6 ] && grep -q 'SAMPLE(IP, 0x2)' "${work}/dump" || return 1
 	[ "${own}" = 6 ] || return "${differs}"
 }
@@ -314,13 +315,14 @@ short_lived() {
 	! grep '^:' "${work}/samples"
 }
 
-# The innermost frame of main, and its outermost.
+# The innermost and the outermost frame of main.
 main_is_whole() {
 	record -e dummy --call-graph defer "${prog}" 700 && show_samples || return 1
 	grep -q '^waits .* in_sleep main .*_start$' "${work}/samples"
 }
 
-# Each wait ends when its thread says, and nothing is outside of the recording.
+# Each wait ends at the time that its thread prints, and is within the
+# recording.
 times_match() {
 	local from to
 
@@ -357,7 +359,7 @@ all_asleep() { # options..., pid
 	! grep Lost "${work}/err" && [ "$(grep -c '^waits .*nanosleep' "${work}/samples")" = 601 ]
 }
 
-# Threads have other numbers there, which is what the program says and perf records.
+# In a PID namespace, the program prints and perf records the tids of the namespace.
 in_namespace() {
 	local within=(unshare -pf --mount-proc)
 
@@ -394,7 +396,7 @@ leave_at_end() { # pid
 		   exit !(all == 100 && found == all) }' "${work}/ready" "${work}/places"
 }
 
-# All waits of a thread with the same stack make one sum, however many they are.
+# All waits of a thread with the same stack are in one sum.
 sums_are_whole() {
 	record -e dummy "${prog}" both 5 || return 1
 	perf script -F tid,period,event,ip,sym -i "${data}" | awk '
@@ -408,7 +410,8 @@ sums_are_whole() {
 		   exit !(n == 5 && !bad) }' "${work}/places"
 }
 
-# The controller of events is there after the first change of any, or has its own tree.
+# The perf_event controller has its own tree, or is enabled with the first other
+# controller.
 control_events() { # mount point
 	[ ! -e "$1/cgroup.subtree_control" ] ||
 		grep -q pids "$1/cgroup.subtree_control" ||
@@ -444,7 +447,7 @@ in_cgroup() { # mount point
 			if ($2 !~ /^\/perf_off_cpu(\/below\/it)?$/) bad++ }
 		END { exit !(n["/perf_off_cpu"] && n["/perf_off_cpu/below/it"] &&
 			     all > 99.9 && !bad) }' "${work}/cgroups" || status=1
-	# ... with whole stacks, but for what lasts when recording ends
+	# ... with whole stacks, except for waits that last when recording ends
 	[[ ${*:2} != *defer* ]] || awk '
 		$1 == "waits" && / entry_SYSCALL_64_after_hwframe( |$)/ {
 			n[/ in_(sleep|poll) take_turns start_thread [^ ]*clone3?$/]++ }
@@ -453,7 +456,7 @@ in_cgroup() { # mount point
 	return "${status}"
 }
 
-# What a thread waits for in one cgroup and in another is summed up apart.
+# Waits of a thread in two cgroups are in two sums.
 cgroups_apart() { # mount point
 	local root=$1 pid from status=0
 
@@ -491,7 +494,7 @@ in_cgroup_v1() {
 	return "${status}"
 }
 
-# Each wait in the file that is written after it, and in no other.
+# Each wait is in exactly one file, the one that is written after it.
 snapshots() { # options
 	local file nr=0 whole
 
@@ -512,7 +515,7 @@ snapshots() { # options
 			/hrtimer_nanosleep/ { print nr, period }'
 	done >"${work}/dumped"
 	cat "${work}/dumped"
-	# while one file is written, nothing says what programs begin
+	# while a file is written, there are no records of new programs
 	[[ $* != *defer* ]] || [ "${whole}" = 3 ] || return "${differs}"
 	awk '$2 > 690000000 && $2 < 1490000000 { if ($1 == 1) a++; next }
 	     $2 > 1490000000 && $2 < 2990000000 { if ($1 == 2) b++; next }
@@ -521,8 +524,8 @@ snapshots() { # options
 	     END { exit !(a == 1 && b == 1 && c == 1 && !other) }' "${work}/dumped"
 }
 
-# It is counted and skipped, and what is around it is there.
-malformed() { # what perf record is to write to, options...
+# Malformed records are counted and skipped, and the others are written.
+malformed() { # output of perf record, options...
 	make_junk || return 1
 	perf record --off-cpu -e dummy "${@:2}" -o "$1" \
 		sh -c "${junk} 50 >&2 && exec ${prog} >${work}/said" >"${work}/pipe" \
@@ -535,7 +538,8 @@ malformed() { # what perf record is to write to, options...
 	samples "$1" && waits_match && sums_match
 }
 
-# Without what it takes, perf says why, once, and records what else there is.
+# If a requirement is missing, perf prints the reason once and records the other
+# events.
 does_without() { # why, event, command before perf
 	"${@:3}" perf record --off-cpu -e "$2" -o - perf test -w noploop 1 \
 		>"${work}/pipe" 2>"${work}/all_err"
@@ -546,7 +550,7 @@ does_without() { # why, event, command before perf
 	[ "$(grep -c "Cannot measure time off the CPU: .*$1" "${work}/err")" = 1 ] &&
 	[ "$(grep -c 'no samples of offcpu-time' "${work}/err")" = 1 ] &&
 	perf script -i "${work}/pipe" 2>/dev/null | grep -q 'cpu-clock' || return 1
-	# ... if there is anything
+	# ... if there are any
 	"${@:3}" perf record --off-cpu -e dummy -o - true >"${work}/pipe" 2>"${work}/all_err" &&
 		return 1
 	complaints 0 "${work}/all_err"
@@ -572,13 +576,13 @@ without_rights() {
 	return "${status}"
 }
 
-refused_program() { # what it refuses: load or attach
+refused_program() { # what fails: load or attach
 	make_refuse &&
 	does_without "the BPF program cannot be $1ed: Invalid argument" cpu-clock \
 		env REFUSE="$1" LD_PRELOAD="${refuse}"
 }
 
-# What a wait's kernel stack is of its user stack is of, too.
+# The kernel stack and the user stack of a wait belong together.
 halves_agree() { # pid
 	for _ in 1 2 3
 	do
@@ -590,7 +594,7 @@ halves_agree() { # pid
 	done
 }
 
-# Waits in execve behind the point of no return have no user stack.  There may be none, if the
+# Waits in execve after the point of no return have no user stack. There may be none, if the
 # other threads have exited before execve waits for them.
 in_exec() {
 	record -e dummy --off-cpu-thresh 0 "${prog}" exec 0 && samples "${data}" || {
@@ -614,7 +618,7 @@ before_exec() {
 		"${work}/said" "${work}/samples"
 }
 
-# A thread is recorded on when it executes a program, also if that changes its number.
+# A thread is still recorded after execve, even if that changes its tid.
 follows_exec() {
 	local tid
 
@@ -632,7 +636,8 @@ follows_exec() {
 		END { exit n != 1 }' "${work}/samples"
 }
 
-# Nothing is inherited, and what is sampled has names though nothing else needs a time.
+# Without inherited events, samples have names and times, even if no other event needs
+# a time.
 per_thread() {
 	rm -f "${work}/go"
 	# shellcheck disable=SC2016
@@ -653,7 +658,7 @@ per_thread() {
 		END { exit bad || sh < 1 || slept != 1 }' "${work}/samples"
 }
 
-# What the workload has created before events are enabled is followed, too.
+# Tasks that the workload creates before events are enabled are followed, too.
 delayed() { # options
 	record -e dummy -D 500 "$@" -- sh -c 'sleep 2.5 & sleep 2; wait' &&
 		show_samples || return 1
@@ -662,7 +667,7 @@ delayed() { # options
 		"${work}/samples"
 }
 
-# A process that has ended is not recorded again because another one has its number.
+# A new process is not recorded just because it has the pid of one that has exited.
 not_again() {
 	sleep 60 & local first=$!
 	sleep 60 & local second=$!
@@ -711,7 +716,7 @@ tell_perf() { # command
 	timeout 60 head -c 4 <&8 >/dev/null
 }
 
-# In the background; it records by the time this returns.
+# Start perf record in the background, and wait until it records.
 start_perf() { # arguments of perf record
 	rm -f "${work}/ctl" "${work}/ack"
 	mkfifo "${work}/ctl" "${work}/ack" && exec 7<>"${work}/ctl" 8<>"${work}/ack" || return 1
@@ -749,7 +754,7 @@ sleep_and_move() { # from, to
 	wait "${pid}"
 }
 
-# The sample is of the CPU that the thread comes back on.
+# The sample has the CPU that the thread wakes up on.
 moved() {
 	local pid
 
@@ -760,7 +765,8 @@ moved() {
 	     END { exit !(n == 1 && !bad) }' "${work}/moved"
 }
 
-# A thread of perf that has nothing but what ends on other CPUs goes on after the first.
+# A thread of perf whose only samples end on other CPUs continues after the first of
+# them.
 others_threads() {
 	local pid
 
@@ -778,7 +784,7 @@ whole_sleeps() {
 		"${work}/samples" | wc -l
 }
 
-# The record comes on a CPU that is not recorded.
+# The deferred record is written on a CPU that is not recorded.
 ended_elsewhere() {
 	local pid
 
@@ -815,13 +821,13 @@ new_processes() { # number, options...
 	samples "${data}" || return 1
 	cat "${work}/err" "${work}/samples"
 	slept=$(grep -c '^sleep .*hrtimer_nanosleep' "${work}/samples")
-	# 0.1 s can be long where the machine stands still
+	# 0.1 s can take long on a machine that stalls
 	[ "$1" = 0 ] || [ "${slept}" -le "$1" ] || return "${differs}"
 	[[ $* != *defer* ]] || [ "$(whole_sleeps 690000000 | tail -n 1)" = "$1" ] || return 1
 	[ "${slept}" = "$1" ]
 }
 
-# What is waited while events are disabled does not count.
+# Waits while events are disabled do not count.
 controlled() {
 	local pid from to
 
@@ -846,7 +852,7 @@ controlled() {
 		"${work}/samples"
 }
 
-# If the disk is full, perf record says so once, and ends.
+# If the disk is full, perf record prints that once, and ends.
 full_disk() {
 	local began=${SECONDS} status
 	mkdir -p "${work}/full" && mount -t tmpfs -o size=64k tmpfs "${work}/full" || return 1
@@ -860,7 +866,8 @@ full_disk() {
 	[ $((SECONDS - began)) -lt 60 ]
 }
 
-# New threads of a process are sampled though nothing is inherited; their records are read, too.
+# New threads of a process are sampled, even without inherited events, and their records are
+# read.
 not_inherited() {
 	sleep 30 & local pid=$!
 	perf record -q -i -p "${pid}" --off-cpu -e dummy --call-graph defer -o "${data}" -- true
@@ -882,7 +889,7 @@ says_lost() {
 	grep -q 'LOST' "${work}/stats"
 }
 
-# Time on and off the CPU in one report, each in its place.
+# Time on and off the CPU in one report, in the right functions.
 together() {
 	record -e cpu-clock -F 99 --call-graph defer -- sh -c "${prog}; perf test -w noploop 1" &&
 		samples "${data}" || return 1
@@ -900,7 +907,8 @@ together() {
 	     END { exit !(busy && found == 3) }' "${work}/report"
 }
 
-# Who has waited until when and for how long, in order: as the man page has it.
+# Print all waits with end and duration in time order, with the command of the
+# man page.
 in_order() {
 	record -e cpu-clock -F 99 --call-graph defer --off-cpu-thresh 100 "${prog}" || return 1
 	perf script --ns -G -F comm,tid,time,event,period -i "${data}" >"${work}/list" || return 1
@@ -917,7 +925,8 @@ in_order() {
 	      exit found == n ? 0 : differs }' "${work}/said" -
 }
 
-# A second weighs as much on the CPU as off it, and has its place.
+# In a flame graph, a second on the CPU is as wide as one off it, and in the
+# right function.
 flame_graph() {
 	record -e cpu-clock -F 99 --call-graph defer "${prog}" && samples "${data}" || return 1
 	perf script -F event,period -G -i "${data}" >"${work}/periods" 2>/dev/null || return 1
@@ -946,12 +955,12 @@ with open(sys.argv[3]) as file:
     both = sum(int(line.split()[0]) for line in file)
 there = below(flames, sys.argv[4])
 print(total(flames), both, there, slept)
-# In that function nearly all of the time is off the CPU.
+# Nearly all time of that function is off the CPU.
 sys.exit(not (same(total(flames), both) and slept > 1e9 and slept <= there < slept + 3e9))
 END
 }
 
-# For tools that know nothing of deferral, and of offcpu-time.
+# For tools that know neither deferral nor offcpu-time.
 merged() {
 	deferred || return 1
 	perf inject --merge-callchains -i "${data}" -o "${work}/merged" || return 1
@@ -962,7 +971,7 @@ merged() {
 
 switched_deferred() {
 	switched --call-graph defer || return
-	# If a process ends just when a new file begins, that file has no maps of it.
+	# If a process exits just when a new file begins, the file has no maps of it.
 	stacks_are_whole || return "${differs}"
 }
 
@@ -1009,7 +1018,7 @@ else
 fi
 cgroups=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 
-# Why a test is left out that needs this, if it is; "-" where it is one of another kernel.
+# Print the reason to skip a test with this need; "-" if the test is for another kernel.
 why_not() { # need
 	case $1 in
 	defer)	[ -n "${can_defer}" ] || echo "-" ;;
@@ -1020,8 +1029,8 @@ why_not() { # need
 	cpus)	command -v taskset >/dev/null && [ "$(nproc)" -gt 1 ] ||
 			echo "no taskset, or one CPU" ;;
 	cgroup)	[ -n "${cgroups}" ] || echo "no cgroup2" ;;
-	# for as long as it is mounted, other cgroups have no events
-	v1)	[ "${PERF_TEST_ALL:-}" = all ] || echo "others lose their events" ;;
+	# while it is mounted, other cgroups have no events
+	v1)	[ "${PERF_TEST_ALL:-}" = all ] || echo "other cgroups would lose their events" ;;
 	jit)	can_do_without_jit || echo "no choice" ;;
 	python)	has_feature libpython && command -v python3 >/dev/null || echo "no Python" ;;
 	*)	command -v "$1" >/dev/null || echo "no $1" ;;
@@ -1060,7 +1069,7 @@ run_tests() {
 		*"${PERF_TEST_ONLY:-}"*) run_test "${name}" "${needs}" "${test}" ;;
 		esac
 	done 9<<'END'
-# name | what it needs (fast: a fast machine, or time) | test and its arguments
+# name | needs (fast: a fast machine, or time) | test and its arguments
 --off-cpu-thresh '' is refused                |                   | refused ''
 --off-cpu-thresh 'x' is refused               |                   | refused x
 --off-cpu-thresh '1x' is refused              |                   | refused 1x

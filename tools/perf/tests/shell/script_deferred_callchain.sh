@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # deferred user callchains in perf.data files
 
-# Reads synthetic files, so that it runs on any kernel.  See the data's maker in
-# lib/deferred_callchain_data.py for what its frames mean.
+# Reads synthetic files, so that it runs on any kernel.
+# lib/deferred_callchain_data.py makes them and explains their frames.
 
 shelldir=$(dirname "$0")
 # shellcheck source=lib/setup_python.sh
@@ -75,7 +75,8 @@ unmerged() {
 		grep -q '^ *not merged: *4$'
 }
 
-# The form of lines that perf of mainline prints, read as its users read them.
+# The lines have the form that perf of mainline prints, so that scripts for
+# those can parse them.
 unmerged_lines() {
 	make_data mainline little || return 1
 	perf script --no-merge-callchains -i "${work}/mainline.little" 2>/dev/null |
@@ -94,7 +95,8 @@ unmerged_lines() {
 				  frames > records) }'
 }
 
-# What the event with the records is like does not matter to their frames.
+# The frames of records do not depend on the kind of the event that they belong
+# to.
 unmerged_frames() { # arguments for the data
 	make_data basic little "$@" || return 1
 	perf script --no-merge-callchains -i "${work}/basic.little" > "${work}/out" 2>/dev/null ||
@@ -109,7 +111,7 @@ injected_build_ids() { # arguments for the data
 	count_is "${work}/injected" stitched 4
 }
 
-# What is in the file, as it is.
+# The raw dump shows the contents of the file unchanged.
 raw_dump() { # command, entries of a record before its frames, more arguments for the data
 	make_data basic little "${@:3}" || return 1
 	perf "$1" -D -i "${work}/basic.little" > "${work}/out" 2>/dev/null || return 1
@@ -120,7 +122,7 @@ raw_dump() { # command, entries of a record before its frames, more arguments fo
 	[ "$(grep -c '(deferred), cookie: 0x' "${work}/out")" = 4 ]
 }
 
-# At least 97 of 100 samples have their user half, and nobody has another one's.
+# At least 97 of 100 samples have their user half, and none has a wrong one.
 mainline() { # byte order, more arguments for the data
 	make_data mainline "$1" "${@:2}" || return 1
 	stacks "${work}/mainline.$1" | awk '
@@ -136,7 +138,7 @@ call_graph() {
 		grep -q 0x55000c802003
 }
 
-# In a terminal of its own: a frame that only a record has is there once all is expanded.
+# In a pseudo terminal: once all is expanded, it shows a frame that only a record has.
 tui() {
 	timeout 120 "${PYTHON}" - "${work}/basic.little" <<-'END'
 	import fcntl, os, pty, select, struct, sys, termios, time
@@ -184,7 +186,8 @@ piped() {
 	! cmp -s "${work}/bare" "${work}/before"
 }
 
-# What the header says of the machine is not copied in its byte order.
+# Features of the header that describe the machine are not copied in its byte
+# order.
 piped_foreign() {
 	make_data basic big --mem && stacks "${work}/basic.big" > "${work}/before" || return 1
 	perf inject -i "${work}/basic.big" -o - |
@@ -215,7 +218,7 @@ first_attrs_piped() {
 		sed 's/^\(\t *[0-9a-f]*\) .*/\1/' | diff "${work}/before" -
 }
 
-# The attr that the bench writes into a pipe has a size of zero, too.
+# perf bench also writes an attr with a size of zero into a pipe.
 inject_bench() {
 	perf bench internals inject-build-id -i 1 > "${work}/out" 2>/dev/null
 	[ "$(grep -c '  Average build-id.* took: [0-9.]* msec' "${work}/out")" = 2 ]
@@ -242,7 +245,8 @@ incomplete() {
 	[ "$(grep -c 'miss their deferred user callchain' "${work}/err")" = 1 ]
 }
 
-# Below a sample there is nothing but frames, complete or not; unmerged there is the cookie.
+# Below a sample there are only frames, even if it is incomplete; unmerged there is the
+# cookie.
 frames_only() {
 	perf script -i "${work}/incomplete.little" > "${work}/out" 2>/dev/null || return 1
 	cat "${work}/out"
@@ -252,7 +256,7 @@ frames_only() {
 		grep -q $'^\t *2 (cookie) (\\[unknown\\])$'
 }
 
-# Too few to speak of.
+# Too few incomplete samples for a warning.
 few() {
 	make_data few little &&
 	count_is "${work}/few.little" "deferred samples" 100 &&
@@ -268,7 +272,7 @@ says_why() { # cause, what to try
 	grep -q -e "$1" "${work}/err" && grep -q -e "$2" "${work}/err"
 }
 
-# One sample, and why it has no user half.
+# Check the printed reason for one sample without its user half.
 says_why_of() { # case, cause, what to try, more arguments of perf script
 	make_data "$1" little && stacks "${work}/$1.little" "${@:4}" > /dev/null &&
 	says_why "$2" "$3"
@@ -290,7 +294,8 @@ reasons() {
 	! grep -e --defer-limit "${work}/err"
 }
 
-# The queue cannot hold all: what it has no room for goes out without its user half.
+# The queue is too small: samples that it cannot hold are delivered without their
+# user half.
 queue_size() {
 	make_data random little &&
 	printf '[report]\n\tqueue-size = 100000\n' > "${work}/config" &&
@@ -309,7 +314,8 @@ lost() {
 	says_why 'the record was lost because the buffer was full' "larger 'perf record -m', or a lower frequency"
 }
 
-# The thread as it was at the sample, then as it is.
+# A late sample has the thread's name and map of its own time, a later one the
+# new ones.
 state() {
 	make_data state little &&
 	perf script -F comm,tid,time,ip,sym,dso -i "${work}/state.little" 2>/dev/null |
@@ -340,7 +346,7 @@ piped_stats() {
 	done
 }
 
-# No sample is printed behind a later one, whenever its record comes.
+# Samples are printed in time order, whenever their records come.
 in_order() {
 	local case
 
@@ -393,7 +399,7 @@ limit() {
 		grep -q '^ *incomplete: *0$'
 }
 
-# A pipe need not end: there a sample does not wait for as long as in a file.
+# A pipe may never end, so there a sample waits only for a limited time.
 expired() {
 	make_data expire little &&
 	count_is "${work}/expire.little" "stitched" 1 || return 1
@@ -412,7 +418,7 @@ malformed() {
 	grep -q '^Ignored 10 deferred callchain records with an invalid size' "${work}/err"
 }
 
-# Folders as perf record --threads writes them give what a file does, in the order of time.
+# Folders of perf record --threads give the same as a file, in time order.
 folder() { # files in it
 	local case
 

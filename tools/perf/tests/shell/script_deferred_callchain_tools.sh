@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # deferred user callchains in every reader of perf.data files
 
-# Reads synthetic files, so that it runs on any kernel.  See the data's maker in
-# lib/deferred_callchain_data.py for what its frames mean.
+# Reads synthetic files, so that it runs on any kernel.
+# lib/deferred_callchain_data.py makes them and explains their frames.
 
 shelldir=$(dirname "$0")
 # shellcheck source=lib/setup_python.sh
@@ -15,15 +15,16 @@ make_data() { # case, more arguments
 	"${PYTHON}" "${shelldir}"/lib/deferred_callchain_data.py -o "${work}/$1" "${@:2}" "$1"
 }
 
-# Check the samples of case sleeper, "nanoseconds comm frames" on stdin: they are in time order
-# and complete.  The record of the first one comes 90 seconds later.
+# Check that the samples of case sleeper, "nanoseconds comm frames" on stdin, are in time order
+# and complete. The record of the first one comes 90 seconds later.
 complete_in_order() {
 	awk 'NR == 1 && ($2 != "alpha" || $3 != 5) { bad++ }
 	     NR > 1 && $1 <= last || $3 != 5 { bad++ } { last = $1 }
 	     END { exit bad || NR != 101 }'
 }
 
-# The same in a pipe: nothing waits for so long, and there is still none late.
+# The same in a pipe: samples do not wait for so long there, but are still in
+# time order.
 in_order_in_pipe() {
 	awk 'NR == 1 { if ($2 != "alpha" || $3 != 2) bad++; last = $1; next }
 	     $1 <= last || $3 != 5 { bad++ } { last = $1 }
@@ -92,7 +93,8 @@ json() {
 	END
 }
 
-# A callchain in the stream of CPU 0 is the number of its frames and contexts, and these.
+# In the stream of CPU 0, a callchain is the number of its entries, followed by the
+# entries.
 ctf() {
 	perf data convert --to-ctf "${work}/ctf" --force -i "${work}/sleeper" || return 1
 	"${PYTHON}" - "${work}/ctf/perf_stream_0" <<-'END' | complete_in_order
@@ -112,7 +114,7 @@ has_ctf() {
 	! perf data convert --to-ctf "${work}/none" -i /dev/null 2>&1 | grep -q 'not compiled in'
 }
 
-# Every sample counts once, be it late or not.
+# Every sample counts once, even if it is late.
 diff_of_two() {
 	perf diff -s comm "${work}/mapped" "${work}/mapped" > "${work}/out" || return 1
 	grep -q '^ *57\.14% *+0\.00%  *in_place' "${work}/out" &&

@@ -40,8 +40,8 @@ make_data() { # case, more arguments
 	"${PYTHON}" "${shelldir}"/lib/deferred_callchain_data.py -o perf.data "$@"
 }
 
-# What the page has: a line for each graph, with its event, unit, samples, sum of weights and
-# the number of frames of its deepest stack, below the root and the command
+# Print a line for each graph of the page: event, unit, samples, sum of weights and the
+# number of frames of its deepest stack, without the root and the command.
 cat > graphs.py <<'END'
 import json, sys
 sys.setrecursionlimit(10000)
@@ -66,7 +66,7 @@ for stack, about in zip(stacks, abouts, strict=True):
     print(about['event'], about['unit'], about['samples'], *measure(stack))
 END
 
-# The graphs in the page, in order, are these.
+# Check that the page has these graphs, in this order.
 draws() { # line of graphs.py...
 	"${PYTHON}" graphs.py > graphs && cat graphs && printf '%s\n' "$@" | cmp - graphs
 }
@@ -133,7 +133,7 @@ each_event_of_a_pipe() {
 chosen_event() {
 	make_data events && graph --event cpu-clock && draws 'cpu-clock samples 3 3 5' &&
 	! grep -q flamegraph.py: err || return 1
-	# a wait weighs as much as it lasts
+	# the weight of a wait is its duration
 	graph -e offcpu-time && draws 'offcpu-time ns 1 7000000 5' || return 1
 	graph -e cpu-clock -e offcpu-time &&
 	draws 'cpu-clock and offcpu-time ns 4 10000000 5' &&
@@ -149,7 +149,7 @@ refused_events() {
 	grep -q 'no samples of nothing, there are samples of: cpu-clock, ' err
 }
 
-# Names are text in the page, whatever they are.
+# Names of any kind appear as text in the page.
 hostile_names() {
 	make_data hostile && graph && draws 'cpu-clock:HG samples 1 1 5' &&
 	[ "$(grep -c '</script' flamegraph.html)" = 1 ] &&
@@ -157,7 +157,7 @@ hostile_names() {
 		flamegraph.html
 }
 
-# Frames of the kernel are told by their addresses, too: the data has no kernel symbols.
+# Kernel frames are also recognized by their addresses: the data have no kernel symbols.
 kernel_frames() {
 	make_data events && graph -e cpu-clock &&
 	grep -o '"n": "\[unknown\]", "l": "[a-z]*"' flamegraph.html | uniq -c | tee frames &&

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # off-cpu samples in raw data, as perf of mainline records them
 
-# Reads synthetic files, so that it runs on any kernel.  See the data's maker in
-# lib/off_cpu_raw_data.py.
+# Reads synthetic files, so that it runs on any kernel. lib/off_cpu_raw_data.py
+# makes them.
 
 shelldir=$(dirname "$0")
 # shellcheck source=lib/setup_python.sh
@@ -64,7 +64,7 @@ expected() { # case
 	esac
 }
 
-# One line each, without what marks a frame that no map has.
+# One line each, without the mark of frames that are in no map.
 lines() {
 	awk 'function flush() { if (line) print line; line = "" }
 	     /^$/ { next }
@@ -125,7 +125,7 @@ malformed() { # more arguments for the data
 	[ "$(grep -c 'off-CPU sample with invalid raw data, skipped' "${work}/out")" = 23 ]
 }
 
-# The event as a whole is not to be parsed.
+# The whole event must be refused.
 too_large() { # more arguments for the data
 	local rc
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Is a task in a cgroup that is recorded, or in one below?  So it is for events that
- * are bound to one.
+ * Is a task in a recorded cgroup or in a descendant of one? Events of a cgroup count
+ * these, too.
  *
- * A switch asks this of every task, so what the kernel's types lead to is read as it
- * lies there; of version 1 they do not lead to the right hierarchy, and it is copied.
+ * This runs for every task that is switched away, so for cgroup2 it follows pointers
+ * of the kernel's types directly. For version 1 these types do not lead to the right
+ * hierarchy, so the fields are copied.
  */
 #define MAX_CGROUP_DEPTH	64
 
@@ -23,7 +24,7 @@ struct cgroup___up {
 	int level;
 } __attribute__((preserve_access_index));
 
-/* Those that are recorded have this level, the root's being 0, or a greater one. */
+/* The lowest level of a recorded cgroup; that of the root is 0. */
 const volatile int cgroup_level;
 
 static __always_inline struct cgroup___up *first_cgroup(struct task_struct *task)

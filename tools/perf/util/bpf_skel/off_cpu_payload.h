@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What the program that measures waits sends to perf record as raw BPF output. */
+/* Raw BPF output that the off-CPU program sends to perf record. */
 #ifndef __PERF_OFF_CPU_PAYLOAD_H
 #define __PERF_OFF_CPU_PAYLOAD_H
 
-/* frames of a kernel stack; one more than are asked for, to bound its bytes by a mask */
+/*
+ * frames of a kernel stack; a power of 2, one more than are requested, to limit the size by a
+ * mask
+ */
 #define OFF_CPU_KERNEL_ROOM	128
 
 #define OFF_CPU_MAX_STACKS	32
 
-/* the CPU is that of the record */
+/* the wait ended on the CPU of the record */
 #define OFF_CPU_HERE		(~0U)
 
 enum off_cpu_kind {
-	OFF_CPU_WAIT = 0x6f637774,	/* a wait that has ended, or lasts so far */
-	OFF_CPU_SUMS = 0x6f637375,	/* the sums of a thread, to be fetched from the map */
+	OFF_CPU_WAIT = 0x6f637774,	/* a wait that ended or was cut off */
+	OFF_CPU_SUMS = 0x6f637375,	/* the sums of a thread, which are in the map */
 };
 
-/* The hash is of the stack, the state and the cgroup; 0 is none. */
+/* The hash covers the stack, the state and the cgroup; 0 ends a list. */
 struct off_cpu_sum_key {
 	__u32 tid;
-	__u32 serial;	/* of the thread, or of its program after execve */
+	__u32 serial;	/* changes with the thread and with its program */
 	__u64 hash;
 };
 
 struct off_cpu_sum {
 	__u64 period;
-	__u64 next;	/* the hash of the thread's next sum */
+	__u64 next;	/* hash of the thread's next sum */
 	__u64 cgroup_id;
 	__u64 nr_user;
 	__u64 user[OFF_CPU_MAX_STACKS];
@@ -34,14 +37,14 @@ struct off_cpu_sum {
 struct off_cpu_payload {
 	__u32 kind;
 	__u32 pid;
-	struct off_cpu_sum_key key;	/* of SUMS the first */
+	struct off_cpu_sum_key key;	/* for SUMS: key of the first sum */
 	__u64 period;
-	__u64 cookie;			/* of the user stack to come, or 0 */
+	__u64 cookie;			/* of the deferred user stack, or 0 */
 	__u64 cgroup_id;
 	__u32 cpu;
 	__u16 nr_user;
 	__u16 nr_kernel;
-	__u64 ips[];			/* of WAIT: the user's, then the kernel's */
+	__u64 ips[];			/* for WAIT: user frames, then kernel frames */
 };
 
 #endif /* __PERF_OFF_CPU_PAYLOAD_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The numbers of tasks as perf record knows them: those of its PID namespace, which
- * the kernel's own records have, too.  A task that is not in there has 0.
+ * Pids and tids in the PID namespace of perf record, which the kernel's records
+ * also use.  They are 0 for a task outside that namespace.
  */
 struct ns_common___inum {
 	unsigned int inum;
@@ -32,7 +32,7 @@ struct task_struct___pids {
 	struct signal_struct___pids *signal;
 } __attribute__((preserve_access_index));
 
-/* is it not the initial one? */
+/* perf record is not in the initial PID namespace */
 const volatile bool in_pid_ns;
 
 __u32 pid_ns_level;
@@ -68,7 +68,7 @@ static __always_inline __u32 tgid_of(struct task_struct *task)
 	return in_pid_ns ? number_of(BPF_CORE_READ(t, signal, pids[INDEX_OF_TGID])) : task->tgid;
 }
 
-/* Run once by perf record, to be shown where it is. */
+/* perf record runs this once, to note its PID namespace. */
 SEC("?syscall")
 int note_pid_ns(void *ctx)
 {

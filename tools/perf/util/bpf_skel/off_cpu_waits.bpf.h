@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Waits, from the switch away from a task to the switch to it.  One that lasts as
- * long as the threshold is sent as it ends, shorter ones are summed up by thread,
- * stack, state and cgroup.  The sums of a thread are a list in the map, sent when
- * the thread ends or changes its program, or recording ends.
+ * A wait lasts from the switch away from a task to the switch back to it.  If it
+ * lasts at least the threshold, it is sent when it ends.  Shorter waits are
+ * summed up by thread, stack, state and cgroup.  The sums of a thread are a list
+ * in the map.  The list is sent when the thread exits or calls execve, or when
+ * recording ends.
  *
- * A task's waits are written in its own switches, and by the iterator where it
- * does not run.  A wait is known by how often its task was switched away by then:
- * what is noted of another one is not used.
+ * The state of a task's wait is written when the task is switched, and by the
+ * iterator while it sleeps.  The number of switches of the task identifies a
+ * wait, so that notes of another wait are not used for it.
  */
 #include "off_cpu_payload.h"
 
 struct waits {
-	__u64 since;			/* 0 if it does not wait */
+	__u64 since;			/* begin of the wait, or 0 */
 	__u64 switches;
 	__u32 state;
 	__u32 serial;
-	__u32 tid;			/* as it was when it got the serial */
+	__u32 tid;			/* its tid when @serial was set */
 	__u32 ended;
-	__u64 cut_off_at;		/* the end of the recording for which it was sent */
-	__u64 key_before;		/* in the filter of tasks, before execve */
-	struct off_cpu_sum sum;		/* the next one: its stack, and the sum before it */
+	__u64 cut_off_at;		/* end of the recording at which it was sent */
+	__u64 key_before;		/* key in the task filter before execve */
+	struct off_cpu_sum sum;		/* the next sum; its next: the previous one */
 };
 
 struct sched_entity___delayed {
@@ -84,7 +85,10 @@ struct {
 	__uint(value_size, sizeof(__u32));
 } output SEC(".maps");
 
-/* Room for what is too large for the stack, used where nothing else can run meanwhile. */
+/*
+ * Scratch memory, because the stack is too small; used only where the program cannot be
+ * preempted.
+ */
 #define USER_ROOM	(2 * OFF_CPU_MAX_STACKS)
 
 struct {
@@ -95,7 +99,7 @@ struct {
 	__uint(max_entries, 1);
 } scratch SEC(".maps");
 
-/* Of no use to programs: user space changes it to wait for them. */
+/* Programs do not use this map: user space updates it to wait for them. */
 struct nothing {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(key_size, sizeof(__u32));
@@ -112,19 +116,19 @@ struct {
 
 const volatile __u64 threshold = 500000000;
 
-/* the time at which waits that last are cut off; set before recording ends */
+/* the time at which unfinished waits are cut off; set before recording ends */
 __u64 stopped_at;
 
-/* waits that no sum could be made for, as the map was full */
+/* waits that were lost because the map of sums was full */
 __u64 lost_waits;
 __u64 lost_time;
-/* waits of which the beginning or the end could not be noted */
+/* waits whose start or end could not be recorded */
 __u64 missed_waits;
-/* waits that are in a sum, as there was no room for a sample of their own */
+/* waits that were summed up because there was no room for a sample */
 __u64 no_room;
-/* tasks that a switch had to make the storage for */
+/* tasks whose storage was made in a switch */
 __u64 made_late;
-/* waits without a user stack that should have one */
+/* waits whose user stack could not be read */
 __u64 lost_stacks;
 
 __u64 bpf_perf_defer_callchain(struct task_struct *task) __ksym __weak;
@@ -133,12 +137,12 @@ void bpf_preempt_enable(void) __weak __ksym;
 
 #define MAKE	BPF_LOCAL_STORAGE_GET_F_CREATE
 
-/* For a switch, where nothing else runs. */
+/* Find the storage of a task, in a switch, where the program cannot be preempted. */
 static __always_inline struct waits *find_waits(struct task_struct *task, __u64 flags)
 {
 	struct waits *waits = bpf_task_storage_get(&waits_of, task, NULL, flags);
 
-	/* another CPU may make it for the same task, and be first */
+	/* another CPU may just have made it for the same task */
 	if (!waits && flags)
 		waits = bpf_task_storage_get(&waits_of, task, NULL, flags);
 	return waits;
@@ -198,7 +202,7 @@ static __always_inline __u64 off_cpu_mix_hash(__u64 hash, __u64 value)
 	return hash ^ hash >> 32;
 }
 
-/* Each step can be undone, so it takes several addresses to have the same twice. */
+/* Each step is invertible, so two stacks that differ in one address have different hashes. */
 static __always_inline __u64 hash_of(struct waits *waits)
 {
 	__u64 hash = off_cpu_mix_hash(waits->sum.cgroup_id, waits->state);
@@ -234,7 +238,7 @@ static __always_inline struct off_cpu_payload *new_wait(struct task_struct *task
 	return payload;
 }
 
-/* Where the kernel's half has its place depends on the user's. */
+/* Fill in the user frames. Return their number: the kernel frames follow them. */
 static __always_inline __u64 fill_user(struct off_cpu_payload *payload, struct waits *waits,
 				       __u64 cookie)
 {
@@ -260,7 +264,7 @@ static __always_inline long output_wait(void *ctx, struct off_cpu_payload *paylo
 
 #define KERNEL_BYTES	((OFF_CPU_KERNEL_ROOM - 1) * sizeof(__u64))
 
-/* Not yet running, so its kernel stack can be walked. */
+/* Send a wait that ends. The task does not run yet, so its kernel stack can be walked. */
 static __always_inline long send_wait(void *ctx, struct task_struct *task, struct waits *waits,
 				      __u64 period, bool can_defer)
 {
@@ -278,7 +282,7 @@ static __always_inline long send_wait(void *ctx, struct task_struct *task, struc
 			   bpf_get_task_stack(task, payload->ips + nr_user, KERNEL_BYTES, 0));
 }
 
-/* They stay where they are if there is no room for what is to be sent. */
+/* Send the list of sums. If there is no room in the buffer, the task keeps the list. */
 static __always_inline void send_sums(void *ctx, struct task_struct *task, struct waits *waits)
 {
 	struct off_cpu_payload payload = {
@@ -306,7 +310,7 @@ static __always_inline bool add_to_sum(struct task_struct *task, struct waits *w
 	struct off_cpu_sum_key key;
 	struct off_cpu_sum *sum;
 
-	/* a thread of the same number was not there in the same microsecond */
+	/* two threads do not have the same tid within a microsecond */
 	if (!waits->serial) {
 		waits->serial = (__u32)(now >> 10) | 1;
 		waits->tid = tid_of(task);
@@ -367,7 +371,7 @@ static __always_inline void end_wait(void *ctx, struct task_struct *task, struct
 	__u64 period = now - since;
 
 	waits->since = 0;
-	/* The iterator ran while the task woke up, took it for asleep, and corrects that now. */
+	/* No wait: the iterator saw a task asleep that just woke up, and will correct that. */
 	if (!since || since >= now)
 		return;
 	if (waits->switches != switches_of(task)) {
@@ -405,7 +409,7 @@ static __always_inline bool is_asleep(struct task_struct *task)
 	return bpf_core_field_exists(t->se.sched_delayed) && BPF_CORE_READ(t, se.sched_delayed);
 }
 
-/* Where it ran last; OFF_CPU_HERE if the kernel does not say. */
+/* The CPU on which the task ran last, or OFF_CPU_HERE if that is not known. */
 static __always_inline __u32 cpu_of(struct task_struct *task)
 {
 	struct task_struct___cpu_there *there = (void *)task;
@@ -418,13 +422,16 @@ static __always_inline __u32 cpu_of(struct task_struct *task)
 	return OFF_CPU_HERE;
 }
 
-/* Does it still sleep as it did when recording ended? */
+/* Is the task still in the wait that was noted? */
 static __always_inline bool goes_on(struct task_struct *task, struct waits *waits)
 {
 	return is_asleep(task) && waits->switches == switches_of(task);
 }
 
-/* The kernel stack of a task that has woken up meanwhile is not that of the wait. */
+/*
+ * Send an unfinished wait. If the task has woken up meanwhile, leave out its kernel stack, as it
+ * is not that of the wait.
+ */
 static __always_inline long send_lasting(void *ctx, struct task_struct *task,
 					 struct waits *waits, __u64 period)
 {
@@ -445,7 +452,10 @@ static __always_inline long send_lasting(void *ctx, struct task_struct *task,
 	return output_wait(ctx, payload, nr_user, bytes);
 }
 
-/* It runs by now, and may be preempted here: then others use the scratch. */
+/*
+ * Send the last wait of the current task. It may be preempted here, so do not use the scratch
+ * memory.
+ */
 static __always_inline long send_own(void *ctx, struct task_struct *task, struct waits *waits,
 				     __u64 period)
 {
@@ -465,9 +475,9 @@ static __always_inline long send_own(void *ctx, struct task_struct *task, struct
 }
 
 /*
- * When recording ends, write the wait up to that time, and the sums.  Switches are not
- * traced any more.  The iterator and the task itself may come here at the same time; the
- * first one does the work.
+ * When recording has ended, send the wait up to that time, and the sums.  Switches are
+ * not traced any more.  The iterator and the task itself may get here at the same time;
+ * only the first one does the work.
  */
 static __always_inline void cut_off(void *ctx, struct task_struct *task, struct waits *waits,
 				    bool is_own)
@@ -489,7 +499,10 @@ static __always_inline void cut_off(void *ctx, struct task_struct *task, struct 
 	send_sums(ctx, task, waits);
 }
 
-/* What there is of a task that is about to change, recording or not. */
+/*
+ * Send the sums of a task that is about to exit or to change its program, during or after
+ * recording.
+ */
 static __always_inline struct waits *end_sums(void *ctx, struct task_struct *task, bool at_rest)
 {
 	struct waits *waits;
@@ -506,7 +519,7 @@ static __always_inline struct waits *end_sums(void *ctx, struct task_struct *tas
 	return waits;
 }
 
-/* What it waits for after this is not its program's doing. */
+/* Ignore later waits: they are part of the exit. */
 static __always_inline void end_task(void *ctx, struct task_struct *task, bool at_rest)
 {
 	struct waits *waits = end_sums(ctx, task, at_rest);
@@ -515,7 +528,7 @@ static __always_inline void end_task(void *ctx, struct task_struct *task, bool a
 		waits->ended = 1;
 }
 
-/* Called before perf says that the task exits; the tracepoint is after that. */
+/* Runs before perf writes the EXIT record; the tracepoint is after that. */
 SEC("?fentry/exit_signals")
 int on_exit(u64 *ctx)
 {
@@ -549,7 +562,7 @@ static __always_inline void forget_key_before(struct task_struct *task)
 	bpf_map_delete_elem(&task_filter, &key);
 }
 
-/* Whatever on_exit() has left: it does not run while it runs already on this CPU. */
+/* Do the work if on_exit() was skipped, because it was already running on this CPU. */
 SEC("tp_btf/sched_process_exit")
 int on_late_exit(u64 *ctx)
 {
@@ -563,7 +576,10 @@ int on_late_exit(u64 *ctx)
 	return 0;
 }
 
-/* What stays behind would be taken for the next program's. */
+/*
+ * Send the sums and forget them, even if they could not be sent: they do not belong to the next
+ * program.
+ */
 static __always_inline void end_program(void *ctx)
 {
 	struct waits *waits = end_sums(ctx, bpf_get_current_task_btf(), false);
@@ -614,7 +630,7 @@ static __always_inline void follow_key(void)
 		__sync_fetch_and_add(&not_followed, 1);
 }
 
-/* The last place where all is as the program before has left it. */
+/* The last place before execve changes the state of the task. */
 SEC("?tp_btf/sched_prepare_exec")
 int on_exec(u64 *ctx)
 {
@@ -623,7 +639,7 @@ int on_exec(u64 *ctx)
 	return 0;
 }
 
-/* ... and the one for kernels that do not have that. */
+/* The same on kernels without sched_prepare_exec. */
 SEC("?fentry/begin_new_exec")
 int on_begin_exec(u64 *ctx)
 {
@@ -632,7 +648,7 @@ int on_begin_exec(u64 *ctx)
 	return 0;
 }
 
-/* By now execve may have changed the number of the thread. */
+/* execve may have changed the tid of the thread. */
 SEC("tp_btf/sched_process_exec")
 int on_exec_done(u64 *ctx)
 {
@@ -642,9 +658,9 @@ int on_exec_done(u64 *ctx)
 }
 
 /*
- * No switch is to allocate, so the storage of a task is made with the task; by the
- * iterator, before recording begins, for those that are there, whatever cgroup they
- * are in as yet.  It is left to a switch where that did not work out.
+ * Make the storage of a new task, so that no switch has to allocate.  The iterator
+ * does so for existing tasks before recording begins, whatever cgroup they are in.
+ * If that fails, the first switch makes it.
  */
 static __always_inline int prepare_task(struct task_struct *task)
 {
@@ -654,9 +670,10 @@ static __always_inline int prepare_task(struct task_struct *task)
 }
 
 /*
- * Tasks that sleep when recording begins wait from then on.  If one wakes up meanwhile,
- * what its own switch notes is what counts, or what is noted here is taken back, or it
- * is of another wait by the number of switches.
+ * The wait of a task that sleeps when recording begins starts at that time.  If the
+ * task wakes up meanwhile, one of three things happens: its own switch has set since
+ * already; or since is reset below; or the number of switches shows that this is
+ * another wait.
  */
 static __always_inline int note_sleeper(struct task_struct *task, bool at_rest)
 {
@@ -680,7 +697,7 @@ static __always_inline int note_sleeper(struct task_struct *task, bool at_rest)
 		return 0;
 	waits->sum.nr_user = 0;
 	waits->state = state;
-	/* until it has these it is none, so it is not taken with the stack of one before */
+	/* set the number of switches last: without it the wait is not valid */
 	barrier();
 	waits->switches = switches;
 	if (!is_asleep(task))
@@ -701,8 +718,8 @@ int iter_begin_at_rest(struct bpf_iter__task___waits *ctx)
 }
 
 /*
- * A byte for each task with something to send lets the reader pause after some of them.
- * No storage is made by now, so that none is missed if this is preempted.
+ * Writes a byte for each task with data to send, so that the reader can pause after
+ * some tasks. No storage is made any more, so preemption does no harm here.
  */
 SEC("iter/task")
 int iter_end(struct bpf_iter__task___waits *ctx)

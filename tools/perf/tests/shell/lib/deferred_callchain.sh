@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# What the tests of deferred user callchains share.
+# Functions for the tests of deferred user callchains.
 
 work=$(mktemp -d /tmp/__perf_test.deferred.XXXXX) || exit 1
 trap 'kill -KILL $(jobs -p) 2> /dev/null; rm -rf "${work}"' EXIT
@@ -21,7 +21,7 @@ has_feature() {
 	perf version --build-options 2>/dev/null | grep -q "$1: \[ *\(\x1b\[[0-9]*m\)*on"
 }
 
-# With PERF_TEST_ALL=all nothing may be left out for want of something.
+# With PERF_TEST_ALL=all, a missing requirement is a failure.
 check_if() { # what is needed, whether it is there, description, command...
 	if [ "$2" = yes ]
 	then
@@ -38,8 +38,8 @@ check_with() { # feature of perf, description, command...
 	check_if "$1" "$(has_feature "$1" && echo yes)" "${@:2}"
 }
 
-# What perf top and the browsers read keys from: a pipe without an end, as they draw when there
-# is no key; nothing is left over from a command before.
+# Standard input for perf top and the browsers: a pipe that stays open, because they draw only
+# while there is no key. It is a new one for each command.
 new_keys() {
 	rm -f "${work}/keys"
 	mkfifo "${work}/keys" && exec 3<> "${work}/keys"

@@ -58,7 +58,7 @@ def user_ip(tid, cookie, depth):
 
 
 def user_frames(tid, cookie, depth):
-    """What a deferred record holds."""
+    """The user frames of a deferred record."""
     return [user_ip(tid, cookie, i) for i in range(depth)]
 
 
@@ -75,7 +75,7 @@ def kernel_chain(depth):
 
 
 class PerfData:
-    """A perf.data file in the making."""
+    """A perf.data file under construction."""
 
     def __init__(self, endian, max_stack=0):
         self.e = '<' if endian == 'little' else '>'
@@ -106,7 +106,7 @@ class PerfData:
         return self.pack('IHH', kind, misc, 8 + len(body)) + body
 
     def pid(self, tid):
-        """Each thread is a process of its own, unless all are of one."""
+        """The pid of a thread: each is a process of its own, unless all belong to one."""
         return tid if self.process is None else self.process
 
     def trailer(self, tid, time, event_id):
@@ -151,7 +151,7 @@ class PerfData:
                     0xffffffff81000000 if kernel else user_ip(tid, cookie, 0))
 
     def rich(self, tid, time, cookie, depth=3, stack=64):
-        """A deferred sample with everything that a sample can have, or the same in place."""
+        """A sample with all fields that a sample can have, deferred or in place."""
         self.sample_type = RICH_TYPE
         head, tail = self.rich_head(tid, time), self.rich_tail(time, stack)
         chain = kernel_chain(2)
@@ -165,14 +165,14 @@ class PerfData:
                  head + self.u64s([len(chain)] + chain) + tail)
 
     def rich_head(self, tid, time):
-        """Identifier to period; and what a group read."""
+        """The fields from the identifier to the period, and a group read."""
         return (self.pack('QQiiQQQQII', SAMPLING_ID, 0xffffffff81000000, tid, tid, time * MSEC,
                           0xadd0 + time, SAMPLING_ID, 0x57ea, 0, 0) +
                 self.u64s([1]) +
                 self.u64s([2, 5000, 4000, 100 + time, SAMPLING_ID, 1, 200 + time, TRACKING_ID, 2]))
 
     def rich_tail(self, time, stack):
-        """Raw data, branches, registers, a copy of the stack, and the rest."""
+        """The fields from the raw data on."""
         regs = [2] + [0x4e60 + time + i for i in range(NR_REGS)]
         dump = bytes((time + i) % 251 for i in range(stack))
         return (self.pack('I20s', 20, b'raw data, odd bytes\xff') +
@@ -224,7 +224,7 @@ class PerfData:
         return raw[:self.attr_size] + self.pack('QQ', ids_offset, 8)
 
     def all_attrs(self, ids):
-        """Every attr and where its id is; the ids lie behind each other."""
+        """Every attr and the offset of its id; the ids follow each other."""
         out = self.attr(self.sampling_type, 0, FLAG_DEFER_CALLCHAIN, ids, self.sample_type)
         out += self.attr(TYPE_SOFTWARE, 9, FLAG_MMAP | FLAG_COMM | FLAG_TASK | FLAG_DEFER_OUTPUT,
                          ids + 8, SAMPLE_TYPE | (BRANCH_STACK if self.lbr else 0))
@@ -248,7 +248,7 @@ class PerfData:
         return out
 
     def features(self):
-        """One CPU on one node, or a folder; in the order of their bits."""
+        """Features: one CPU on one node, or a folder; in the order of their bits."""
         if self.folder:
             return {FEATURE_DIR_FORMAT: self.u64s([1])}
         if self.odd_features:
@@ -261,7 +261,7 @@ class PerfData:
                 FEATURE_MEM_TOPOLOGY: self.u64s([1, 1 << 27, 1, 0, MEM_BITS, MEM_BITS, 1, 2])}
 
     def feature_sections(self, offset):
-        """The table of sections and what they hold, for the end of the file."""
+        """The table of sections and their contents, for the end of the file."""
         bodies = self.features().values()
         offset += 16 * len(bodies)
         table = b''
@@ -312,7 +312,7 @@ class PerfData:
 
 
 def case_in_place(d):
-    """No deferral at all."""
+    """Callchains in place only."""
     d.comm(100, 1, 'alpha')
     d.sample(100, 10, kernel_chain(2) + user_chain(100, 1, 3))
     d.sample(100, 12, kernel_chain(2) + user_chain(100, 2, 3))
@@ -334,7 +334,7 @@ def case_basic(d):
 
 
 def case_late(d):
-    """A record that is two rounds behind its sample, and one that is before it."""
+    """A record that is two flush rounds after its sample, and one that is before it."""
     d.comm(100, 1, 'alpha')
     d.deferred(100, 10, 1)
     d.sample(100, 11, kernel_chain(1) + user_chain(100, 99, 2))
@@ -363,7 +363,7 @@ def case_sleeper(d):
 
 
 def case_timeless(d):
-    """Samples without a time; meanwhile their thread maps something else, and is renamed."""
+    """Samples without a time, while their thread maps another file and changes its name."""
     d.sample_type &= ~TIME
     time = 10
     for name in ('first', 'second'):
@@ -377,7 +377,7 @@ def case_timeless(d):
 
 
 def case_mapped(d):
-    """Two DSOs that only user halves hit, one in place, and one that nothing hits."""
+    """Two DSOs that only user halves hit, one hit in place, and one without hits."""
     for tid, name in (100, 'deferred'), (200, 'late'), (300, 'in_place'), (400, 'unused'):
         d.comm(tid, 1, name)
         d.mmap(tid, 2, user_ip(tid, 0, 0), 0x100000, f'/{name}.so')
@@ -404,7 +404,7 @@ def case_incomplete(d):
 
 
 def case_no_record(d):
-    """The thread went on to another stay in the kernel."""
+    """No record before the thread's next entry context."""
     d.deferred(100, 10, 1)
     d.deferred(100, 12, 2)
     d.record(100, 13, 2)
@@ -422,12 +422,12 @@ def case_no_record_at_exit(d):
 
 
 def case_no_cookie(d):
-    """The sample has none to be matched by."""
+    """A sample with a cookie of zero."""
     d.deferred(100, 10, 0)
 
 
 def case_few(d):
-    """One sample in a hundred has no record when the data ends; one record comes twice."""
+    """One sample of a hundred has no record before the end of the data; one record is repeated."""
     d.comm(100, 1, 'alpha')
     for i in range(1, 101):
         d.deferred(100, 10 * i, i)
@@ -438,7 +438,7 @@ def case_few(d):
 
 
 def case_foreign(d):
-    """Records that are not for the samples: other thread, other machine, other cookie."""
+    """Records that belong to no sample: of another thread, machine or cookie."""
     d.comm(100, 1, 'alpha')
     d.deferred(100, 10, 1)
     d.record(200, 11, 1)
@@ -448,7 +448,7 @@ def case_foreign(d):
 
 
 def case_malformed(d):
-    """Records whose sizes or contents make no sense."""
+    """Records with invalid sizes or contents."""
     d.comm(100, 1, 'alpha')
     d.deferred(100, 10, 1)
     good = user_chain(100, 1, 3)
@@ -479,7 +479,7 @@ def case_duplicate(d):
 
 
 def case_deep(d):
-    """More user frames than the event wants."""
+    """More user frames than the limit of the event."""
     d.comm(100, 1, 'alpha')
     d.deferred(100, 10, 1, kernel=3)
     d.deferred(100, 11, 1, kernel=20)
@@ -487,14 +487,14 @@ def case_deep(d):
 
 
 def case_deepest(d):
-    """More frames than are recorded by default: 510 and the two of the kernel."""
+    """More frames than the default limit: 510, and two of the kernel."""
     d.comm(100, 1, 'alpha')
     d.deferred(100, 10, 1)
     d.record(100, 20, 1, depth=510)
 
 
 def case_reuse(d):
-    """A tid that comes up again, with a cookie that comes up again."""
+    """A tid is reused, and a cookie, too."""
     d.comm(100, 1, 'first')
     d.deferred(100, 10, 1)
     d.record(100, 11, 1, depth=2)
@@ -509,7 +509,7 @@ def case_reuse(d):
 
 
 def case_expire(d):
-    """A record that is two minutes and some rounds behind its sample."""
+    """A record that is two minutes and some flush rounds after its sample."""
     d.comm(100, 1, 'alpha')
     d.comm(200, 1, 'beta')
     d.deferred(100, 10, 1)
@@ -521,7 +521,7 @@ def case_expire(d):
 
 
 def case_lost(d):
-    """A record was lost before the thread went on."""
+    """A LOST event before the thread's next entry context."""
     d.comm(100, 1, 'alpha')
     d.deferred(100, 10, 1)
     d.add(PERF_RECORD_LOST, 0, d.u64s([TRACKING_ID, 1]) + d.trailer(0, 11, TRACKING_ID))
@@ -531,7 +531,7 @@ def case_lost(d):
 
 
 def case_state(d):
-    """A thread that gets another name and another map while its sample waits."""
+    """A thread whose name and map change while its sample waits."""
     d.comm(100, 1, 'before')
     d.mmap(100, 2, user_ip(100, 1, 0), 4096, '/lib/old')
     d.deferred(100, 10, 1)
@@ -548,7 +548,7 @@ def case_state(d):
 
 
 def case_events(d):
-    """Samples of several events, the first of them the second of the command line."""
+    """Samples of several events; the first event in the file is the second of the command line."""
     d.sampling_type = TYPE_HARDWARE
     d.more_events = [(TYPE_SOFTWARE, 0, 'cpu-clock', 33), (TYPE_SOFTWARE, 10, 'offcpu-time', 44)]
     d.comm(100, 1, 'alpha')
@@ -561,13 +561,13 @@ def case_events(d):
 
 
 def case_hostile(d):
-    """A command whose name ends a script element and reads like a placeholder."""
+    """A command whose name contains the end of a script element and a placeholder."""
     d.comm(100, 1, '</script><b>/** @flamegraph_json **/')
     d.sample(100, 10, kernel_chain(2) + user_chain(100, 1, 3))
 
 
 def case_many(d):
-    """A hundred threads that wait all at once."""
+    """A hundred threads whose samples all wait at the same time."""
     for tid in range(1000, 1100):
         d.deferred(tid, tid, 1)
     for time in (2000, 2010, 2020):
@@ -578,7 +578,7 @@ def case_many(d):
 
 
 def case_rich(d):
-    """Samples with all that a sample can have."""
+    """Samples with all fields that a sample can have."""
     d.comm(100, 1, 'alpha')
     for i in range(20):
         d.rich(100, 10 + i, 1 + i // 2, depth=3 + i // 2, stack=8 * i)
@@ -587,7 +587,7 @@ def case_rich(d):
 
 
 def case_huge(d):
-    """Samples that have room for a part of their user half only, down to one frame."""
+    """Samples with room for only a part of their user half, down to one frame."""
     d.comm(100, 1, 'alpha')
     for i in range(20):
         d.rich(100, 10 + i, 1 + i, depth=100, stack=65008 - 88 * i)
@@ -630,7 +630,7 @@ def case_mainline(d):
 
 
 def case_random(d):
-    """Many threads whose entry contexts interleave, in two shuffled buffers."""
+    """Many threads with interleaved entry contexts, in two shuffled buffers."""
     rng = random.Random(1)
     cookie = 0
     events = []
@@ -657,7 +657,7 @@ CASES = {name[5:]: func for name, func in globals().items() if name.startswith('
 
 
 def events(path):
-    """The events of a file of this machine's byte order: their type, and all of them."""
+    """The events of a file in this machine's byte order: type and bytes of each."""
     with open(path, 'rb') as file:
         raw = file.read()
     at, size = struct.unpack_from('QQ', raw, 40)
@@ -669,14 +669,14 @@ def events(path):
 
 
 def print_samples(path):
-    """As they lie there."""
+    """The bytes of all samples, in the order of the file."""
     for kind, event in events(path):
         if kind == PERF_RECORD_SAMPLE:
             print(event.hex())
 
 
 def print_times(path):
-    """When samples were taken, and where a round ends, in the order of the file."""
+    """The times of samples, and the ends of flush rounds, in the order of the file."""
     for kind, event in events(path):
         if kind == PERF_RECORD_SAMPLE:
             print(struct.unpack_from('Q', event, 32)[0])
@@ -691,17 +691,17 @@ def main():
     parser.add_argument('--hardware', action='store_true', help='sample a hardware event')
     parser.add_argument('--lbr', action='store_true', help='the other event has call stacks of LBR')
     parser.add_argument('--mem', action='store_true', help='sample memory accesses')
-    parser.add_argument('--in-place', action='store_true', help='as if nothing were deferred')
-    parser.add_argument('--no-flags', action='store_true', help='attrs do not tell of deferral')
+    parser.add_argument('--in-place', action='store_true', help='record callchains in place')
+    parser.add_argument('--no-flags', action='store_true', help='attrs without flags of deferral')
     parser.add_argument('--odd-features', action='store_true',
                         help='the header has empty sections and one that no event can hold')
     parser.add_argument('--first-attrs', action='store_true',
                         help='attrs of the first version, with a size of zero')
     parser.add_argument('--folder', type=int, default=0,
-                        help='write a folder with so many files, as perf record --threads')
+                        help='write a folder with this number of files, as perf record --threads')
     parser.add_argument('--prefixed', action='store_true',
                         help='records begin with PERF_CONTEXT_USER, as those of early kernels')
-    parser.add_argument('--truncate', type=int, help='keep only so many bytes')
+    parser.add_argument('--truncate', type=int, help='truncate the file to this number of bytes')
     parser.add_argument('-o', '--output', required=True)
     parser.add_argument('case', choices=sorted(CASES) + ['samples', 'times'],
                         help='or "samples": print those of OUTPUT in hex, a line each; or '

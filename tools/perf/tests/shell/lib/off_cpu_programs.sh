@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# The programs of the test of perf record --off-cpu; each is made once, in ${work}.
+# Programs for the test of perf record --off-cpu; each is built once, in ${work}.
 
 prog=${work}/waits
 junk=${work}/junk
 refuse=${work}/refuse.so
 
-# Threads that wait in known places and say how long they were off the CPU meanwhile:
-# name, thread, nanoseconds; behind sums, how long they were ready to run in all.
+# Threads that wait in known functions and print how long they were off the CPU:
+# name, thread, nanoseconds; after sums, also the time that they were ready to run.
 make_waits() {
 	cc -O2 -g -fomit-frame-pointer -pthread -o "${prog}" -x c - <<'END'
 #define _GNU_SOURCE
@@ -329,8 +329,8 @@ int main(int argc, char **argv)
 END
 }
 
-# What writes to the event of a perf record that runs: as many records of 16 bytes, of each
-# CPU in turn, none of which is anything that its own program would send.
+# Write malformed records to the event of a running perf record: the given number, of 16
+# bytes each, on each CPU in turn.
 make_junk() {
 	[ ! -x "${junk}" ] || return 0
 	cc -O2 -o "${junk}" -x c - <<'END'
@@ -428,7 +428,8 @@ int main(int argc, char **argv)
 END
 }
 
-# A kernel that does not take the BPF program: any, for a perf with this syscall().
+# A library with a syscall() that fails to load or attach the BPF program, as on a
+# kernel that refuses it.
 make_refuse() {
 	[ ! -e "${refuse}" ] || return 0
 	cc -shared -fPIC -O2 -o "${refuse}" -x c - -ldl <<'END'

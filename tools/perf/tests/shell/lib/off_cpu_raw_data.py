@@ -23,7 +23,7 @@ PROCESS, UNKNOWN_PROCESS = 1000, 5000
 
 
 class OffCpuData(PerfData):
-    """Samples in raw data; the words in front of a payload are of another task."""
+    """A file with samples in raw data; their other fields belong to another task."""
 
     def __init__(self, args):
         super().__init__(args.endian)
@@ -84,7 +84,7 @@ class OffCpuData(PerfData):
         self.raw(time, self.payload(pid, tid, 1000000 * time, user_chain(tid, 1, depth)))
 
     def sum(self, pid, tid, nth, depth=3):
-        """Written by perf record when it ends, the two halves of the first word exchanged."""
+        """A sum written by perf record at the end: the halves of the first word are exchanged."""
         self.exchanged = not self.exchanged
         self.raw(SUMS_TIME + nth, self.payload(pid, tid, 500 + nth, user_chain(tid, 2, depth)),
                  MISC_USER)
@@ -107,7 +107,7 @@ def case_threads(d):
 
 
 def case_unknown(d):
-    """Threads that the file does not name, behind one that it does, and sums."""
+    """Threads without a COMM event, after one that has one, and sums."""
     d.comm(1001, 1, 'first')
     d.wait(PROCESS, 1001, 10)
     d.wait(UNKNOWN_PROCESS, 5001, 11)
@@ -117,14 +117,14 @@ def case_unknown(d):
 
 
 def case_anonymous(d):
-    """Nothing tells the order, so that it is the one that perf writes."""
+    """No known thread: the order is the one that perf writes."""
     d.wait(UNKNOWN_PROCESS, 5001, 11)
     d.wait(UNKNOWN_PROCESS, 4999, 12)
     d.sum(UNKNOWN_PROCESS, 5001, 1)
 
 
 def case_malformed(d):
-    """Payloads whose sizes or contents make no sense, around a good one."""
+    """Payloads with invalid sizes or contents, around a good one."""
     d.comm(1001, 1, 'first')
     good = user_chain(1001, 1, 3)
     for nr in (5, 6, 7, 2**13, 2**32 + 4, 2**61, 2**61 + 4, 2**64 - 1):
@@ -140,7 +140,7 @@ def case_malformed(d):
 
 
 def case_too_large(d):
-    """Raw data that ends behind the event."""
+    """Raw data that ends after the event."""
     d.comm(1001, 1, 'first')
     d.raw(30, d.payload(PROCESS, 1001, 1, user_chain(1001, 1, 3)), size=4096)
 
@@ -154,7 +154,7 @@ def main():
     parser.add_argument('--cgroup', action='store_true', help='samples have a cgroup')
     parser.add_argument('--exchanged', action='store_true',
                         help='pid and tid are exchanged in raw data')
-    parser.add_argument('--name', default='offcpu-time', help='of the event')
+    parser.add_argument('--name', default='offcpu-time', help='name of the event')
     parser.add_argument('-o', '--output', required=True)
     parser.add_argument('case', choices=sorted(CASES))
     args = parser.parse_args()
