@@ -12,7 +12,7 @@
 
 #include "cfi_elf.h"
 
-/* where the fields lie that matter, in the file's and in a section's header */
+/* offsets of the needed fields in the file's and in a section's header */
 struct layout {
 	unsigned int word;
 	unsigned int shoff, shentsize, shnum, shstrndx;
@@ -76,7 +76,7 @@ static const u8 *map_file(const char *name)
 /**
  * cfi_elf_open - find a file's .eh_frame
  * @elf: filled in
- * @name: of the file
+ * @name: path of the file
  *
  * Return: 0, or -1 with a line on stderr.
  */
@@ -123,7 +123,7 @@ int cfi_elf_read(void *ctx, unsigned long addr, void *to, size_t len)
  * @to: the bytes go there
  * @len: how many
  *
- * Return: how many of them there are.
+ * Return: the number of bytes that were read.
  */
 unsigned int cfi_elf_code(const struct cfi_elf *elf, unsigned long addr, u8 *to,
 			  unsigned int len)
@@ -148,9 +148,9 @@ unsigned int cfi_elf_code(const struct cfi_elf *elf, unsigned long addr, u8 *to,
 }
 
 /**
- * cfi_elf_fde - go through the FDEs one by one
+ * cfi_elf_fde - find the next FDE
  * @elf: the tables
- * @pos: offset to go on from; moved behind the FDE
+ * @pos: offset to start from; moved behind the FDE
  * @fde: set to its offset
  *
  * Return: true if there is another one.

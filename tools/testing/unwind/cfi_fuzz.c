@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * libFuzzer target: tables made of any bytes.  Beyond what the sanitizers see:
- * nothing outside the tables is read but what an indirect pointer points to, the
- * number of bytes read is bounded, a rule is well-formed, and it is the same for
- * the whole row that it is said to be good for, whether the CIE was known or not.
- * Expressions end in any frame, and come to what they have been reduced to.
+ * libFuzzer target: tables of arbitrary bytes.  Besides errors that the
+ * sanitizers find, it checks that nothing outside the tables is read except the
+ * target of an indirect pointer; that the number of bytes read is limited; that a
+ * rule is well-formed, and the same for its whole row, whether the CIE was known
+ * or not; and that expressions end in every frame, with the value of their
+ * reduced form.
  */
 
 #include <errno.h>
@@ -19,7 +20,7 @@
 #define TABLES		0x500000UL
 #define MAX_BYTES	(64 * 1024)
 #define MAX_READS	(MAX_BYTES / UNWIND_CFI_WINDOW + 64)
-/* limits of an expression: its operations, and reads of bytes for each of them */
+/* limits of an expression: number of operations, and of reads for each */
 #define MAX_STEPS	128
 #define MAX_EXPR_READS	(MAX_STEPS * 4)
 #define CFA		0x7ffc12345678UL
@@ -31,7 +32,7 @@ struct tables {
 	bool			writer;
 	bool			in_expr;
 	unsigned int		reads;
-	unsigned int		uses;	/* how often registers and memory were read */
+	unsigned int		uses;	/* number of reads of registers and memory */
 	size_t			read;
 	struct unwind_cfi	cfi;
 };
@@ -130,7 +131,7 @@ static int carry_out(struct tables *t, unsigned long expr, bool have_cfa, unsign
 	return ret;
 }
 
-/* what the form that an expression was reduced to comes to */
+/* the value of the reduced form of an expression */
 static unsigned long value_of(struct tables *t, const struct cfi_value *v)
 {
 	unsigned long val = 0;
@@ -147,7 +148,7 @@ static unsigned long value_of(struct tables *t, const struct cfi_value *v)
 	return to_word(t, word + v->add);
 }
 
-/* the bytes are an expression: reduce it, carry it out, and compare */
+/* the bytes are an expression: reduce it, evaluate it, and compare */
 static void check_expr(struct tables *t)
 {
 	struct unwind_cfi_bytes b = {
@@ -255,7 +256,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	}
 	fde = TABLES + in->fde[0] + 256 * in->fde[1];
 
-	/* an address that no FDE covers brings out which ones this one does */
+	/* for an address that it does not cover, the FDE's own range is returned */
 	ip = 0;
 	if (look_up(&t, fde, ip, &rule) == -ENOENT) {
 		len = t.cfi.row_end - t.cfi.row_start;

@@ -7,8 +7,8 @@
 
 #define CFI_FUZZ_32BIT		1	/* tables of 32-bit code */
 #define CFI_FUZZ_WRITER		2	/* bytes change while they are read */
-#define CFI_FUZZ_DATA		4	/* there is something to be relative to */
-#define CFI_FUZZ_EXPR		8	/* not tables, but an expression */
+#define CFI_FUZZ_DATA		4	/* the base of data-relative pointers is known */
+#define CFI_FUZZ_EXPR		8	/* the bytes are an expression, not tables */
 #define CFI_FUZZ_CFA		16	/* ... that begins with the CFA on its stack */
 
 /**
@@ -16,9 +16,9 @@
  * @flags: CFI_FUZZ_*
  * @fde: offset of the FDE in the tables
  * @ip: offset of the address into what the FDE covers
- * @seed: of the values of registers and memory
- * @lost: bit mask of the registers that are not known, by number modulo 8
- * @holes: bit mask of the pages that are not there, by number modulo 8
+ * @seed: seed for the values of registers and memory
+ * @lost: bit mask of the unknown registers, by number modulo 8
+ * @holes: bit mask of the missing pages, by number modulo 8
  */
 struct cfi_fuzz {
 	u8	flags;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Make seeds for cfi_fuzz from the FDEs of a file, one in so many.
+ * Make seeds for cfi_fuzz from every STEPth FDE of files.
  *
  *	cfi_seeds FOLDER STEP FILE...
  */
@@ -14,7 +14,7 @@
 
 #define MAX_ENTRY	2048
 
-/* bytes of the entry at an offset, its length among them; 0 if it is no good seed */
+/* size of the entry at an offset, with its length field; 0 if it is not usable as a seed */
 static size_t entry_size(const struct cfi_elf *elf, size_t pos)
 {
 	u32 len;
@@ -58,7 +58,7 @@ static int write_seed(const struct cfi_elf *elf, size_t fde, const char *folder,
 	return fclose(out);
 }
 
-/* expressions, with their length, that take branches and memory */
+/* expressions with branches and memory, after their length */
 static int write_expressions(const char *folder)
 {
 	static const char * const exprs[] = {

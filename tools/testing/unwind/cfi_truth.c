@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Compare the rules of each row of a file's .eh_frame with what readelf says.
+ * Compare the rules of each row of a file's .eh_frame with those that readelf prints.
  *
  *	cfi_truth FILE...            compare; TAP, a test for each file
  *	cfi_truth --count FILE...    only count the rules by kind
@@ -21,7 +21,7 @@
 #define MAX_COLUMNS	64
 #define MAX_KINDS	256
 
-/* rows that are alike in some way, and how many they are */
+/* a kind of rows, and their number */
 struct kind {
 	char		name[160];
 	unsigned long	nr;
@@ -37,7 +37,7 @@ struct first_row {
 	char		row[256];
 };
 
-/* the FDE that readelf is at, and what its rows are compared with */
+/* the current FDE of readelf, and the tables to compare its rows with */
 struct table {
 	struct cfi_elf		*elf;
 	struct unwind_cfi	cfi;
@@ -46,9 +46,9 @@ struct table {
 	unsigned long		start;
 	unsigned long		end;
 	unsigned long		next;	/* where the next row starts */
-	int			ret;	/* of its rule */
+	int			ret;	/* result for @rule */
 	bool			is_fde;
-	bool			open;	/* a row was read that is not compared yet */
+	bool			open;	/* a row was read, but not compared yet */
 	int			nr_columns;
 	char			columns[MAX_COLUMNS][16];
 	char			row[1024];
@@ -129,7 +129,7 @@ static void describe_cfa(const struct table *t, char *to, size_t size)
 static void describe(const struct table *t, u8 where, s32 off, char *to,
 		     size_t size)
 {
-	/* i386 numbers registers otherwise; up to edi they are these */
+	/* register names of i386, by number, up to edi */
 	static const u8 dwarf_32[] = { 0, 2, 1, 3, 6, 7, 5, 4 };
 
 	switch (where) {
@@ -242,7 +242,7 @@ static void check_row(struct table *t)
 	t->rows++;
 	t->fde_rows++;
 	t->next = t->cfi.row_end;
-	/* only for its own address, as the program counter matters */
+	/* compare it only at its own address, as it depends on the program counter */
 	if (t->cfi.row_end == t->loc + 1 && t->cfi.ip_used)
 		t->next = 0;
 
@@ -413,7 +413,7 @@ static int compare(const char *name, int nr)
 	pclose(in);
 	free(t.cies);
 
-	/* some warnings change readelf's exit status; what counts is that all is there */
+	/* some warnings change readelf's exit status, so only check that the output is complete */
 	while (cfi_elf_fde(&elf, &pos, &fde))
 		fdes++;
 	if (!fdes || t.fdes != fdes) {
@@ -425,7 +425,7 @@ static int compare(const char *name, int nr)
 	return t.wrong ? -1 : 0;
 }
 
-/* which parts a rule has, for the count of kinds */
+/* names of the parts of a rule, for the count by kind */
 static void count_rule(const struct table *t)
 {
 	const struct unwind_cfi_rule *rule = &t->rule;

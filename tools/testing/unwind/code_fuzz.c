@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * libFuzzer target: any bytes as code for kernel/unwind/code.c, which may change while
- * they are read.  Beyond what the sanitizers see: the search ends after a bounded number
- * of reads, and a rule that it finds is one that can be followed.
+ * libFuzzer target: arbitrary bytes as code for kernel/unwind/code.c, which may change
+ * while they are read.  Besides errors that the sanitizers find, it checks that the
+ * search ends after a limited number of reads, and that its rule can be followed.
  */
 
 #include <errno.h>

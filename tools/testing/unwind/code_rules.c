@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The rules that kernel/unwind/code.c finds, or must not find, in code as compilers,
- * runtimes and assembly have it.  The code lies in this program.  It is never run.
+ * Check the rules that kernel/unwind/code.c finds, or must not find, in typical code
+ * of compilers, runtimes and assembly.  The code is in this program, but never run.
  */
 
 #include <errno.h>
@@ -31,7 +31,7 @@ CODE(behind_flags, MARK(behind_flags) ".balign 16, 0x90; push %rax; .skip 13, 0x
 	"je 1f; 1: pop %rax; ret");
 CODE(by_rbx, MARK(by_rbx) "mov %rbx, %rsp; ret");
 
-/* what was on the stack at first has been moved, in front of a branch as well */
+/* the word with the return address was moved, also before a branch */
 CODE(moved, MARK(moved) "pop %rcx; add $16, %rsp; push %rcx; xor %eax, %eax; ret");
 CODE(moved_word, MARK(moved_word) "pop 16(%rsp); add $16, %rsp; ret");
 CODE(moved_fp, MARK(moved_fp) "push 16(%rsp); mov %rax, 24(%rsp); .skip 520, 0x90; pop %rbp;"
@@ -58,7 +58,7 @@ CODE(overwritten, MARK(overwritten) "mov %rax, (%rsp); call *%rax; nopl (%rax); 
 CODE(overwritten_in_part, MARK(overwritten_in_part) "mov %rax, 4(%rsp); call *%rax; nopl (%rax);"
 	"ret");
 
-/* what a word was does not outlive a call if any instruction has written to it */
+/* the value of a word is unknown after a call if any instruction has written to it */
 #define CALL_RETURN "call *%rax; nopl (%rax); ret"
 CODE(over_add, MARK(over_add) "mov %rax, 24(%rsp); add %rcx, (%rsp);" CALL_RETURN);
 CODE(over_xchg, MARK(over_xchg) "pop %rcx; xchg %rcx, (%rsp); ret");
@@ -86,7 +86,7 @@ CODE(over_pextr, MARK(over_pextr) "pextrq $1, %xmm0, (%rsp);" CALL_RETURN);
 CODE(over_x87, MARK(over_x87) "fstpt -8(%rsp);" CALL_RETURN);
 CODE(over_half, MARK(over_half) "mov 4(%rsp), %rcx; push %rcx; movl $0, 12(%rsp); ret");
 
-/* ... and does if they have written beside it, or only read */
+/* ... but known if they wrote next to it, or only read it */
 CODE(beside_half, MARK(beside_half) "movl $0, -4(%rbp); call *%rax; nopl (%rax); leave; ret");
 CODE(beside_byte, MARK(beside_byte) "movb $0, -1(%rsp); movb $0, 8(%rsp);" CALL_RETURN);
 CODE(beside_movups, MARK(beside_movups) "movups %xmm0, -16(%rsp); movups %xmm0, 8(%rsp);"
@@ -113,7 +113,7 @@ CODE(sbcl_tail, MARK(sbcl_tail) "push 8(%rbp); jmp *%rax");
 CODE(sbcl_args, MARK(sbcl_args) "lea -16(%rsp), %r15; sub $0xc0, %rsp; mov %rbp, (%r15);"
 	"mov %r15, %rbp; call *%rax; nopl (%rax); pop %rbx; ret");
 
-/* Erlang: behind a call of C the stack of the Erlang process is taken again */
+/* Erlang: after a call of C, it returns to the stack of the Erlang process */
 CODE(erlang, MARK(erlang) "mov 0x58(%r13), %rsp; mov 0x60(%r13), %rbp; leave; ret");
 CODE(erlang_no_fp, MARK(erlang_no_fp) "mov 0x58(%r13), %rsp; add $8, %rsp; ret");
 CODE(erlang_stored, MARK(erlang_stored) "mov %rax, 0x60(%r13); mov 0x60(%r13), %rbp; leave; ret");
@@ -122,16 +122,16 @@ CODE(erlang_called, MARK(erlang_called) "call *%rax; nopl (%rax); mov 0x60(%r13)
 	"leave; ret");
 CODE(erlang_rax, MARK(erlang_rax) "mov 0x60(%rax), %rbp; leave; ret");
 
-/* V8: a handler takes down its frame and goes on in the next one */
+/* V8: a handler removes its frame and jumps to the next one */
 CODE(v8, MARK(v8) "mov (%rbp), %rbp; add $0x48, %rsp; jmp *%rcx");
 CODE(v8_called, MARK(v8_called) "push %rax; call *%rcx; nopl (%rax); mov (%rbp), %rbp;"
 	"add $0x48, %rsp; jmp *%rcx");
 CODE(v8_bare, MARK(v8_bare) "add $0x10, %rsp; jmp *%rcx");
 
-/* ... or calls a function under what it was called with */
+/* ... or a builtin pushes words below its return address */
 CODE(v8_moved, MARK(v8_moved) "pop %rcx; push %rax; push %rcx; .skip 520, 0x90; ret");
 CODE(v8_in_register, MARK(v8_in_register) "pop %rcx; .skip 520, 0x90; jmp *%rcx");
-/* V8: a builtin that sets up the frame of the code that has called it */
+/* V8: a builtin that sets up the frame of its caller */
 CODE(v8_prologue, MARK(v8_prologue) "pop %r15; push %rbp; mov %rsp, %rbp; push %rsi; push %r15;"
 	"ret");
 CODE(ret_args, MARK(ret_args) "ret $8");
@@ -153,20 +153,20 @@ CODE(reloaded_over_call, MARK(reloaded_over_call) "mov %rcx, 8(%rsp); call *%rax
 CODE(reloaded_patched, MARK(reloaded_patched) "mov 80(%rsp), %rbp; mov %rcx, 8(%rbp); leave; ret");
 CODE(reloaded_pushed, MARK(reloaded_pushed) "mov 80(%rsp), %rbp; pop 8(%rbp); leave; ret");
 CODE(switched, MARK(switched) "mov 8(%rsp), %rsp; pop %rbp; ret");
-/* SpiderMonkey: both pointers of another frame */
+/* SpiderMonkey: load both pointers of another frame */
 CODE(switched_both, MARK(switched_both) "mov 16(%rsp), %rbp; mov 8(%rsp), %rsp; mov %rbp, %rsp;"
 	"pop %rbp; ret");
 
-/* more calls than are remembered at a time, and many ways to one of them */
+/* more calls than are remembered, and many paths to one of them */
 CODE(many_calls, MARK(many_calls) ".rept 30; call *%rax; mov $1, %eax; .skip 9, 0x90; .endr;"
 	"pop %rbx; ret");
 CODE(same_call, MARK(same_call) "je 1f; .rept 30; je 2f; .endr; 2: nop; call *%rax;"
 	"xor %eax, %eax; ud2; 1: call *%rcx; nopl (%rax); pop %rbx; ret");
-/* ... but not with another stack */
+/* ... but not with a different stack pointer */
 CODE(other_call, MARK(other_call) "test %eax, %eax; je 1f; pop %rcx; 1: call *%rax;"
 	"xor %eax, %eax; ret");
 
-/* frames by their size: 32 bytes, and what is pushed for a call */
+/* frames by their size: 32 bytes, and words that are pushed for a call */
 #define FRAME_32 "push %rbp; mov %rsp, %rbp; sub $32, %rsp;"
 CODE(size, FRAME_32 "call *%rax;" MARK(size) "ud2");
 CODE(size_args, FRAME_32 "test %eax, %eax; je 1f; 1: push %rcx; push $1; mov $2, %eax;"
@@ -182,7 +182,7 @@ CODE(size_probed, FRAME_32 "jne 1f; int3; .byte 0x90; 1: call *%rax;" MARK(size_
 CODE(size_tail, FRAME_32 "leave; jmp 1f; sub $24, %rsp; call *%rax;" MARK(size_tail)
 	"ud2; 1: nop");
 CODE(size_ended, FRAME_32 "int3; call *%rax;" MARK(size_ended) "ud2");
-/* HotSpot: a frame that is to be deoptimized returns to what lies behind the function */
+/* HotSpot: a frame that will be deoptimized returns to code after the function */
 CODE(size_handler, "mov %eax, -0x4000(%rsp);" FRAME_32 "leave; ret; jmp .;" MARK(size_handler)
 	"call 1f; 1: subq $5, 0(%rsp); jmp . + 0x8000");
 CODE(size_of_caller, "push %rbp; mov %rsp, %rbp; call *%rax; leave; ret;" FRAME_32 "call *%rax;"
@@ -216,7 +216,7 @@ CODE(live_backtrack, MARK(live_backtrack) "cmp %rax, %rsp; ja 1f; ud2;"
 CODE(live_other, MARK(live_other) "test %eax, %eax; je 1f; pop %rbx; ret; 1: mov $5, %edi;"
 	"call *%rax; xor %ecx, %ecx; ret");
 
-/* Code that ends in an indirect jump: where its return address may lie. */
+/* Code that ends in an indirect jump: possible places of its return address. */
 CODE(left, MARK(left) "add $16, %rsp; jmp *%rax");
 CODE(left_near, MARK(left_near) "jmp 1f; nop; 1: pop %rcx; jmp *%rax");
 CODE(left_far, MARK(left_far) "jmp 1f; .skip 0x4100, 0x90; 1: pop %rcx; jmp *%rax");
@@ -366,7 +366,7 @@ static const struct rule_case cases[] = {
 struct size_case {
 	struct code_case	code;
 	unsigned long		size;
-	bool			is_called;	/* from where the frame pointer leads to */
+	bool			is_called;	/* the return address above the frame pointer */
 	enum unwind_code_frame	want;
 };
 
@@ -402,7 +402,7 @@ struct depth_case {
 	s64			want;
 };
 
-/* where the code behind the call does not tell */
+/* if the code after the call gives no rule */
 static const struct depth_case depth_cases[] = {
 	{ TEXT(depth), 24 },
 	{ TEXT(depth_push), 24 },
@@ -449,7 +449,7 @@ static const struct left_case left_cases[] = {
 #define RBX	8
 #define RDI	0x80
 #define R12	0x1000
-/* those that functions keep, and the stack pointer */
+/* the callee-saved registers, and the stack pointer */
 #define KEPT	0xf038
 
 static const struct live_case live_cases[] = {
@@ -503,10 +503,10 @@ static void print(const struct unwind_code *code, char *text, size_t size)
 	fclose(to);
 }
 
-/* Find the rule of another address, without any that was kept. */
+/* Find the rule of another address, without known rules. */
 static bool find_other(void *ctx, unsigned long ip, struct unwind_code *rule)
 {
-	/* the other search is still under way */
+	/* the other search is still in progress */
 	static u64 own[UNWIND_CODE_PARTS][512];
 	struct unwind_code other = {
 		.read = read_code, .ctx = ctx, .word = 8,
@@ -526,7 +526,10 @@ static bool find_other(void *ctx, unsigned long ip, struct unwind_code *rule)
 	return true;
 }
 
-/* What is told of other places, and what comes of knowing their rules, must fit. */
+/*
+ * Check the rules that are reported for other addresses, and that known rules give the same
+ * result.
+ */
 static unsigned int nr_told_wrong;
 
 static void note_other(void *ctx, unsigned long ip, const struct unwind_code *rule)
@@ -557,7 +560,7 @@ static bool check_rule(const struct rule_case *c,
 	}
 	if (!strcmp(rule, c->rule) && !nr_told_wrong)
 		return true;
-	printf("# %s: the rule is %s, and not %s; %u told wrong\n", c->code.name, rule, c->rule,
+	printf("# %s: the rule is %s, and not %s; %u reported wrong\n", c->code.name, rule, c->rule,
 	       nr_told_wrong);
 	return false;
 }
@@ -601,7 +604,7 @@ static bool check_size(const struct size_case *c)
 
 	frame = unwind_code_has_frame(&code, (unsigned long)c->code.mark, c->size);
 	called = c->is_called ? unwind_code_prologue(&code, (unsigned long)c->code.start) : 0;
-	/* as kernel/unwind/no_tables.c has it */
+	/* as in kernel/unwind/no_tables.c */
 	if (called ? called != code.prologue : frame == UNWIND_CODE_FRAME_IN_FRONT)
 		frame = UNWIND_CODE_FRAME_OTHER;
 	return frame == c->want;

@@ -4,8 +4,8 @@
 #define _CODE_RULES_H
 
 /*
- * A case begins and ends at labels of its name.  The mark is where the search begins.
- * What is behind its end cannot be read.
+ * A case begins and ends at labels with its name.  The search begins at the mark.
+ * Bytes after the end cannot be read.
  */
 #define CODE(name, insns)						\
 	extern const u8 name[], name##_mark[], name##_end[];		\

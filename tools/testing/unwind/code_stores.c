@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What kernel/unwind/code_x86.c makes of instructions, for scripts/test/code-stores.
+ * Decode the stores of instructions with kernel/unwind/code_x86.c, for scripts/test/code-stores.
  *
- *	code_stores    reads lines of hexadecimal bytes, and writes for each: base register,
- *	               offset and bytes of a store; "-" if it is none, "?" if it is not known
+ *	code_stores reads lines of hexadecimal bytes, and writes for each: base register, offset
+ *	               and bytes of a store; "-" if it is not a store, "?" if unknown
  */
 
 #include <stdio.h>

@@ -5,8 +5,8 @@
  *
  *	code_truth [-v] FILE...    TAP, a test for each file
  *
- * Code that has no tables is what the rules are for; code that has them says whether
- * they are right.
+ * The rules are meant for code without tables.  Code with tables shows whether they are
+ * right.
  */
 
 #include <errno.h>
@@ -39,7 +39,7 @@ static unsigned int read_code(void *ctx, unsigned long addr, u8 *to, unsigned in
 	return cfi_elf_code(ctx, addr, to, len);
 }
 
-/* Rules that say no more than that a return address lies below the CFA. */
+/* Rules of which only the CFA is known, with the return address below it. */
 static bool is_plain(const struct unwind_cfi_rule *rule, unsigned int word)
 {
 	return !rule->signal && !rule->cfa_deref && rule->ra_where == UNWIND_AT_CFA &&
@@ -117,7 +117,7 @@ static void compare(struct cfi_elf *elf, unsigned long ip,
 	compare_fp(elf, ip, rule, &code, counts);
 }
 
-/* what lies between functions */
+/* code between functions */
 static bool is_nop(const u8 *bytes, unsigned int nr, unsigned int word)
 {
 	struct unwind_code_insn insn;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * libFuzzer target: a process of any mappings with any contents, and an address
- * in it, for kernel/unwind/object.c, eh_index.c, eh_frame.c and what they call.  Beyond
- * what the sanitizers see: all is read by unwind_read(), and no more often than
- * the search's bounds allow; an object that is found has the address, its code
- * and its table; the binary search comes to the same row as one from end to end;
- * nothing is kept that must not be; and no lock stays held.
+ * libFuzzer target: a process with arbitrary mappings and contents, and an address in
+ * it, for kernel/unwind/object.c, eh_index.c, eh_frame.c and the functions that they
+ * call.  Besides errors that the sanitizers find, it checks that all memory is read by
+ * unwind_read(), within the limits of the search; that an object that is found contains
+ * the address, its code and its table; that the binary search finds the same row as a
+ * linear one; that only allowed results are cached; and that no lock stays held.
  */
 
 #include <errno.h>
@@ -24,16 +24,16 @@
 
 #define BASE		0x500000UL
 #define MAX_TABLES	(64 * 1024)
-/* of each beginning: the header, at most 64 program headers, .eh_frame_hdr */
+/* reads of a possible object: the header, at most 64 program headers, .eh_frame_hdr */
 #define MAX_OBJECT	(9 * (1 + 64 + 1))
-/* ... then 32 halvings and the row; and entries, of which each read has a byte */
+/* ... then 32 steps of the search and the row; and entries, at least a byte for each read */
 #define MAX_SEARCH	(MAX_OBJECT + 33 + MAX_TABLES / UNWIND_CFI_WINDOW + 64)
-/* of a file: its header, that of the names, and each section's with its name */
+/* reads of a file: its header, that of the names, and each section's with its name */
 #define MAX_FILE_READS	(9 * (2 + 2 * 256))
-/* an index takes its length, the FDE and the CIE of each entry, in a few windows */
+/* reads for an index: length, FDE and CIE of each entry, in a few windows */
 #define MAX_MAPS_BYTES	(FINDER_FUZZ_MAPS * 64 * 4096U)
 #define MAX_INDEX	(2 * MAX_MAPS_BYTES)
-/* a search is done again twice where something was unmapped during it */
+/* a search is repeated twice if memory was unmapped during it */
 #define MAX_READS	(3 * MAX_SEARCH)
 
 struct process {
@@ -45,23 +45,23 @@ struct process {
 	struct vm_area_struct	maps[FINDER_FUZZ_MAPS];
 	size_t			from[FINDER_FUZZ_MAPS];
 	struct file		files[256];
-	struct unwind_object	object;	/* that was found last */
+	struct unwind_object	object;	/* the object that was found last */
 	bool			kept;
 	bool			kept_rule;
 	bool			indexing;
 	bool			no_index;
 	struct unwind_eh_index	*index;
 	unsigned int		file_reads;
-	bool			unread;	/* what the interpreter wanted to read */
-	bool			untold;	/* what it read may change untold */
-	unsigned long		ip;	/* whose rule is asked for */
+	bool			unread;	/* range of the interpreter's reads */
+	bool			untold;	/* it read memory that may change without notice */
+	unsigned long		ip;	/* address of the requested rule */
 };
 
 static struct process process;
 static struct task_struct task = { .mm = &process.mm };
 struct task_struct *const current = &task;
 
-/* the kernel's way to the bytes; the process changes them if it is a writer */
+/* read memory for the kernel; if the process is a writer, it changes the bytes */
 static int read_byte(unsigned long addr, u8 *to)
 {
 	const struct vm_area_struct *map;
@@ -182,7 +182,7 @@ static void check_object(const struct unwind_object *object, unsigned long ip)
 	CHECK(object->nr <= (object->end - object->table) / sizeof(u64));
 }
 
-/* what follows a function is a restorer or not, as the input says, or not there */
+/* the input decides if a function is followed by a restorer, by other code, or by none */
 int unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
 			   struct unwind_cfi_rule *full)
 {
@@ -202,7 +202,7 @@ static u64 rule_key(void)
 	return process.ip | (process.flags & FINDER_FUZZ_32BIT ? 1UL << UNWIND_KEY_WORD : 0);
 }
 
-/* what is kept: nothing but, if the input says so, the last object */
+/* the cache: empty, or with the last object, as the input decides */
 int unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
 			   struct unwind_cfi_rule *full)
 {
@@ -212,7 +212,7 @@ int unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
 	return -ENOENT;
 }
 
-/* rules of files are read by file_elf.c, which is not here */
+/* file_elf.c, which reads rules of files, is not a part of this */
 atomic64_t unwind_files_dead;
 
 void unwind_file_put(struct unwind_file *file)
@@ -291,7 +291,7 @@ bool unwind_cache_add_object(const struct unwind_cache_state *state,
 	CHECK(!object->transient);
 	process.object = *object;
 	process.kept = true;
-	/* from here on: the table, then the entry */
+	/* read next: the table, then the entry */
 	process.unread = false;
 	process.untold = false;
 	return true;
@@ -310,7 +310,10 @@ bool unwind_cache_claim_index(const struct unwind_cache_state *state,
 	return true;
 }
 
-/* no function has two entries, and no entry lies where it may change untold */
+/*
+ * check that no function has two entries, and that no entry is in memory that may change without
+ * notice
+ */
 static void check_index(const struct unwind_eh_index *index)
 {
 	const struct unwind_object *object = &process.object;
@@ -491,7 +494,7 @@ static void find_object(struct unwind_user_state *state, unsigned long ip)
 		check_object(&object, ip);
 }
 
-/* A rule's expression is carried out, unless its tables may have been unmapped. */
+/* Evaluate the rule's expression, unless its tables may have been unmapped. */
 static void carry_out(struct unwind_user_state *state, const struct unwind_cfi_rule *full)
 {
 	unsigned int table_bytes = state->table_bytes;
@@ -505,7 +508,7 @@ static void carry_out(struct unwind_user_state *state, const struct unwind_cfi_r
 	CHECK(!(process.flags & FINDER_FUZZ_UNMAPPED) || ret == -EAGAIN);
 }
 
-/* Answers what unwind_eh_frame_rule() does, or -ENODATA if the input is too short. */
+/* Return the result of unwind_eh_frame_rule(), or -ENODATA if the input is too short. */
 int finder_fuzz_run(const u8 *data, size_t size, struct unwind_user_rule *rule,
 		    struct unwind_cfi_rule *full)
 {
@@ -544,7 +547,7 @@ int finder_fuzz_run(const u8 *data, size_t size, struct unwind_user_rule *rule,
 	return ret;
 }
 
-/* Was the rule of the last run for keeping? */
+/* Could the rule of the last run be cached? */
 bool finder_fuzz_kept_rule(void)
 {
 	return process.kept_rule;
@@ -556,7 +559,7 @@ bool finder_fuzz_indexed(void)
 	return process.index;
 }
 
-/* Was an object kept in the last run? */
+/* Was an object cached in the last run? */
 bool finder_fuzz_kept_object(void)
 {
 	return process.kept;

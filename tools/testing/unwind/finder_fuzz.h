@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The input of finder_fuzz: a process, as far as the finder sees one. */
+/* The input of finder_fuzz: a process, as the finder sees it. */
 #ifndef _FINDER_FUZZ_H
 #define _FINDER_FUZZ_H
 
@@ -7,12 +7,12 @@
 
 #define FINDER_FUZZ_32BIT	1	/* 32-bit code runs */
 #define FINDER_FUZZ_WRITER	2	/* bytes change while they are read */
-#define FINDER_FUZZ_UNMAPPED	4	/* something is unmapped during each search */
+#define FINDER_FUZZ_UNMAPPED	4	/* memory is unmapped during each search */
 #define FINDER_FUZZ_DYING	8	/* the task is being killed */
 #define FINDER_FUZZ_EXACT	16	/* the address is not a return address */
-#define FINDER_FUZZ_KEPT	32	/* objects are kept, so later searches find them at once */
-#define FINDER_FUZZ_TOP		64	/* mappings end where user addresses do */
-#define FINDER_FUZZ_RESTORER	128	/* behind each function there is a restorer */
+#define FINDER_FUZZ_KEPT	32	/* objects are cached, so later searches find them */
+#define FINDER_FUZZ_TOP		64	/* mappings end at the end of user addresses */
+#define FINDER_FUZZ_RESTORER	128	/* each function is followed by a restorer */
 #define FINDER_FUZZ_MAPS	12
 
 /* struct finder_fuzz_map::vm */
@@ -23,17 +23,17 @@
 #define FINDER_FUZZ_IO		16
 #define FINDER_FUZZ_HUGETLB	32
 
-/* bytes of the contents by which struct finder_fuzz_map::from counts */
+/* unit of struct finder_fuzz_map::from, in bytes of the contents */
 #define FINDER_FUZZ_UNIT	64
 
 /**
- * struct finder_fuzz_map - a mapping; they lie one above the other
+ * struct finder_fuzz_map - a mapping; each one is above the one before
  * @gap: pages between it and the one below
  * @pages: its size
- * @file: whose pages these are; 0: no file's
- * @pgoff: page of the file where it begins
+ * @file: number of its file; 0: anonymous
+ * @pgoff: first page in the file
  * @vm: FINDER_FUZZ_READ...
- * @from: where in the contents its first byte is; zeros follow the last one
+ * @from: offset of its first byte in the contents; after their end it contains zeros
  */
 struct finder_fuzz_map {
 	u8	gap;
@@ -47,8 +47,8 @@ struct finder_fuzz_map {
 /**
  * struct finder_fuzz - start of an input; the contents follow
  * @flags: FINDER_FUZZ_*
- * @nr_maps: how many mappings there are
- * @at: the mapping that the address lies in
+ * @nr_maps: number of mappings
+ * @at: index of the mapping with the address
  * @ip: offset of the address in it
  * @maps: the mappings
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Make seeds for finder_fuzz: processes with a small object or two, laid out as
- * loaders do it.  Each is searched first, and has to give what it was made for.
+ * loaders do it.  Each is tested first, and must give the expected result.
  *
  *	finder_seeds FOLDER
  */
@@ -24,31 +24,31 @@
 #define CIE		(HDR + 12 + FUNCTIONS * 8)
 #define SHDRS		768	/* offset of the section headers */
 #define NAMES		(SHDRS + 3 * 64)
-#define FUNCTION	64	/* from one function to the next */
+#define FUNCTION	64	/* distance of functions */
 #define CODE		48	/* bytes of code in each function */
-#define PROLOGUE	4	/* bytes of it before its frame is there */
+#define PROLOGUE	4	/* bytes of its prologue */
 
 enum broken { NOTHING, FAR_PHDRS, MANY_PHDRS, HUGE_HDR, FAR_HDR, SHORT_HDR, ENCODING, COUNT,
 	      MOVED, PACKED, NOT_CODE, TWO_FDES, NO_SECTIONS, OTHER_NAME, FAR_SECTION,
 	      HUGE_SECTION, FAR_NAMES, BAD_LENGTH, MANY_SECTIONS, WRAPPED };
 
 /**
- * struct seed - a process with one object, and what is found there
- * @name: what it is like
+ * struct seed - a process with one object, and the expected result
+ * @name: description
  * @word: 4 or 8
  * @flags: FINDER_FUZZ_*
- * @text: page of the object where its functions are, if it is not the first
- * @vaddr: where the object was linked to be
- * @nr_maps: how many @maps there are
+ * @text: page of the object with its functions, if not the first
+ * @vaddr: address that the object was linked for
+ * @nr_maps: number of @maps
  * @maps: the mappings
- * @at: the one that has the functions
- * @ip: the address, from the first function on
- * @ret: what unwind_eh_frame_rule() answers
- * @words: offset of the CFA by the rule
- * @broken: what is not as linkers write it
- * @anew: the rule is not for keeping
+ * @at: index of the one with the functions
+ * @ip: the address to look up, as offset from the first function
+ * @ret: expected return value of unwind_eh_frame_rule()
+ * @words: expected offset of the CFA, in words
+ * @broken: the part that is not as linkers write it
+ * @anew: the rule must not be cached
  * @signal: the rule is that of a signal frame
- * @sections: it has section headers, and no .eh_frame_hdr
+ * @sections: it has section headers, but no .eh_frame_hdr
  */
 struct seed {
 	const char		*name;
@@ -72,7 +72,7 @@ struct seed {
 #define MAP_X(page, nr)	{ 0, (nr) - 1, 1, page, FINDER_FUZZ_READ | FINDER_FUZZ_EXEC, 255 }
 #define MAP_W(page, nr)	{ 0, (nr) - 1, 1, page, FINDER_FUZZ_READ | FINDER_FUZZ_WRITE, 255 }
 
-/* mappings, and which of them has the functions */
+/* mappings, and the index of the one with the functions */
 #define AS_LINKED	.nr_maps = 2, .maps = { MAP_R(0, 1), MAP_X(1, 1) }, .at = 1
 #define VDSO		.nr_maps = 1, .at = 0,					\
 	.maps = { { 3, 1, 0, 0, FINDER_FUZZ_READ | FINDER_FUZZ_EXEC, 0 } }
@@ -87,19 +87,19 @@ struct seed {
 
 #define SECTIONS	AS_LINKED, .sections = true
 
-/* the file has one page, which is mapped twice; or was copied to other memory */
+/* the file has one page, which is mapped twice or was copied to other memory */
 #define TWICE(low, high) .nr_maps = 2, .at = 1, .broken = PACKED,		\
 	.maps = { { 0, 0, low, 0, FINDER_FUZZ_READ, 0 },			\
 		  { 0, 0, high, 0, FINDER_FUZZ_READ | FINDER_FUZZ_EXEC, 0 } }
 
-/* the entries a second time, where they are written to, or not */
+/* a second copy of the entries, writable or not */
 #define WRITTEN_TABLES	.nr_maps = 3, .at = 1,					\
 	.maps = { MAP_R(0, 1), MAP_X(1, 1),					\
 		  { 0, 0, 1, 2, FINDER_FUZZ_READ | FINDER_FUZZ_WRITE, 0 } }
 #define MORE_TABLES	.nr_maps = 3, .at = 1,					\
 	.maps = { MAP_R(0, 1), MAP_X(1, 1), MAP_R(2, 1) }
 
-/* an address in a function, before its prologue has run or behind it */
+/* an address in a function, before or after its prologue */
 #define EARLY(n)	.ip = (n) * FUNCTION
 #define LATE(n)		.ip = (n) * FUNCTION + CODE - 1
 
@@ -164,7 +164,7 @@ static const struct seed seeds[] = {
 	{ "many-sections", 8, SECTIONS, .ret = -ENOENT, .broken = MANY_SECTIONS },
 };
 
-/* an input in the making; @nr bytes of the contents are there */
+/* an input under construction, with @nr bytes of contents */
 struct image {
 	struct finder_fuzz	head;
 	u8			bytes[PAGE];
@@ -232,7 +232,7 @@ static void put_segment(struct image *to, const struct seed *seed, u32 type, u32
 static void put_cie(struct image *to, unsigned int word)
 {
 	static const u8 augmentation[] = { 1, 'z', 'R', 0, 1 };
-	/* the data alignment, the return address, how pointers are written; CFA = sp + word */
+	/* data alignment, return address register, pointer encoding; CFA = sp + word */
 	const u8 tail64[] = { 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x80 | 16, 1, 0, 0 };
 	const u8 tail32[] = { 0x7c, 8, 1, 0x1b, 0x0c, 4, 4, 0x80 | 8, 1, 0, 0 };
 
@@ -242,7 +242,7 @@ static void put_cie(struct image *to, unsigned int word)
 	put(to, word == 8 ? tail64 : tail32, sizeof(tail64));
 }
 
-/* How far away from its entries a broken seed says that they are. */
+/* The error of a broken seed in the distance to its entries. */
 static unsigned int moved(const struct seed *seed)
 {
 	return seed->broken == MOVED ? 2 * PAGE : 0;
@@ -296,7 +296,7 @@ static void put_section(struct image *to, const struct seed *seed, u32 name, u32
 		put(to, &s32, sizeof(s32));
 }
 
-/* none, .eh_frame, and the names */
+/* sections: none, .eh_frame, and the names */
 static void put_sections(struct image *to, const struct seed *seed, u32 end)
 {
 	static const char names[] = "\0.text\0.eh_frame";
@@ -362,7 +362,7 @@ static int check(const struct image *image, size_t size, const struct seed *seed
 	    (ret || ((signal || rule.cfa_off == cfa_off) && signal == seed->signal &&
 		     finder_fuzz_kept_rule() == !seed->anew)))
 		return 0;
-	fprintf(stderr, "finder_seeds: %s: the answer is %d", seed->name, ret);
+	fprintf(stderr, "finder_seeds: %s: the result is %d", seed->name, ret);
 	if (!ret)
 		fprintf(stderr, ", CFA = sp%+d, kept: %d", rule.cfa_off,
 			finder_fuzz_kept_rule());

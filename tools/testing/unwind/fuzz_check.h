@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* For fuzzer targets: what is not so ends the run. */
+/* For fuzzer targets: a failed check ends the run. */
 #ifndef _FUZZ_CHECK_H
 #define _FUZZ_CHECK_H
 

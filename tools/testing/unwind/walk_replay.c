@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Save a walk, and replay it by the same code in user space.
+ * Save a walk, and replay it, with the kernel's code in user space.
  *
  *	walk_replay --save TID FILE   walk the stack of a thread of 64-bit code, and save
  *				      what the walk saw of it: registers, mappings, bytes
- *	walk_replay FILE...           replay them: TAP, one test for each
- *	walk_replay --print FILE      replay one, and print its stack
+ *	x walk_replay --print FILE replay one, and print its stack
  *
- * What a saved walk has to lead to are its lines "frame" and "end": mend these by hand
- * where the walk was wrong.  The walk stands still in the thread while ptrace() holds it,
- * and is that of kernel/unwind/user.c and all it calls; but for signal frames of code
+ * The lines "frame" and "end" of a saved walk are the expected result: correct them by
+ * hand if the walk was wrong. ptrace() stops the thread during the walk.  The walk is
+ * that of kernel/unwind/user.c and the files that it uses, except for signal frames
  * without tables, and for uprobes.
  */
 
@@ -46,7 +45,7 @@ static const char * const end_names[UNWIND_NR_ENDS] = {
 	"complete", "depth", "no_rule", "stop", "fault", "bad", "gave_up",
 };
 
-/* a byte of memory, or of a file that is mapped */
+/* a byte of memory, or of a mapped file */
 struct seen {
 	int		file;	/* or NO_FILE */
 	unsigned long	at;
@@ -67,7 +66,7 @@ struct pt_regs replay_regs;
 
 static struct file files[MAX_MAPS];
 static char *paths[MAX_MAPS];
-static int memory = -1;		/* of the thread, while it is saved */
+static int memory = -1;		/* memory of the thread while its walk is saved */
 static struct seen *seen;
 static size_t nr_seen, room_seen;
 static struct rule rules[MAX_RULES];
@@ -277,7 +276,7 @@ static bool add_map(const char *line)
 	return true;
 }
 
-/* What is kept of a program, for one walk: all. */
+/* The cache for one walk: it keeps everything. */
 
 struct unwind_cache *unwind_cache_of_current(void)
 {
@@ -298,7 +297,7 @@ u64 unwind_cache_begin_walk(void)
 	return 0;
 }
 
-/* Rules of files are read in the kernel only: here the tables in memory are. */
+/* Rules of files are only used in the kernel. Here the tables in memory are used. */
 atomic64_t unwind_files_dead;
 
 void unwind_file_put(struct unwind_file *file)
@@ -438,7 +437,7 @@ int unwind_cache_find_fde(unsigned long ip, unsigned long *fde)
 	return object && object->index ? unwind_eh_index_find(object->index, ip, fde) : -EAGAIN;
 }
 
-/* what is not replayed */
+/* parts of the kernel that are not replayed */
 
 int unwind_sigframe(struct unwind_user_state *state, struct unwind_cfi_rule *full)
 {
@@ -493,7 +492,7 @@ static void get_regs(int tid)
 		user.orig_rax, user.rip, user.cs, user.eflags, user.rsp, user.ss,
 	};
 	if (user.cs == __USER32_CS)
-		die("%d: it runs 32-bit code", tid);
+		die("%d: 32-bit code is not supported", tid);
 }
 
 static void hold(int tid)
@@ -516,7 +515,7 @@ static void read_maps(int tid)
 		die("%s: %s", name, strerror(errno));
 	while (fgets(line, sizeof(line), file)) {
 		if (!add_map(line))
-			die("%s: too many mappings, or what is it? %s", name, line);
+			die("%s: too many mappings, or an invalid line: %s", name, line);
 	}
 	fclose(file);
 	snprintf(name, sizeof(name), "/proc/%d/mem", tid);
@@ -580,7 +579,7 @@ static int save(int tid, const char *name)
 	write_walk(to, &trace);
 	if (fclose(to))
 		die("%s: %s", name, strerror(errno));
-	printf("%u frames, %s, %zu bytes seen\n", trace.nr, end_names[the_end], nr_seen);
+	printf("%u frames, %s, %zu bytes read\n", trace.nr, end_names[the_end], nr_seen);
 	return 0;
 }
 
@@ -656,7 +655,7 @@ static void load(const char *name, struct expected *expected)
 	nr_objects = 0;
 	while (getline(&line, &size, file) > 0) {
 		if (!add_line(line, expected))
-			die("%s: this is no line of a saved walk: %.60s", name, line);
+			die("%s: invalid line of a saved walk: %.60s", name, line);
 	}
 	free(line);
 	fclose(file);

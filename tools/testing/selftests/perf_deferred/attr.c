@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The two flags of perf_event_open(): where they lie, and who may set them. */
+/* The two flags of perf_event_open(): which bits they are, and which events may set them. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include "pd_ring.h"
 #include "pd_test.h"
 
-/* They stand behind sigtrap, the last flag of the base. */
+/* They follow sigtrap, the last flag of the base kernel. */
 static int bits_in_place(void)
 {
 	struct perf_event_attr attr;
@@ -63,7 +63,7 @@ static int dummy_carries_records(void)
 	return PD_PASS;
 }
 
-/* More than a profiler would have open at a time. */
+/* More events than a profiler opens at the same time. */
 static int many_events(void)
 {
 	struct perf_event_attr attr;

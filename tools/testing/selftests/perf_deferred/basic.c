@@ -52,7 +52,7 @@ static int marker_and_record(void)
 	return pd_check_stitched(&log, sample, NAME, DEPTH);
 }
 
-/* Sampled in user mode: no kernel half, and the stack begins where the sample is. */
+/* A sample in user mode: no kernel half, and the stack begins at the sampled address. */
 static int user_mode_sample(void)
 {
 	const struct pd_rec *sample = NULL, *stack;
@@ -97,7 +97,7 @@ static int exclude_kernel_half(void)
 	PD_TRY(sample_once(&attr, &event, &log));
 	sample = pd_log_nth(&log, PERF_RECORD_SAMPLE, 0);
 	PD_CHECK(sample, "no sample");
-	PD_CHECK(!sample->kernel, "a kernel half in spite of exclude_callchain_kernel");
+	PD_CHECK(!sample->kernel, "a kernel half despite exclude_callchain_kernel");
 	return pd_check_stitched(&log, sample, NAME, DEPTH);
 }
 
@@ -114,7 +114,7 @@ static int exclude_user_half(void)
 	sample = pd_log_nth(&log, PERF_RECORD_SAMPLE, 0);
 	PD_CHECK(sample && sample->kernel, "no sample with a kernel half");
 	PD_CHECK(!sample->deferred && !sample->inplace,
-		 "a user half in spite of exclude_callchain_user");
+		 "a user half despite exclude_callchain_user");
 	PD_CHECK(!pd_log_count(&log, PD_RECORD_DEFERRED), "a record that nobody asked for");
 	return PD_PASS;
 }
@@ -262,7 +262,7 @@ static int cookies_differ(void)
 	return PD_PASS;
 }
 
-/* Records go to the buffer that the event's output was sent to. */
+/* Records go to the buffer that the event's output was redirected to. */
 static int redirected_output(void)
 {
 	struct perf_event_attr attr, dummy_attr;
@@ -289,7 +289,7 @@ static int redirected_output(void)
 	return pd_check_stitched(&log, pd_log_nth(&log, PERF_RECORD_SAMPLE, 0), NAME, DEPTH);
 }
 
-/* A sampling member of a group whose leader has the buffer and the records. */
+/* A member of a group takes the samples; its leader has the buffer and the records. */
 static int member_of_a_group(void)
 {
 	struct perf_event_attr attr, leader_attr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* BPF's stack helpers know nothing of deferral. */
+/* BPF's stack helpers still return the user stack of a deferring event. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ struct result {
 	__u64 frames[FRAMES];
 };
 
-/* Both helpers into the one entry of the results, for the user's half. */
+/* Call both helpers for the user half. Their results go into the only entry of the map. */
 static int load(int type, int results, int stacks)
 {
 	struct bpf_insn code[] = {
@@ -66,11 +66,11 @@ static int check_frames(const char *helper, const __u64 *frames, size_t nr)
 	struct pd_rec stack = { .user = (__u64 *)frames, .nr_user = nr };
 	size_t i;
 
-	/* Of a chain that the sample already has, they copy the context as well. */
+	/* If the sample already has the callchain, they copy its context, too. */
 	for (i = 0; i < nr; i++)
 		PD_CHECK(frames[i] < PERF_CONTEXT_MAX || frames[i] == PERF_CONTEXT_USER,
 			 "%s: frame %zu is the context %lld", helper, i, frames[i]);
-	/* In the timer's case the sample may lie where a frame is being set up. */
+	/* A sample from the timer may hit code that sets up a frame. */
 	if (pd_frames_of(&stack, NAME) >= DEPTH + 1 && pd_has_outermost(&stack, NAME))
 		return 0;
 	pd_note_stack(helper, &stack);
@@ -141,7 +141,7 @@ static int of_a_kprobe(void)
 	return run_with(&attr, BPF_PROG_TYPE_KPROBE, call_and_stop);
 }
 
-/* Here the helpers look at the chain that the sample already has. */
+/* Here the helpers use the callchain that the sample already has. */
 static int of_a_timer(void)
 {
 	struct perf_event_attr attr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Events of a cgroup: samples and records of its tasks, and of no other. */
+/* Events of a cgroup: samples and records of its tasks only. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -75,7 +75,7 @@ static void close_group(struct pd_event *events, struct pd_log *log, int cpus)
 	}
 }
 
-/* @of_task: the samples are of one task, and only the output is the group's. */
+/* @of_task: the samples are from an event of one task, and only the output is the cgroup's. */
 static int record_group(struct perf_event_attr *attr, const struct pd_cgroup *group,
 			bool of_task)
 {

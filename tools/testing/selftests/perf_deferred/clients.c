@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Events come and go while tasks run, sleep and wait for their records. */
+/* Events are opened and closed while tasks run, sleep and wait for their records. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -57,7 +57,7 @@ static int name_of(__u32 tid)
 	return -1;
 }
 
-/* The last samples may be left without a record when their event goes. */
+/* The last samples may have no record if their event is closed. */
 static int check_short_log(struct pd_log *log)
 {
 	const struct pd_rec *sample = NULL, *stack;
@@ -180,7 +180,7 @@ static int sleep_twice(void *unused)
 	return 0;
 }
 
-/* On one CPU, or (-1) anywhere. */
+/* Run on one CPU, or (-1) on any. */
 static int start_sleeper(struct pd_child *child, struct perf_event_attr *attr,
 			 struct pd_event *event, int cpu)
 {
@@ -195,7 +195,7 @@ static int start_sleeper(struct pd_child *child, struct perf_event_attr *attr,
 	return 0;
 }
 
-/* Until a buffer has brought a record of the type; false after a while. */
+/* Wait until a buffer has a record of the type; false after a timeout. */
 static bool wait_for(struct pd_event *event, struct pd_log *log, __u32 type)
 {
 	long long end = pd_now_ns() + 30 * 1000000000LL;
@@ -211,7 +211,8 @@ static bool wait_for(struct pd_event *event, struct pd_log *log, __u32 type)
 
 /*
  * An event is closed before its record is written, and another one is opened. With
- * @apart it is closed on another CPU than the one that the task's work waits on.
+ * @apart it is closed on another CPU than the one on which the task's work is
+ * queued.
  */
 static int close_and_open_anew(bool apart)
 {
@@ -260,7 +261,7 @@ static int closed_on_another_cpu(void)
 	return PD_PASS;
 }
 
-/* One of two events goes while both wait: the other has its record. */
+/* One of two events is closed while both wait: the other one gets its record. */
 static int one_of_two_closed(void)
 {
 	struct perf_event_attr attr;
@@ -284,7 +285,7 @@ static int one_of_two_closed(void)
 	return pd_check_stitched(&log, pd_log_nth(&log, PERF_RECORD_SAMPLE, 0), 0, DEPTH);
 }
 
-/* A task that ends with its sample waiting, its event gone. */
+/* A task exits while its sample waits, after its event was closed. */
 static int killed_with_a_sample_waiting(void)
 {
 	struct perf_event_attr attr;

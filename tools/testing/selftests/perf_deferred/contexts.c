@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Requests from wherever the kernel may be: with locks held, in interrupts. */
+/* Requests from all kernel contexts: with locks held, in interrupts. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static PD_LEAF void spin(int turns)
 		asm volatile("" : "+r" (turns));
 }
 
-/* Wakes somebody, and unmaps a file that is closed then. */
+/* Wakes a task, and unmaps a file, which is then closed. */
 static PD_LEAF void stir(void)
 {
 	void *memory;
@@ -101,7 +101,7 @@ static int busy(void *turns)
 {
 	struct pd_child child;
 
-	/* a wakeup on another CPU is noted there, in the context of another task */
+	/* a wakeup on another CPU is sampled there, in the context of another task */
 	pd_pin(0, 0);
 	if (pipe(partner) || pd_child_start(&child, read_for_ever, NULL))
 		return 1;
@@ -242,16 +242,16 @@ static int timer_tick(void)
 	return at_kprobe("update_process_times");
 }
 
-/* Called with interrupts off, after the last look at the work flags. */
+/* Called with interrupts off, after the last check of the work flags. */
 static int fpu_restore(void)
 {
 	return at_kprobe("switch_fpu_return");
 }
 
 /*
- * An event after the last look at the work flags, which brings an interrupt with its
- * own way out and its own event there: the task still gets back to user mode, and every
- * sample has its stack.
+ * An event after the last check of the work flags raises an interrupt, whose return has
+ * such an event, too: the task still returns to user mode, and every sample has its
+ * stack.
  */
 static int on_each_way_out(void)
 {
@@ -274,7 +274,7 @@ static int on_each_way_out(void)
 	return PD_PASS;
 }
 
-/* Its return comes after the last look at what is owed, so no probe is allowed there. */
+/* It returns after the last check for owed records, so it must not be probed. */
 static int return_of_fork(void)
 {
 	struct perf_event_attr attr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Code and tables that are changed where they are: a walk must not go by what was
- * there before.
+ * Code and tables that change in place: a walk must not use rules of the old
+ * contents.
  */
 #define _GNU_SOURCE
 #include <elf.h>
@@ -18,7 +18,7 @@
 
 static struct eh_image small, large;
 
-/* Both files, as they are, may stand for the loaded object. */
+/* Either file can be mapped as the loaded object. */
 static int read_flat_images(void)
 {
 	const Elf64_Ehdr *elf = (void *)small.bytes;
@@ -39,7 +39,7 @@ static size_t file_span(void)
 	return eh_whole_pages(small.size > large.size ? small.size : large.size);
 }
 
-/* Twice: when the rules are not known yet, and when they are. */
+/* Walk twice: with unknown and with cached rules. */
 static int walk_at(struct pd_event *event, char *at)
 {
 	char *function = at + small.step;
@@ -101,7 +101,7 @@ static int anonymous_by_way_of_none(void)
 	return rewritten(map_anonymous(PROT_NONE), true);
 }
 
-/* As its protection changes it is one mapping with what lies above, and two again. */
+/* A change of its protection merges it with the mapping above, another one splits it again. */
 static char *map_below(int prot)
 {
 	return mmap(NULL, 2 * file_span(), prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -130,7 +130,7 @@ static int private_file(void)
 	return rewritten(map_file(&small), false);
 }
 
-/* Writable all the time. */
+/* The mapping is writable all the time. */
 static int while_writable(char *at)
 {
 	unsigned long round, rounds = pd_scale(20);
@@ -160,7 +160,7 @@ static int writable_file(void)
 	return while_writable(map_file(&small));
 }
 
-/* Past what its protection allows, as a debugger would. */
+/* Write despite its protection, as a debugger does. */
 static int write_text(char *at, const struct eh_image *image, size_t text)
 {
 	int fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
@@ -172,7 +172,7 @@ static int write_text(char *at, const struct eh_image *image, size_t text)
 	return 0;
 }
 
-/* All but the text is writable all the time. */
+/* All mappings but the text are writable all the time. */
 static int writable_tables(void)
 {
 	size_t page = getpagesize(), text, tables;
@@ -194,7 +194,7 @@ static int writable_tables(void)
 	return walk_at(&event, at);
 }
 
-/* What was written is moved away, and what the file has comes to light again. */
+/* The modified pages are discarded, so the contents of the file are mapped again. */
 static int moved_and_left(void)
 {
 	unsigned long round, rounds = pd_scale(20);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Code without frame pointers, as programs are shipped. */
+/* Code without frame pointers, as in distributed programs. */
 #define _GNU_SOURCE
 #include <alloca.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 
 #include "eh_code.h"
 
-/* Nothing but the asm is between the entry and the system call. */
+/* Only the asm is between the entry and the system call. */
 PD_IN("eh_text_leaf") long eh_leaf(struct eh_walk *walk)
 {
 	EH_ENTER(walk);

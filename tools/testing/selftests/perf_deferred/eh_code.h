@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Stacks made of steps: each step is a function that notes its return address
- * and calls the next one, so that it is known what the stack must be.
+ * Stacks made of steps: each step is a function that stores its return address
+ * and calls the next one, so that the expected stack is known.
  */
 #ifndef EH_CODE_H
 #define EH_CODE_H
@@ -21,7 +21,7 @@ struct eh_walk {
 	unsigned int at;
 	unsigned long ra[EH_MAX_STEPS];		/* in the order of the calls */
 	unsigned int nr;
-	void *tail[EH_MAX_TAIL];		/* what is below the first step */
+	void *tail[EH_MAX_TAIL];		/* the callers of the first step */
 	int nr_tail;
 };
 
@@ -30,7 +30,7 @@ static inline PD_ATTR(always_inline) void eh_note(struct eh_walk *walk, unsigned
 	walk->ra[walk->nr++] = ip;
 }
 
-/* Stands for some frames of a library and the frame that has called it. */
+/* Stands for some frames of a library and the frame of its caller. */
 #define EH_LIBRARY	0UL
 #define EH_MAX_LIBRARY	4
 
@@ -56,8 +56,8 @@ static inline PD_ATTR(always_inline) long eh_syscall3(long nr, long a, long b, l
 }
 
 /*
- * All without frame pointers; the leaf, and what calls libraries, in sections of
- * their own.
+ * All without frame pointers. The leaf and the callers of libraries have
+ * sections of their own.
  */
 PD_BOUNDS(eh_text_leaf);
 PD_BOUNDS(eh_text_library);
@@ -65,20 +65,20 @@ PD_BOUNDS(eh_text_library);
 long eh_leaf(struct eh_walk *walk);		/* getppid() */
 long eh_deep(struct eh_walk *walk);		/* 1 KiB of locals */
 long eh_plain(struct eh_walk *walk);
-long eh_pushes(struct eh_walk *walk);		/* in all the registers there are */
+long eh_pushes(struct eh_walk *walk);		/* uses all registers */
 long eh_allocates(struct eh_walk *walk);	/* a frame of no fixed size */
 long eh_aligned(struct eh_walk *walk);		/* a realigned stack */
-long eh_aligned_call(struct eh_walk *walk);	/* the same for its caller's sake */
+long eh_aligned_call(struct eh_walk *walk);	/* a realigned stack, by the caller's needs */
 long eh_aligned_allocates(struct eh_walk *walk);
 long eh_sorts(struct eh_walk *walk);		/* called back by qsort_r() */
 long eh_searches(struct eh_walk *walk);		/* ... and bsearch() */
 
-/* Steps that go on in a handler of SIGUSR1 and SIGUSR2. */
+/* Steps that continue in a handler of SIGUSR1 and SIGUSR2. */
 long eh_raises_usr1(struct eh_walk *walk);
 long eh_raises_usr2(struct eh_walk *walk);
 int eh_handle(int sig, bool on_altstack);
 
-/* getppid(), and the next instruction is another function's, with another frame. */
+/* getppid(); the next instruction belongs to another function, with another frame. */
 long eh_ends_in_syscall(void);
 /* Loads from an address, and calls another; each instruction can be probed. */
 void eh_probed_leaf(void *from, const void *to);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the kernel says of walks and keeps for them: the counters in debugfs, the
- * methods that may be used, and caches, which only profiled processes have.
+ * Statistics and settings of walks: the counters in debugfs, the enabled
+ * methods, and the caches, which only profiled processes have.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -27,7 +27,7 @@
 
 static const eh_step steps[] = { eh_plain, eh_pushes, eh_deep, eh_leaf };
 
-/* The number behind a name, or -1. */
+/* The value of a counter, or -1. */
 static long counter(const char *name)
 {
 	FILE *file = fopen(COUNTERS, "r");
@@ -100,7 +100,7 @@ static int caches_beside(bool profiled, long *caches)
 	return 0;
 }
 
-/* A process has a cache from its first walk to its end, and without one none. */
+/* A process has a cache from its first walk to its exit, and none without a walk. */
 static int caches_of_the_profiled(void)
 {
 	long before, none, one;
@@ -116,7 +116,7 @@ static int caches_of_the_profiled(void)
 	return PD_PASS;
 }
 
-/* A new process has no part in that of its parent. */
+/* A new process does not share the cache of its parent. */
 static int none_by_fork(void)
 {
 	static struct eh_walk walk;
@@ -163,7 +163,7 @@ static void read_all(long *counts)
 		counts[i] = counter(names[i]);
 }
 
-/* What CALLS calls add, with a stack of so many frames at most. */
+/* Changes of the counters by CALLS calls, with stacks of at most this number of frames. */
 static int count_calls(int methods, unsigned int most, void (*call)(void), long *more)
 {
 	struct perf_event_attr attr;
@@ -197,7 +197,7 @@ static void call_named(void)
 
 static unsigned long stack[64];
 
-/* The first frame pointer leads to the stack, and from there on. */
+/* All frames from the first frame pointer on. */
 static void call_on_stack(void)
 {
 	pd_getppid_on(stack, stack);
@@ -227,7 +227,7 @@ static int frames_by_method(void)
 	return PD_PASS;
 }
 
-/* Code that claims to be an object whose program headers lie far away. */
+/* Code that looks like an object whose program headers are far away. */
 static unsigned char *map_refused(size_t page)
 {
 	Elf64_Ehdr *elf = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -266,7 +266,7 @@ static int ends_of_walks(void)
 	/* a frame that is its own caller */
 	stack[0] = (unsigned long)stack;
 	PD_TRY(count_calls(1, EH_MAX_STACK, call_on_stack, more));
-	PD_CHECK(more[BAD] == CALLS, "%ld make no sense", more[BAD]);
+	PD_CHECK(more[BAD] == CALLS, "%ld end at invalid values", more[BAD]);
 
 	refused = map_refused(page);
 	PD_CHECK(refused, "no mapping: %s", strerror(errno));
@@ -285,8 +285,8 @@ static int run_program(void *unused)
 }
 
 /*
- * The dynamic linker begins in code without tables: its frame is the outermost.  The page
- * faults of a program that does nothing are mostly the linker's.
+ * The dynamic linker starts in code without tables, whose frame is the outermost one.
+ * The page faults of a program that does nothing are mostly in the linker.
  */
 static int starts_of_programs(void)
 {
@@ -326,7 +326,7 @@ static int run_without_tables(void *unused)
 	return 1;
 }
 
-/* What is called from the entry point, and lies behind it, is not where the program begins. */
+/* A function that is called from the entry point, and follows it, is not the outermost frame. */
 static int behind_the_start(void)
 {
 	struct perf_event_attr attr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Rules that belong to files: processes that map a file share them, and whatever becomes of
- * the file, a walk goes by what the process has mapped.
+ * Rules of files: processes that map a file share them. However the file changes, walks use
+ * the contents that the process has mapped.
  */
 #define _GNU_SOURCE
 #include <elf.h>
@@ -36,7 +36,7 @@
 
 static struct eh_image small, large;
 
-/* A folder on a file system of which rules are shared, in a mount namespace of its own. */
+/* Make a folder on a file system whose files have shared rules, in a new mount namespace. */
 static int prepare_on(const char *type)
 {
 	const Elf64_Ehdr *elf = (void *)small.bytes;
@@ -70,7 +70,7 @@ static int write_fd(int fd, const struct eh_image *image)
 	return 0;
 }
 
-/* In place, without cutting it off. */
+/* Rewrite the file in place, without truncation. */
 static int write_file(const char *path, const struct eh_image *image)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
@@ -101,7 +101,7 @@ static int map_file(const char *path, char **at)
 	return 0;
 }
 
-/* Walk twice: at first no rules are kept yet, then they are. */
+/* Walk twice: first without cached rules, then with them. */
 static int walk_at(char *at)
 {
 	char *function = at + small.step;
@@ -119,7 +119,7 @@ static int walk_at(char *at)
 	return 0;
 }
 
-/* It may end before the stack does. */
+/* The walk may end early. */
 static int walk_partly(char *at)
 {
 	char *function = at + small.step;
@@ -154,7 +154,7 @@ static int walk_file(const char *path)
 	return 0;
 }
 
-/* In a process of its own. */
+/* Run it in a child process. */
 static int in_child(int (*run)(const char *path), const char *path)
 {
 	int status;
@@ -187,7 +187,7 @@ static long stat_of(const char *what)
 	return found;
 }
 
-/* How many rules have been decoded from files, and found in the memory of processes. */
+/* The numbers of rules that were decoded from files, and from memory of processes. */
 struct found {
 	long file;
 	long memory;
@@ -205,7 +205,7 @@ static int found_by(int (*run)(const char *path), const char *path, struct found
 	return 0;
 }
 
-/* What one process has decoded the next one knows, but for rules that displaced each other. */
+/* The next process uses the rules that one has decoded, except for displaced ones. */
 static int is_shared(const char *path, const char *next_path)
 {
 	struct found first, next;
@@ -218,7 +218,7 @@ static int is_shared(const char *path, const char *next_path)
 	return PD_PASS;
 }
 
-/* The same object in B makes known what else the walks go through. */
+/* First walk through the object in B, so that the rules of all other code are known. */
 static int is_not_shared(const char *path)
 {
 	struct found found;
@@ -249,7 +249,7 @@ static int shared_on_tmpfs(void)
 	return is_shared(A, A);
 }
 
-/* By its mount: statfs() tells of the server's. */
+/* Find the file system by its mount: statfs() returns the type of the server's. */
 static bool is_on_9p(const char *path)
 {
 	FILE *f = fopen("/proc/self/mountinfo", "r");
@@ -269,12 +269,12 @@ static bool is_on_9p(const char *path)
 	return is;
 }
 
-/* The files of the VM's root file system are another machine's. */
+/* The root file system of the VM is on another machine. */
 static int not_shared_on_9p(void)
 {
 	PD_TRY(prepare());
 	if (!is_on_9p(pd_beside(EH_SMALL)))
-		return pd_skip("the tests do not lie on 9p");
+		return pd_skip("the tests are not on 9p");
 	return is_not_shared(pd_beside(EH_SMALL));
 }
 
@@ -293,7 +293,7 @@ static int not_shared_while_open(void)
 	return is_shared(A, A);
 }
 
-/* Right under those who have it mapped; others map it new. */
+/* Write to the file while processes have it mapped; others map it anew. */
 static int rewritten_on(const char *type, int (*rewrite)(const struct eh_image *image))
 {
 	unsigned long round, rounds = pd_scale(10);
@@ -336,7 +336,7 @@ static int rewritten_on_tmpfs(void)
 	return rewritten_on("tmpfs", by_write);
 }
 
-/* By stores to a shared mapping, which ends before the next walk. */
+/* Write by a shared mapping, which is unmapped before the next walk. */
 static int by_mapping(const struct eh_image *image)
 {
 	int fd = open(A, O_RDWR | O_CLOEXEC);
@@ -356,7 +356,7 @@ static int rewritten_through_mapping(void)
 	return rewritten(by_mapping);
 }
 
-/* The mapping stays, and has been there for long when it is stored to. */
+/* Write by a shared mapping that exists since long before. */
 static int by_old_mapping(const struct eh_image *image)
 {
 	static char *to;
@@ -402,7 +402,7 @@ static int rewritten_by_owner(void)
 
 static bool stop_opening;
 
-/* Opens the file for writing all the time, and changes nothing. */
+/* Keeps opening the file for writing, without changing it. */
 static void *open_often(void *unused)
 {
 	(void)unused;
@@ -413,7 +413,7 @@ static void *open_often(void *unused)
 	return NULL;
 }
 
-/* Walks are right or end early, and once that is over they are complete. */
+/* Meanwhile walks are right or end early; after that they are complete. */
 static int opened_during_walks(void)
 {
 	unsigned long round, rounds = pd_scale(200);
@@ -435,7 +435,7 @@ static int opened_during_walks(void)
 	return is_shared(A, A);
 }
 
-/* Cut off and written anew; what was mapped comes back with the new contents. */
+/* Truncate the file and write it anew: the mapped pages then have the new contents. */
 static int by_truncation(const struct eh_image *image)
 {
 	int fd = open(A, O_WRONLY | O_TRUNC | O_CLOEXEC);
@@ -483,7 +483,7 @@ static int deleted(void)
 	return walk_at(old);
 }
 
-/* The inode of the next file takes the place of the last one's in memory, sooner or later. */
+/* Sooner or later, the inode of a new file has the address of that of a deleted one. */
 static int inode_reused(void)
 {
 	unsigned long round, rounds = pd_scale(100);
@@ -582,7 +582,7 @@ static int on_overlayfs(void)
 	PD_TRY(map_file(MERGED "/m/a", &b));
 	PD_TRY(walk_at(a));
 	PD_TRY(walk_at(b));
-	/* is copied up: who has it mapped goes on with the lower one */
+	/* copied up: existing mappings still map the lower file */
 	PD_TRY(write_file(MERGED "/m/a", &large));
 	PD_TRY(walk_at(a));
 	PD_TRY(walk_at(b));
@@ -638,7 +638,7 @@ static int private_copy(void)
 	return walk_at(at);
 }
 
-/* Of a process that lies about itself. */
+/* Walk without a check of the stack, because the mappings are misleading. */
 static int walk_unchecked(char *at)
 {
 	char *function = at + small.step;
@@ -655,7 +655,7 @@ static int walk_unchecked(char *at)
 	return eh_sample(&event, &log, &walk, steps, &stack);
 }
 
-/* The first one to walk in the file, whose tables in memory are another file's. */
+/* The first walk in the file is by a process that maps another file's tables. */
 static int walk_other_tables(const char *path)
 {
 	size_t text = small.step & ~(getpagesize() - 1UL), tables = text + getpagesize();
@@ -668,7 +668,7 @@ static int walk_other_tables(const char *path)
 	PD_CHECK(!mprotect(at, span(), PROT_READ | PROT_EXEC), "mprotect: %s", strerror(errno));
 	PD_TRY(walk_at(at));
 
-	/* the text of this one is the file's again, and is told to have the same size */
+	/* this process maps the text of the file again, with the same size */
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	PD_CHECK(mmap(at + text, tables - text, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd,
 		      text) != MAP_FAILED, "mmap: %s", strerror(errno));
@@ -686,13 +686,13 @@ static int other_tables_first(void)
 	return in_child(walk_file, A);
 }
 
-/* A queue of one entry at a time, whose fixed buffer is a part of A. */
+/* An io_uring of one entry, with a part of A as its fixed buffer. */
 struct ring {
 	int fd;
 	struct io_uring_params params;
 	char *queue;
 	struct io_uring_sqe *sqe;
-	char *buffer;			/* the addresses it had when it was registered */
+	char *buffer;			/* the addresses of the buffer when it was registered */
 	size_t bytes;
 };
 
@@ -715,7 +715,7 @@ static int open_ring(struct ring *ring)
 	return 0;
 }
 
-/* The pages stay pinned, and nobody has the file open or mapped. */
+/* The pages stay pinned, but the file is neither open nor mapped. */
 static int pin_file(struct ring *ring, const char *path, size_t from, size_t bytes)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -733,7 +733,7 @@ static int pin_file(struct ring *ring, const char *path, size_t from, size_t byt
 	return 0;
 }
 
-/* As a device would write to the pages. */
+/* Write to the pages as a device does. */
 static int write_pinned(struct ring *ring, int fd, size_t from)
 {
 	unsigned int *tail = (unsigned int *)(ring->queue + ring->params.sq_off.tail);
@@ -753,7 +753,7 @@ static int write_pinned(struct ring *ring, int fd, size_t from)
 	return 0;
 }
 
-/* What the file has now; in front of that nothing was written. */
+/* Check that the file has the bytes of the image from offset @from on. */
 static int has_bytes(const char *path, const struct eh_image *image, size_t from)
 {
 	static char bytes[EH_MAX_IMAGE];
@@ -767,7 +767,7 @@ static int has_bytes(const char *path, const struct eh_image *image, size_t from
 	return 0;
 }
 
-/* By way of pinned pages, with no writer of the file. */
+/* Rewrite the file through pinned pages, without a writer of the file. */
 static int rewritten_by_device_from(size_t from)
 {
 	unsigned long round, rounds = pd_scale(4);
@@ -800,7 +800,7 @@ static int rewritten_by_device_from(size_t from)
 	return 0;
 }
 
-/* All of it; and all but the headers, so that the file is known. */
+/* Pin the whole file; or all but the headers, so that the file becomes known. */
 static int rewritten_by_device(void)
 {
 	PD_TRY(prepare_on("tmpfs"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Stacks of code without frame pointers, by its unwind tables: each frame of
- * them, down to where the program or the thread began.
+ * Stacks of code without frame pointers, by its unwind tables: check every
+ * frame, down to the start of the program or the thread.
  */
 #define _GNU_SOURCE
 #include <elf.h>
@@ -49,13 +49,14 @@ static int deep(void)
 	PD_TRY(eh_open(&event));
 	lay_deep(steps);
 	PD_TRY(eh_run_and_check(&event, &walk, steps));
-	/* and now that the rules are known */
+	/* and again with cached rules */
 	return eh_run_and_check(&event, &walk, steps);
 }
 
 /*
- * Samples behind the record, each of which asks for one more: past the last the
- * stack is known and need not be unwound by frame pointers, which are not there.
+ * Each sample after a record requests another one. When the limit is reached,
+ * the known stack is used, and not one by frame pointers, which this code does
+ * not have.
  */
 static int behind_the_record(void)
 {
@@ -204,7 +205,7 @@ static int made_at_run_time(void)
 	return shuffled_with_jit();
 }
 
-/* Code made in shared memory, as by programs that write it through another mapping. */
+/* Code in shared memory, as of programs that write it through another mapping. */
 static int made_in_shared_memory(void)
 {
 	int fd = memfd_create("code", MFD_CLOEXEC);
@@ -214,7 +215,7 @@ static int made_in_shared_memory(void)
 	return shuffled_with_jit();
 }
 
-/* What is mapped below the code, where an object would begin, cannot be read. */
+/* The mapping below the code, where an object could begin, cannot be read. */
 static int made_above_a_hole(void)
 {
 	unsigned char *memory = map_pages(2);
@@ -280,7 +281,7 @@ static int signals_both_stacks(void)
 	return handlers(false, true);
 }
 
-/* The alternate stack lies above the one that it interrupts. */
+/* The alternate stack is above the interrupted stack. */
 static int on_stack_below(void)
 {
 	static struct eh_walk walk;
@@ -347,15 +348,15 @@ static int switched_off(void)
 }
 
 /*
- * Single steps: a signal after each instruction. The handler follows calls as a
- * tracer would, without tables, and asks for a stack.
+ * Single steps: a signal after each instruction. The handler tracks calls as a
+ * tracer would, without tables, and requests a stack.
  */
 #define MAX_TRAPS	30000
 #define MAX_CALLS	32
 
 struct trap {
 	unsigned long ip;
-	unsigned int nr;		/* of calls that have not returned */
+	unsigned int nr;		/* return addresses of calls that have not returned */
 	unsigned long ra[MAX_CALLS];
 };
 
@@ -485,7 +486,7 @@ static int every_instruction(void)
 	int err;
 
 	PD_TRY(eh_attr(&attr));
-	/* a buffer for all of it: each stack may have 40 frames */
+	/* a buffer for all stacks, of up to 40 frames each */
 	err = pd_event_open(&event, &attr, 0, -1, 16 * PD_PAGES);
 	PD_CHECK(!err, "perf_event_open: %s", strerror(err));
 	sigaction(SIGTRAP, &action, NULL);
@@ -497,7 +498,7 @@ static int every_instruction(void)
 	return check_traps(&log);
 }
 
-/* Threads, sampled anywhere. */
+/* Threads, with samples at arbitrary places. */
 struct worker {
 	unsigned int name;
 	pid_t tid;
@@ -612,7 +613,10 @@ static int threads(void)
 	return PD_PASS;
 }
 
-/* A 32-bit program: it tells where its three functions are; its entry is in the file. */
+/*
+ * A 32-bit program. It prints the addresses of its three functions; its entry point is in the
+ * file.
+ */
 #define IA32_PROG	"eh_ia32_prog"
 #define IA32_FUNCTIONS	3
 
@@ -638,7 +642,7 @@ static int read_functions(__u64 (*functions)[2])
 	file = fdopen(ia32_output[0], "r");
 	for (i = 0; i < IA32_FUNCTIONS; i++)
 		PD_CHECK(fscanf(file, "%llx %llx", &functions[i][0], &functions[i][1]) == 2,
-			 "the program did not tell its functions");
+			 "the program did not print its functions");
 	fclose(file);
 	file = fopen(pd_beside(IA32_PROG), "r");
 	PD_CHECK(file && fread(&elf, sizeof(elf), 1, file) == 1, "%s cannot be read", IA32_PROG);

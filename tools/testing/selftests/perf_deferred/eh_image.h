@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Two objects that are alike but for the size of a frame, as files: what one must not
- * be taken for is the other.
+ * Files of two objects that differ only in the size of a frame, so that a mix-up is
+ * detected.
  */
 #ifndef EH_IMAGE_H
 #define EH_IMAGE_H
@@ -16,12 +16,12 @@
 struct eh_image {
 	char bytes[EH_MAX_IMAGE];
 	size_t size;
-	size_t span;			/* of its segments */
+	size_t span;			/* size of its segments in memory */
 	size_t step;			/* the offset of eh_object_step() in the image */
 	int fd;
 };
 
-/* 0, or told. */
+/* Return 0 or a reported result. */
 int eh_read_images(struct eh_image *small, struct eh_image *large);
 size_t eh_whole_pages(size_t bytes);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A shared object that calls back. It is built with several sizes of its frames,
- * and otherwise alike: the calls are at the same offsets in all.
+ * A shared object that calls back. It is built with several frame sizes that are
+ * the only difference: calls are at the same offsets.
  */
 #include "eh_code.h"
 
-/* where in its frame eh_object_keeps() has its CFA, in two bytes of LEB128 */
+/* offset in the frame of eh_object_keeps() of its CFA, in two bytes of LEB128 */
 #define KEPT_AT (FRAME - 24)
 
 #define TEXT_OF(x)	#x
@@ -16,7 +16,7 @@ typedef long (*eh_inner)(struct eh_walk *walk, unsigned long unused, const unsig
 long eh_object_step(struct eh_walk *walk);
 PD_ATTR(visibility("hidden")) long eh_object_keeps(struct eh_walk *walk, eh_inner inner);
 
-/* Its rule is an uncommon one: the CFA lies in memory, at rsp + KEPT_AT. */
+/* A function with an uncommon rule: its CFA is in memory, at rsp + KEPT_AT. */
 asm(".pushsection .text\n"
 	".globl eh_object_keeps\n"
 	".hidden eh_object_keeps\n"

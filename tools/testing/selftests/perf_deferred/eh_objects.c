@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Objects that come and go, change, move and lie: stacks through them are right
- * as long as their tables are.
+ * Objects that are loaded, unloaded, changed and moved, or have wrong tables:
+ * stacks through them are right as long as the tables are.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -38,7 +38,7 @@ static eh_step step_of(void *handle)
 	return step;
 }
 
-/* Through the object and code of this program. */
+/* Walk through the object and code of this program. */
 static int walk_through(struct pd_event *event, struct eh_walk *walk, eh_step step)
 {
 	const eh_step steps[] = { eh_pushes, step, eh_plain, step, eh_leaf };
@@ -58,7 +58,7 @@ static int walk_opened(struct pd_event *event, struct eh_walk *walk, const char 
 	return ret;
 }
 
-/* The header of such a file lies in front of its code once more. */
+/* In such a file, there is a second copy of the header in front of the code. */
 static int packed(void)
 {
 	static struct eh_walk walk;
@@ -88,7 +88,7 @@ static int dlclose_and_another(void)
 	return PD_PASS;
 }
 
-/* As a loader would; nothing in the objects needs a relocation to be called. */
+/* Load the object. It can be called without relocations. */
 static int map_image(const struct eh_image *image, char *to)
 {
 	const Elf64_Ehdr *elf = (void *)image->bytes;
@@ -130,7 +130,7 @@ static int map_and_walk(struct pd_event *event, struct eh_walk *walk, char *at)
 	return walk_through(event, walk, step);
 }
 
-/* One over the other, with nothing unmapped in between. */
+/* Map one over the other, without an unmap in between. */
 static int mapped_over(void)
 {
 	unsigned long round, rounds = pd_scale(50);
@@ -188,7 +188,7 @@ static int moved_over(void)
 	return PD_PASS;
 }
 
-/* Memory gets short, and what was known is given back. */
+/* When memory is short, the cache is freed. */
 static int caches_dropped(void)
 {
 	unsigned long round, rounds = pd_scale(20);
@@ -208,8 +208,8 @@ static int caches_dropped(void)
 }
 
 /*
- * Threads with made-up stacks, by which the object has called them, while its mappings
- * change. They run no code of the object, but their walks have its rules kept.
+ * Threads with made-up stacks that contain a frame of the object, while its mappings
+ * change. They do not run its code, but their walks cache its rules.
  */
 #define WATCHERS 2
 
@@ -236,7 +236,7 @@ static int start_watcher(struct watcher *watcher, unsigned long ra)
 {
 	struct perf_event_attr attr;
 
-	/* no frame pointer, and this return address; above it all is 0 */
+	/* no frame pointer, and this return address; the rest of the stack is 0 */
 	watcher->stack[1] = ra;
 	PD_CHECK(!pthread_create(&watcher->thread, NULL, watch, watcher), "no thread");
 	while (!PD_READ(watcher->tid))
@@ -247,7 +247,7 @@ static int start_watcher(struct watcher *watcher, unsigned long ra)
 	return 0;
 }
 
-/* Two frames at the least: the second is in the object. */
+/* At least two frames: the second one is in the object. */
 static size_t count_in_object(struct watcher *watcher)
 {
 	const struct pd_rec *record = NULL;
@@ -287,7 +287,7 @@ static int mapped_over_while_walked(void)
 	PD_WRITE(watching, 0);
 	for (i = 0; i < WATCHERS; i++)
 		pthread_join(watchers[i].thread, NULL);
-	pd_note("%zu rounds, %zu stacks of the others", rounds, seen);
+	pd_note("%zu rounds, %zu stacks of other threads", rounds, seen);
 	PD_CHECK(ret || seen > rounds, "too few");
 	return ret;
 }
@@ -328,7 +328,7 @@ static int from_deleted_file(void)
 	return walk_through(&event, &walk, step_of(handle));
 }
 
-/* The text of the object that has an address. */
+/* Find the text of the object that contains an address. */
 struct text {
 	unsigned long ip, start, end;
 };
@@ -352,7 +352,7 @@ static int find_text(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-/* Copy the text into anonymous memory, as programs do to get it into huge pages. */
+/* Copy the text into anonymous memory, as programs do to have it in huge pages. */
 static int move_text(unsigned long start, size_t size)
 {
 	char *copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -436,7 +436,7 @@ static char *map_huge(void)
 	return at;
 }
 
-/* The whole object, headers, code and tables, in one. */
+/* The whole object in one huge page: headers, code and tables. */
 static int in_huge_page(void)
 {
 	static struct eh_walk walk;
@@ -458,18 +458,18 @@ static int in_huge_page(void)
 	munmap(image, span);
 	PD_CHECK(!mprotect(at, HUGE, PROT_READ | PROT_EXEC), "mprotect: %s", strerror(errno));
 	if (huge_bytes(at) != HUGE)
-		return pd_skip("no huge page to be had");
+		return pd_skip("no huge page available");
 	image = at + large.step;
 	memcpy(&step, &image, sizeof(step));
 	PD_TRY(walk_through(&event, &walk, step));
 	PD_TRY(walk_through(&event, &walk, step));
-	PD_CHECK(huge_bytes(at) == HUGE, "it is in small pages by now");
+	PD_CHECK(huge_bytes(at) == HUGE, "it is in small pages now");
 	return PD_PASS;
 }
 
 /*
- * A process that writes over the tables which it runs by, while this one runs by
- * the same, as they were.
+ * A process overwrites its own unwind tables, while this one uses the same,
+ * unchanged.
  */
 struct target {
 	char *at;
@@ -487,7 +487,7 @@ static unsigned long random_word(unsigned long *state)
 	return *state;
 }
 
-/* Restore the bytes after every eight changes, so that walks get beyond the first wrong byte. */
+/* Restore the bytes after every eight changes, so that walks do not always end at the first one. */
 static void *scribble(void *seed)
 {
 	unsigned long state = (unsigned long)seed, i, word;
@@ -574,7 +574,7 @@ static int hostile(void *unused)
 	return 0;
 }
 
-/* Samples of three thirds of the time, each emptied before the next. */
+/* Take samples in three parts of the time, and read the buffer after each. */
 static int watch_hostile(struct pd_set *set, struct pd_log *log)
 {
 	static struct eh_walk walk;
@@ -597,7 +597,7 @@ static int watch_hostile(struct pd_set *set, struct pd_log *log)
 		PD_CHECK(pd_log_count(log, PERF_RECORD_SAMPLE) > before,
 			 "no sample in second %d of 3", third + 1);
 	}
-	pd_note("%zu walks beside it", walks);
+	pd_note("%zu walks meanwhile", walks);
 	return 0;
 }
 

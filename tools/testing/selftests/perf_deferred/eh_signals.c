@@ -17,7 +17,7 @@
 #include "pd_probe.h"
 #include "pd_test.h"
 
-/* what the kernel takes */
+/* flag of the kernel for a restorer */
 struct kernel_sigaction {
 	void *handler;
 	unsigned long flags;
@@ -40,11 +40,11 @@ static const unsigned char mov_eax[] = {	/* mov $15,%eax; syscall */
 	0xb8, 15, 0, 0, 0, 0x0f, 0x05,
 };
 
-static const unsigned char not_one[] = {	/* no restorer, as it begins with a nop */
+static const unsigned char not_one[] = {	/* not a known restorer, as it begins with a nop */
 	0x90, 0xb8, 15, 0, 0, 0, 0x0f, 0x05,
 };
 
-/* In a page of its own, of which no tables tell. */
+/* Put the restorer into a page of its own, without tables. */
 static const void *make_restorer(const unsigned char *code, size_t size)
 {
 	size_t page = getpagesize();
@@ -76,7 +76,7 @@ static int return_by(const unsigned char *code, size_t size)
 	return return_to(make_restorer(code, size));
 }
 
-/* In the handler. */
+/* The handler walks. */
 static int in_handler_to(const void *restorer)
 {
 	static struct eh_walk walk;
@@ -105,7 +105,7 @@ static int in_handler_mov_eax(void)
 
 PD_BOUNDS(pd_behind);
 
-/* The byte before the restorer is that of a function with tables. */
+/* The byte before the restorer belongs to a function with tables. */
 asm(".pushsection pd_behind, \"ax\", @progbits\n"
 	".cfi_startproc\n"
 	"	ret\n"
@@ -177,8 +177,8 @@ static int ends_before(struct pd_event *event, const eh_step *run, unsigned int 
 }
 
 /*
- * A return address that a call has, though it is where a restorer begins: a handler's
- * would look alike.
+ * A call has a return address that is also the beginning of a restorer. That of a
+ * handler would look the same.
  */
 static int call_before_restorer(void)
 {
@@ -201,8 +201,8 @@ static int in_handler_of_another(void)
 }
 
 /*
- * Check a sample in the system call of the restorer. Its first address is behind the system
- * call, where another function may begin; the interrupted frame follows.
+ * Check a sample in the system call of the restorer. Its first address follows the system
+ * call, where another function may begin. Then comes the interrupted frame.
  */
 static int check_in_sigreturn(const struct eh_walk *walk, const struct pd_rec *stack)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Stacks in the places that only uprobes lead to: at a breakpoint, in the copy of a
- * probed instruction, in the trampoline of a uretprobe. They are what they would be
- * without.
+ * Stacks at places that only exist with uprobes: at a breakpoint, in the copy of a
+ * probed instruction, in the trampoline of a uretprobe. They must be the same as
+ * without uprobes.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,7 +24,7 @@
 
 static char *fresh_page;
 
-/* A function that is not at a known address, for the walk's checks. */
+/* A function whose address the checks of the walk do not compare. */
 static PD_IN("eh_text_library") long calls_probed(struct eh_walk *walk)
 {
 	EH_ENTER(walk);
@@ -35,7 +35,7 @@ static PD_IN("eh_text_library") long calls_probed(struct eh_walk *walk)
 
 static const eh_step steps[] = { eh_plain, eh_pushes, eh_aligned, calls_probed };
 
-/* What the innermost frames of each sample must be; 0 ends a list. */
+/* The expected innermost frames of each sample; 0 ends a list. */
 struct place {
 	const void *at, *from;
 };
@@ -118,13 +118,13 @@ static int walk_probed(struct perf_event_attr *attr, const struct probe *probes,
 	while (i--)
 		pd_event_close(&probing[i]);
 	pd_drain(&event, &log);
-	/* a function that is to return to the trampoline notes that */
+	/* a function that returns to the trampoline stores the trampoline's address */
 	memcpy(walk.ra, unprobed.ra, sizeof(walk.ra));
 	PD_TRY(pd_log_clean(&log));
 	return check_places(&log, &walk, places, all);
 }
 
-/* When a uprobe's breakpoint was hit, or its instruction was stepped. */
+/* Sample when a uprobe's breakpoint is hit, or when its instruction was stepped. */
 static int walk_notified(const void *at, const struct place *places)
 {
 	const struct probe probes[MAX_PROBES] = { { at, false } };
@@ -134,7 +134,7 @@ static int walk_notified(const void *at, const struct place *places)
 	return walk_probed(&attr, probes, places, true);
 }
 
-/* Probe a push: uprobes emulate it, and behind it the stack pointer has changed. */
+/* Probe a push: uprobes emulate it, and after it the stack pointer has changed. */
 static int at_breakpoint(void)
 {
 	const struct place places[MAX_PLACES] = { { eh_probed_leaf, NULL } };
@@ -151,7 +151,7 @@ static int after_step(void)
 	return walk_notified(eh_probed_load, places);
 }
 
-/* The return address that it left is one in the copy. */
+/* The probed call has pushed a return address in the copy. */
 static int after_stepped_call(void)
 {
 	const struct place places[MAX_PLACES] = {
@@ -174,7 +174,7 @@ static int in_slot(void)
 	return walk_probed(&attr, probes, places, false);
 }
 
-/* In the system call of the trampoline: the function has returned. */
+/* Sample in the system call of the trampoline, when the function has returned. */
 static int in_trampoline(void)
 {
 	const struct place places[MAX_PLACES] = { { eh_probed_called, NULL } };
@@ -185,7 +185,7 @@ static int in_trampoline(void)
 	return walk_probed(&attr, probes, places, true);
 }
 
-/* Two functions of the stack are to return to the trampoline. */
+/* Two functions of the stack will return to the trampoline. */
 static int below_trampoline(void)
 {
 	const struct place places[MAX_PLACES] = {
@@ -201,8 +201,8 @@ static int below_trampoline(void)
 }
 
 /*
- * Each instruction of the trampoline, as a handler of single steps sees it: that
- * asks for a stack of which the trampoline is not the innermost frame.
+ * Step each instruction of the trampoline. The handler of the steps requests a
+ * stack, in which the trampoline is not the innermost frame.
  */
 #define TRAP_FLAG	0x100
 
@@ -251,7 +251,7 @@ static unsigned long find_trampoline(void)
 	return found ? start : 0;
 }
 
-/* Behind the handler and its restorer. */
+/* Check the frames after the handler and its restorer. */
 static int check_stepped(struct pd_log *log, const struct eh_walk *walk)
 {
 	const struct place place = { eh_probed_called, NULL };

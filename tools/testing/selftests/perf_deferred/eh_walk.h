@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Walks of known stacks, compared with what the kernel makes of them. */
+/* Walks of known stacks, compared with the stacks of the kernel. */
 #ifndef EH_WALK_H
 #define EH_WALK_H
 
@@ -10,21 +10,21 @@
 #define EH_MAX_STACK		500
 #define EH_METHODS		"/proc/sys/kernel/unwind_user_methods"
 
-/* 0, or PD_SKIP told: no .eh_frame method. */
+/* 0, or PD_SKIP with a message: no .eh_frame method. */
 int eh_usable(void);
-/* Have an event take deep stacks, or make one at getppid() that does: 0, or told. */
+/* Make an event take deep stacks, or make one at getppid() that does: 0, or a reported result. */
 int eh_deepen(struct perf_event_attr *attr);
 int eh_attr(struct perf_event_attr *attr);
 int eh_open(struct pd_event *event);
 
-/* What is below the caller; the first entry is in the caller itself. */
+/* Store the stack of the caller, beginning with an address in the caller itself. */
 int eh_tail(void **tail);
 long eh_run(struct eh_walk *walk, const eh_step *steps);
 
-/* The stack is that of the walk, each frame of it, and begins in eh_leaf(). */
+/* Check that every frame of the stack is that of the walk, beginning in eh_leaf(). */
 int eh_check(const struct eh_walk *walk, const struct pd_rec *stack);
 bool eh_ends_in(void *const *tail, int nr_tail, const struct pd_rec *stack);
-/* Runs a walk under the event; *stack is in the log. */
+/* Run a walk with the event enabled; *stack points into the log. */
 int eh_sample(struct pd_event *event, struct pd_log *log, struct eh_walk *walk,
 	      const eh_step *steps, const struct pd_rec **stack);
 int eh_run_and_check(struct pd_event *event, struct eh_walk *walk, const eh_step *steps);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A program without unwind tables that begins with a call, and exits by a system call.  The
- * function behind that looks as if it went on there.  It calls itself five times, and getppid()
- * last.
+ * function after that looks like its continuation.  It calls itself five times, and getppid()
+ * in the innermost call.
  */
 asm(".globl _start\n"
 	"_start:\n"

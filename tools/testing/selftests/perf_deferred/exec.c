@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* execve() closes the entry context before the old stack goes. */
+/* execve() closes the entry context before the old stack is unmapped. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static void *exec_thread(void *unused)
 	return NULL;
 }
 
-/* The leader sleeps in another named stack while its thread replaces it all. */
+/* The leader sleeps in another named stack while a thread of it calls execve(). */
 static int from_thread(void *unused)
 {
 	struct pd_syscall sleep = { .nr = SYS_pause };
@@ -72,7 +72,7 @@ static int from_vfork(void *unused)
 	return waitpid(pid, &status, 0) != pid || status;
 }
 
-/* Behind the point of no return: nothing, or frames of the new program alone. */
+/* After the point of no return: no user stack, or frames of the new program only. */
 static int check_after(struct pd_log *log, const struct pd_rec *sample)
 {
 	const struct pd_rec *stack;
@@ -185,7 +185,7 @@ static int after_setup_arg_pages(void)
 	return at_kprobe("setup_arg_pages", true);
 }
 
-/* The registers are still the old program's here, the memory is the new one's. */
+/* Here the registers are those of the old program, but the memory is that of the new one. */
 static int after_start_thread(void)
 {
 	return at_kprobe("start_thread", true);
@@ -201,7 +201,7 @@ static int the_new_program(void)
 	return at_kprobe("__x64_sys_getppid", true);
 }
 
-/* From the timer: samples from anywhere in execve, told apart by their time. */
+/* Samples from the timer, anywhere in execve, told apart by their time. */
 static int timer_round(size_t *samples, struct perf_event_attr *attr)
 {
 	const struct pd_rec *sample = NULL, *exec = NULL, *stack;
@@ -264,7 +264,7 @@ static int that_fails(void)
 	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_execve"));
 	PD_TRY(pd_must_open(&event, &attr, 0, -1));
 	pd_enable(&event);
-	PD_CHECK(pd_call(NAME, DEPTH, exec_nothing, NULL) < 0, "execve of nothing worked");
+	PD_CHECK(pd_call(NAME, DEPTH, exec_nothing, NULL) < 0, "execve of an empty path worked");
 	pd_disable(&event);
 	pd_drain(&event, &log);
 	PD_TRY(pd_log_clean(&log));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the tests execute: it stands at a fixed address, without any library,
- * makes some calls and ends. The stack ends at its first frame.
+ * The program that the tests execute: at a fixed address, without libraries, it
+ * makes some calls and exits. The stack ends at its first frame.
  */
 #include <sys/syscall.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A task's exit: the user stack is there at do_exit(), and no cookie stays bare. */
+/* A task's exit: samples at do_exit() have the user stack, and every cookie has a record. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -78,7 +78,7 @@ static void *sleep_in_other(void *tid)
 	return NULL;
 }
 
-/* One thread ends all: each has its own stack at do_exit(). */
+/* One thread ends the whole process: each thread has its own stack at do_exit(). */
 static int by_one_of(int threads)
 {
 	pid_t tids[THREADS] = {};
@@ -99,7 +99,7 @@ static int by_other_thread(void *unused)
 	return by_one_of(2);
 }
 
-/* They are woken together, and have the same tables to read. */
+/* The threads are woken together, and need the same tables. */
 static int by_one_of_many(void *unused)
 {
 	(void)unused;
@@ -123,7 +123,7 @@ static const struct way ways[] = {
 	{ "exit_group by one of many threads", by_one_of_many, false, THREADS },
 };
 
-/* What the samples of an exit have. */
+/* Expected contents of the samples of an exit. */
 enum has {
 	THE_STACK,
 	THE_STACK_IN_PLACE,
@@ -141,8 +141,8 @@ static int check_sample(struct pd_log *log, const struct pd_rec *sample, __u32 l
 	return pd_check_right(log, sample, name, DEPTH);
 }
 
-/* Events of the CPUs: those of the task are gone before its memory is. */
-/* An event that is inherited is the child's, others are of all CPUs. */
+/* Use events of the CPUs: those of the task are removed before its memory is. */
+/* An inherited event belongs to the child, other events are for all CPUs. */
 static int exit_round(struct perf_event_attr *attr, const struct way *way, enum has has)
 {
 	const struct pd_rec *sample = NULL;
@@ -195,7 +195,7 @@ static int at_do_exit(void)
 	return exit_rounds(&attr, THE_STACK);
 }
 
-/* The events of a task are taken away from it later in its exit. */
+/* The events of a task are removed later in its exit. */
 static int at_do_exit_of_a_task(void)
 {
 	struct perf_event_attr attr;
@@ -205,7 +205,7 @@ static int at_do_exit_of_a_task(void)
 	return exit_rounds(&attr, THE_STACK);
 }
 
-/* Map the pages of this program's file again and again, so that they are locked often. */
+/* Map the pages of this program's file in a loop, so that they are often locked. */
 static int map_tables(void *unused)
 {
 	int fd = open("/proc/self/exe", O_RDONLY);
@@ -223,7 +223,7 @@ static int map_tables(void *unused)
 	}
 }
 
-/* A task that ends may not wait for a page to be read, but for those who map it. */
+/* An exiting task must not wait for the read of a page, only for tasks that map it. */
 static int while_others_map(void)
 {
 	const struct way *way = &ways[1];
@@ -244,7 +244,7 @@ static int while_others_map(void)
 	return ret ? pd_fail("at exit by %s, round %lu", way->what, i) : PD_PASS;
 }
 
-/* Behind the close, while the memory is still there: in place, then. */
+/* After the close, while the memory is still mapped: the stack is unwound in place. */
 static int at_exit_signals(void)
 {
 	struct perf_event_attr attr;
@@ -253,7 +253,7 @@ static int at_exit_signals(void)
 	return exit_rounds(&attr, THE_STACK_IN_PLACE);
 }
 
-/* After the memory was given back: the stack, or none, but no bare cookie. */
+/* After the memory was freed: a stack or none, but no cookie without a record. */
 static int sched_process_exit(void)
 {
 	struct perf_event_attr attr;
@@ -276,7 +276,7 @@ static int short_lived(void *unused)
 	return 0;
 }
 
-/* From the timer, over many short processes. */
+/* Samples from the timer, in many short processes. */
 static int from_timer(void)
 {
 	const struct pd_rec *sample = NULL, *stack;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Where a chain has no room for the marker, the stack is unwound in place. */
+/* If a callchain has no room for the marker, the stack is unwound in place. */
 #include <stdio.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ static int set_max_contexts(long limit)
 	return 0;
 }
 
-/* What the sample has: a marker, the stack, or one of these, or none of them. */
+/* Expected contents of the sample: a marker, the stack, either of these, or neither. */
 enum has {
 	MARKER,
 	STACK,

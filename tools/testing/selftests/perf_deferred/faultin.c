@@ -51,7 +51,7 @@ static size_t resident(char *memory, size_t page)
 	return count;
 }
 
-/* Mapped, but never touched: no page table entry is there, nor the page itself. */
+/* Mapped, but never accessed: neither the page nor a page table entry exists. */
 static int unread_file_pages(void)
 {
 	size_t page = getpagesize();
@@ -110,7 +110,7 @@ static int swapped_out_pages(void)
 	return check_chain(&attr, memory, FRAMES);
 }
 
-/* Where nothing can be read in, the stack ends, and the task lives. */
+/* If a page cannot be read, the stack ends and the task continues. */
 static int pages_that_are_not(void)
 {
 	size_t page = getpagesize();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Children start clean: no cookie, and no record, of their parent's. */
+/* Children do not inherit a cookie or a record from their parent. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -71,7 +71,7 @@ static int vforks(void *unused)
 	return 0;
 }
 
-/* A grandchild in a pid namespace of its own: its records name it as its samples do. */
+/* A grandchild in its own pid namespace: its records have the same ids as its samples. */
 static int namespace_and_fork(void)
 {
 	pid_t pid;
@@ -215,7 +215,7 @@ static int parent_waits(void)
 		PD_TRY(pd_check_stitched(&log, sample, PARENT, DEPTH));
 	}
 	PD_CHECK(samples == pd_scale(30), "%zu samples of %lu forks", samples, pd_scale(30));
-	/* Twice where the parent went to another CPU meanwhile. */
+	/* Two records if the parent moved to another CPU meanwhile. */
 	PD_CHECK(pd_log_count(&log, PD_RECORD_DEFERRED) <= 2 * samples,
 		 "%zu records for %zu samples",
 		 pd_log_count(&log, PD_RECORD_DEFERRED), samples);

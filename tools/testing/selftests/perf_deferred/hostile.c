@@ -45,7 +45,7 @@ struct lie {
 	const char *what;
 	void (*lay)(void);
 	size_t start;		/* where the frame pointer starts */
-	unsigned int least, most;	/* frames that have to and may be reported of it */
+	unsigned int least, most;	/* minimum and maximum number of its frames */
 };
 
 static void to_itself(void)
@@ -136,7 +136,7 @@ static void long_chain(void)
 static const struct lie lies[] = {
 	{ "a frame that follows itself", to_itself, 0, 1, 2 },
 	{ "two frames in a circle", to_and_fro, 0, 2, 2 },
-	{ "a stack that moves the wrong way", downward, 4096, 1, 1 },
+	{ "a caller's frame at a lower address", downward, 4096, 1, 1 },
 	{ "an unaligned frame pointer", unaligned, 0, 1, 3 },
 	{ "a kernel address", to_kernel, 0, 1, 1 },
 	{ "a non-canonical address", to_noncanonical, 0, 1, 1 },
@@ -154,7 +154,7 @@ static const struct lie lies[] = {
 static int map_memory(void)
 {
 	page = getpagesize();
-	/* A hole follows, so that the end of the mapping is one. */
+	/* A hole follows, so that the mapping is not merged with another one. */
 	memory = mmap(NULL, (PAGES + 1) * page, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	PD_CHECK(memory != MAP_FAILED, "mmap: %s", strerror(errno));
@@ -231,7 +231,7 @@ static int stack_pointers(void)
 	return pd_check_no_bare(&log);
 }
 
-/* Threads that walk chains which another thread scribbles over. */
+/* Threads that walk chains while another thread overwrites them. */
 static int stop;
 
 static unsigned long random_word(unsigned long *state)
@@ -337,7 +337,7 @@ static PD_LEAF long call_address(void *address)
 	return 0;
 }
 
-/* Back to the caller, as if the function had returned. */
+/* Return to the caller, as if the function had returned. */
 static void return_from_nowhere(int sig, siginfo_t *info, void *context)
 {
 	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
@@ -348,7 +348,7 @@ static void return_from_nowhere(int sig, siginfo_t *info, void *context)
 	regs[REG_RSP] += sizeof(greg_t);
 }
 
-/* Where a program calls what is no code, the callers are still there. */
+/* If a program calls an address without code, the walk still shows the callers. */
 static int calls_of_nothing(void)
 {
 	const struct sigaction action = {
@@ -386,7 +386,7 @@ static int calls_of_nothing(void)
 	return PD_PASS;
 }
 
-/* The same from the handler that finds out. */
+/* The same from the handler of the fault. */
 static void look_from_nowhere(int sig, siginfo_t *info, void *context)
 {
 	pd_syscall0(SYS_getppid);
@@ -507,9 +507,9 @@ static int take_itself_away(long nr, int prot, struct pd_event *event)
 	PD_CHECK(stack->user[0] == (unsigned long)code + sizeof(takes_away) - 2,
 		 "the stack begins at %llx", stack->user[0]);
 	PD_CHECK(stack->nr_user < 2 || stack->user[1] != decoy,
-		 "what lies on the stack is the caller");
+		 "a word on the stack was taken for the caller");
 	if (!(prot & PROT_READ) && goes_by_tables())
-		PD_CHECK(stack->nr_user == 1, "%u frames of what is not there", stack->nr_user);
+		PD_CHECK(stack->nr_user == 1, "%u frames of unmapped code", stack->nr_user);
 	return 0;
 }
 

@@ -14,7 +14,7 @@
 #include "pd_ring.h"
 #include "pd_test.h"
 
-#define FRAMES		3	/* the innermost ones; the test knows their functions */
+#define FRAMES		3	/* the innermost frames, whose functions the test knows */
 #define HANDLER		3
 #define RESTORER	4
 #define FUNCTIONS	5
@@ -23,7 +23,7 @@ typedef __u64 functions_t[FUNCTIONS][2];
 
 struct run {
 	unsigned long turns;
-	const char *signal;	/* how the signals are handled, or NULL */
+	const char *signal;	/* argument of the program: how signals are handled, or NULL */
 };
 
 static int output[2];
@@ -48,12 +48,12 @@ static int read_functions(functions_t functions)
 	file = fdopen(output[0], "r");
 	for (i = 0; i < FUNCTIONS; i++)
 		PD_CHECK(fscanf(file, "%llx %llx", &functions[i][0], &functions[i][1]) == 2,
-			 "the program did not tell its functions");
+			 "the program did not print its functions");
 	fclose(file);
 	return 0;
 }
 
-/* Is this frame there, and in that function? */
+/* Does this frame exist, in that function? */
 static bool frame_in(const struct pd_rec *stack, __u32 frame, const __u64 *function)
 {
 	return frame < stack->nr_user && stack->user[frame] >= function[0] &&
@@ -72,7 +72,7 @@ static int check_frames(const struct pd_rec *stack, functions_t functions)
 	return 0;
 }
 
-/* In the call by which the handler's frame goes: all that is left of its stack. */
+/* In sigreturn, which removes the handler's frame: the stack is one frame. */
 static int check_restorer(const struct pd_rec *stack, functions_t functions)
 {
 	PD_CHECK(stack->nr_user == 1 && frame_in(stack, 0, functions[RESTORER]),
@@ -150,7 +150,7 @@ static int system_calls(void)
 	return run_and_check(&attr, &run, check_frames);
 }
 
-/* Where the kernel is with a signal, and whose stack is the task's there. */
+/* Functions of signal delivery in the kernel, and the stack that the task has there. */
 static int signals_with(const char *how, const char *function, check_fn check)
 {
 	struct run run = { .turns = pd_scale(100), .signal = how };

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A 32-bit task that tells where its functions lie, and then makes calls from
- * them: each line of its output is the low and high address of one, from the
- * innermost to the outermost, then those of its signal handler and of the code
- * that this returns to.
+ * A 32-bit task that prints the addresses of its functions and then makes calls
+ * from them. Each line is the low and high address of one, from the innermost
+ * to the outermost, then of its signal handler and of the restorer.
  *
  *	ia32_prog TURNS [plain|siginfo]
  *
@@ -46,7 +45,7 @@ asm(".pushsection pd_rt_restorer, \"ax\", @progbits\n"
 	"	ud2\n"
 	".popsection\n");
 
-/* What the kernel takes. */
+/* The struct of the system call. */
 struct kernel_sigaction {
 	void (*handler)(int sig);
 	unsigned long flags;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A request sends an interrupt to its own CPU only if the task no longer looks at its
- * work flags. With interrupts off, deep in the kernel, the task still does.
+ * A request sends an interrupt to its own CPU only if the task will not check its
+ * work flags again. Deep in the kernel it will, even with interrupts off.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 #define NAME	5
 #define DEPTH	3
 
-/* How many interrupts of the kernel's irq_work there were on all CPUs, or -1. */
+/* The number of irq_work interrupts on all CPUs, or -1. */
 static long irq_works(void)
 {
 	FILE *file = fopen("/proc/interrupts", "r");
@@ -55,7 +55,7 @@ static int answer(void *unused)
 	return 0;
 }
 
-/* Starts a timer, wakes a task and sleeps, in each turn. */
+/* In each turn, start a timer, wake a task and sleep. */
 static PD_LEAF long take_turns(void *turns)
 {
 	struct timespec wait = { .tv_nsec = 100000 };
@@ -128,13 +128,13 @@ static int sched_switch(void)
 	return at_tracepoint("sched", "sched_switch");
 }
 
-/* A lock of the task that is woken is held. */
+/* In a wakeup, with a lock of the woken task held. */
 static int sched_waking(void)
 {
 	return at_tracepoint("sched", "sched_waking");
 }
 
-/* A lock of this CPU's timers is held. */
+/* With a lock of this CPU's timers held. */
 static int hrtimer_start(void)
 {
 	return at_tracepoint("timer", "hrtimer_start");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Whatever a stack leads into, the task goes on, or can be killed. */
+/* Whatever memory a stack leads to, the task continues, or can be killed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -25,7 +25,7 @@
 #define COPY_NAME 6
 #define PATIENCE 20
 
-/* Memory whose second page faults to a userfaultfd that nobody serves. */
+/* Memory with a second page in a userfaultfd that no one serves. */
 static char *unserved_memory(size_t page, int flags)
 {
 	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
@@ -106,7 +106,7 @@ static int userfaultfd_shared(void)
 	return unserved(MAP_SHARED);
 }
 
-/* Walks again and again a chain whose pages it has just thrown out. */
+/* Keeps walking a chain whose pages it has just evicted. */
 static int walk_for_ever(void *unused)
 {
 	size_t size = 64 * getpagesize();
@@ -158,7 +158,7 @@ static int killed_while_walking(void)
 /* A FUSE file whose reads block, so that a walk waits for it; the children share it. */
 static struct pd_fuse *slow;
 
-/* A frame whose caller's lies in that file, mapped with @prot, or NULL. */
+/* A frame whose caller's frame is in that file, mapped with @prot; or NULL. */
 static struct pd_frame *frame_before_file(int prot)
 {
 	size_t page = sizeof(slow->page);
@@ -185,7 +185,7 @@ static void *walk_into_file(void *unused)
 	return NULL;
 }
 
-/* Stays there, in user mode, with that frame. */
+/* Spin in user mode with that frame. */
 static PD_LEAF void spin_with(struct pd_frame *frame)
 {
 	pd_child_says();
@@ -256,7 +256,7 @@ static int spin_in_copy(void *unused)
 	return 1;
 }
 
-/* Nobody else runs on its CPU until it is told to end. */
+/* No other task runs on its CPU until it is told to exit. */
 static int keep_cpu(void *unused)
 {
 	struct sched_param param = { .sched_priority = 1 };
@@ -308,7 +308,7 @@ static int exec_beside_spin(void *unused)
 	return 2;
 }
 
-/* What a walk that waits for a page of a file has, and how its process ends. */
+/* Check the frames of a walk that waits for a page of a file, and how its process ends. */
 static int make_slow_file(void)
 {
 	slow = mmap(NULL, sizeof(*slow), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -347,7 +347,7 @@ static int waiting_walk(int (*walker)(void *unused), void (*meanwhile)(struct pd
 	pd_pin(child.pid, 0);
 	pd_enable(&event);
 	pd_child_go(&child);
-	PD_CHECK(pd_fuse_wait_reader(slow, PATIENCE), "nobody reads the page");
+	PD_CHECK(pd_fuse_wait_reader(slow, PATIENCE), "the page is not read");
 	meanwhile(&child);
 	status = pd_child_wait(&child, PATIENCE);
 	PD_CHECK(status != -1, "the task still waits for its page");
@@ -358,7 +358,7 @@ static int waiting_walk(int (*walker)(void *unused), void (*meanwhile)(struct pd
 	return check_frames(&log, pd_log_nth(&log, PERF_RECORD_SAMPLE, 0), of_file);
 }
 
-/* Whatever the kernel does for a page fault, a walk's included. */
+/* Count page faults in the kernel, also those of walks. */
 static int open_faults(struct pd_event *faults, pid_t pid)
 {
 	struct perf_event_attr attr;
@@ -371,7 +371,7 @@ static int open_faults(struct pd_event *faults, pid_t pid)
 	return pd_must_open(faults, &attr, pid, 0);
 }
 
-/* None of the faults was the last walk's, in the task's exit. */
+/* The last walk, in the task's exit, must not fault. */
 static int check_no_fault(struct pd_event *faults)
 {
 	struct pd_range exit = pd_find_function("unwind_deferred_exit");
@@ -388,7 +388,7 @@ static int check_no_fault(struct pd_event *faults)
 	return 0;
 }
 
-/* Frames before the file, in the file, and in a private copy of it. */
+/* Check the numbers of frames before the file, in the file, and in a private copy of it. */
 static int check_dying_frames(struct pd_log *log, unsigned int of_file)
 {
 	unsigned int frames = 0, in_file = 0, in_copy = 0;
@@ -408,7 +408,7 @@ static int check_dying_frames(struct pd_log *log, unsigned int of_file)
 	return 0;
 }
 
-/* First sampled when it is dying already: it must not begin to wait. */
+/* The first sample is taken when the task is already dying: it must not wait. */
 static int dying_walk(int (*spinner)(void *unused), int sig, int expected, bool cached)
 {
 	struct pd_event event, faults;
@@ -440,7 +440,7 @@ static int dying_walk(int (*spinner)(void *unused), int sig, int expected, bool 
 	status = pd_child_wait(&child, PATIENCE);
 	PD_CHECK(status != -1, "the task waits for a page");
 	PD_CHECK(status == expected, "the task ended with %#x", status);
-	PD_CHECK(!PD_READ(slow->reader), "a page was asked for");
+	PD_CHECK(!PD_READ(slow->reader), "a page was requested");
 	pd_disable(&event);
 	pd_drain(&event, &log);
 	PD_TRY(pd_log_clean(&log));
@@ -448,7 +448,7 @@ static int dying_walk(int (*spinner)(void *unused), int sig, int expected, bool 
 	return check_no_fault(&faults);
 }
 
-/* Had it not waited it would have ended otherwise by now. */
+/* If it had not waited, it would have exited in another way by now. */
 static void kill_it(struct pd_child *child)
 {
 	pd_sleep_ms(100);
@@ -487,7 +487,7 @@ static int exec_before_walk(void)
 	return dying_walk(exec_beside_spin, 0, 0, false);
 }
 
-/* The page is in memory, and not in the page table: it is read where it is. */
+/* The page is in the page cache, but not in the page table: it is read there. */
 static int killed_beside_cached_page(void)
 {
 	return dying_walk(spin_and_end, SIGKILL, SIGKILL, true);
@@ -498,7 +498,7 @@ static int exec_beside_cached_page(void)
 	return dying_walk(exec_beside_spin, 0, 0, true);
 }
 
-/* The file's page is in memory, but the task has a copy of its own, which is not. */
+/* The file's page is in memory, but the task has a private copy, which is in swap. */
 static int killed_before_swapped_copy(void)
 {
 	if (!pd_make_swap())
@@ -520,7 +520,7 @@ static int reap(pid_t pid)
 	return 0;
 }
 
-/* Its private copy of the file's page is gone, but the file's bytes are not its own. */
+/* Its private copy of the file's page is gone: the file's bytes must not be used instead. */
 static int reaped_before_walk(void)
 {
 	const struct pd_rec *sample = NULL, *stack;

@@ -69,7 +69,7 @@ static int of_the_system(void)
 	return PD_PASS;
 }
 
-/* An event without callchains of its own asks for more than the system allows. */
+/* An event without callchains requests more frames than the system allows. */
 static int of_a_bpf_event(void)
 {
 	struct perf_event_attr attr;
@@ -135,7 +135,7 @@ static int raised(void)
 	return ret;
 }
 
-/* More frames than a record can hold: it stays well formed. */
+/* More frames than fit in a record: the record is still well-formed. */
 static int huge_call(unsigned int frames)
 {
 	const size_t size = frames * sizeof(struct pd_frame);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A full buffer: what is not in it was counted by LOST. */
+/* A full buffer: LOST counts all records that are not in it. */
 #include <string.h>
 
 #include "pd_probe.h"
@@ -28,7 +28,7 @@ static int full_buffer(void)
 		if (i % 100 == 0)
 			pd_drain(&event, &log);
 	}
-	/* The next record that has room brings the count of those before. */
+	/* The next record that fits comes with the count of lost ones. */
 	pd_drain(&event, &log);
 	pd_call(NAME, DEPTH, pd_leaf_getppid, NULL);
 	pd_disable(&event);
@@ -40,7 +40,7 @@ static int full_buffer(void)
 	records = pd_log_count(&log, PD_RECORD_DEFERRED);
 	pd_note("%lu calls: %zu samples, %zu records, %llu lost", calls, samples, records,
 		log.lost);
-	PD_CHECK(samples && records && samples < calls, "the buffer never was full");
+	PD_CHECK(samples && records && samples < calls, "the buffer was never full");
 	PD_CHECK(log.lost == log.dropped, "%llu lost by the records, %llu by the event", log.lost,
 		 log.dropped);
 	PD_CHECK(samples + records + log.lost == 2 * calls,
@@ -49,7 +49,7 @@ static int full_buffer(void)
 	return PD_PASS;
 }
 
-/* What did get through is right. */
+/* The records in the buffer are right. */
 static int the_rest_is_right(void)
 {
 	const struct pd_rec *sample = NULL, *stack;

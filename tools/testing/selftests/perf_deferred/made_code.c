@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Code made at run time, without unwind tables: what it says itself leads to its caller. */
+/* Code made at run time, without unwind tables: the caller is found by its instructions. */
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static const struct made_code without_frame_pointer = { {
 	0x48, 0x83, 0xec, 0x28, 0xff, 0xd6, 0x48, 0x83, 0xc4, 0x28, 0xc3,
 } };
 
-/* push %rbp; mov %rdi,%rbp; call *%rsi; pop %rbp; ret: it keeps data in the register */
+/* push %rbp; mov %rdi,%rbp; call *%rsi; pop %rbp; ret: %rbp is used for data */
 static const struct made_code frame_pointer_is_data = { {
 	0x55, 0x48, 0x89, 0xfd, 0xff, 0xd6, 0x5d, 0xc3,
 } };
@@ -48,8 +48,8 @@ static const struct made_code with_branches = { {
 } };
 
 /*
- * As HotSpot lets a frame return to code behind the function that it is to replace:
- *	sub $8,%rsp; call M; add $8,%rsp; ret
+ * Like HotSpot's code that makes a frame return to code after the function that it will
+ *	replace: sub $8,%rsp; call M; add $8,%rsp; ret
  * M:	push %rbp; mov %rsp,%rbp; sub $32,%rsp; lea 2f(%rip),%rax; mov %rax,-8(%rbp);
  *	mov 8(%rbp),%rcx; mov %rcx,-16(%rbp); jmp 4f; 4: lea 1f(%rip),%rax; push %rax; jmp *%rsi
  * 1:	call 3f; 3: subq $5,(%rsp); jmp *-8(%rbp)
@@ -64,8 +64,8 @@ static const struct made_code to_be_deoptimized = { {
 } };
 
 /*
- * As HotSpot's interpreter takes room from its caller's frame, and keeps the stack pointer
- * that the caller had:
+ * Like HotSpot's interpreter, which includes a part of its caller's frame and saves the
+ * caller's stack pointer:
  *	sub $8,%rsp; call M; add $8,%rsp; ret
  * M:	push %rbp; mov %rsp,%rbp; sub $32,%rsp; lea 2f(%rip),%rax; mov %rax,-8(%rbp);
  *	call F; jmp *-8(%rbp); 2: leave; ret
@@ -83,7 +83,7 @@ static const struct made_code that_takes_room = { {
 } };
 
 /*
- * Like HotSpot's code that gives up a compiled frame, which adds a size from memory to %rsp:
+ * Like HotSpot's code that replaces a compiled frame, which adds a size from memory to %rsp:
  *	push %rbp; mov %rdi,%rbp; call T; pop %rbp; ret
  * T:	sub $24,%rsp; movq $8,(%rsp); call *%rsi; mov (%rsp),%rcx; add $24,%rsp;
  *	add %rcx,%rsp; jmp *-8(%rsp)
@@ -96,7 +96,7 @@ static const struct made_code that_gives_up = { {
 } };
 
 static unsigned char *code;
-/* what a frame would be if it was one */
+/* looks like a frame, but is not */
 static struct pd_frame fake[2];
 
 static int make(const struct made_code *made)
@@ -189,7 +189,7 @@ static int size_in_memory(void)
 	return check_code(&that_gives_up);
 }
 
-/* Other code at the same address, from one call to the next. */
+/* Different code at the same address in consecutive calls. */
 static int code_that_changes(void)
 {
 	const struct made_code *all[] = {

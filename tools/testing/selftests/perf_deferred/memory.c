@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a task's deferral costs in memory: nothing before its first request, then one
- * page, which it gives back when it exits. The kernel's own tracepoints tell.
+ * Memory of a task for deferral: none before its first request, then one page until
+ * it exits. Checked by tracepoints of the kernel.
  */
 #include <errno.h>
 #include <signal.h>
@@ -23,11 +23,11 @@
 #define DEPTH	4
 #define CALLS	1000
 
-/* Those that send records: one calls the other, and may be left with nothing to do. */
+/* Functions that send records. One calls the other and may be optimized away. */
 static struct pd_range senders[2];
-/* That makes room for rules, which the process keeps. */
+/* Function that allocates memory for rules, which belongs to the process. */
 static struct pd_range room_for_rules;
-/* Those at a task's end. */
+/* Functions at a task's exit. */
 static struct pd_range exit_functions[2];
 
 static int find_functions(void)
@@ -38,7 +38,7 @@ static int find_functions(void)
 	exit_functions[0] = pd_find_function("unwind_deferred_exit");
 	exit_functions[1] = pd_find_function("do_exit");
 	if (!senders[0].low || !exit_functions[0].low || !exit_functions[1].low)
-		return pd_skip("/proc/kallsyms does not tell where functions are");
+		return pd_skip("/proc/kallsyms has no addresses of functions");
 	return 0;
 }
 
@@ -54,7 +54,7 @@ static bool is_exiting(const struct pd_rec *sample)
 	return pd_is_under(sample, &exit_functions[0]) && pd_is_under(sample, &exit_functions[1]);
 }
 
-/* Where a tracepoint of kmem has the address, or -1. */
+/* Offset of the address in a tracepoint of kmem, or -1. */
 static int offset_of_ptr(const char *tracepoint)
 {
 	char path[128], line[256];
@@ -72,7 +72,7 @@ static int offset_of_ptr(const char *tracepoint)
 	return offset;
 }
 
-/* What the kernel allocates or frees for a task. */
+/* Sample the kernel's allocations or frees for a task. */
 struct trace {
 	struct pd_event event;
 	struct pd_log log;
@@ -86,7 +86,7 @@ static int trace_open(struct trace *trace, const char *tracepoint, const char *f
 	*trace = (struct trace){ .offset = offset_of_ptr(tracepoint) };
 	PD_TRY(pd_attr_tracepoint(&attr, "kmem", tracepoint));
 	PD_CHECK(trace->offset >= 0, "kmem:%s has no address", tracepoint);
-	/* this one must not ask for stacks itself */
+	/* this event must not defer itself */
 	pd_attr_flag(&attr, PD_FLAG_DEFER_CALLCHAIN, 0);
 	pd_attr_flag(&attr, PD_FLAG_DEFER_OUTPUT, 0);
 	attr.exclude_callchain_user = 1;
@@ -130,11 +130,11 @@ static int call_twice(void *unused)
 	return 0;
 }
 
-/* A task, and what the kernel allocates and frees for it. */
+/* A task, and the allocations and frees for it. */
 struct subject {
 	struct pd_child child;
 	struct trace pages, frees;
-	__u64 page;	/* that the deferral has allocated last */
+	__u64 page;	/* last page that the deferral allocated */
 };
 
 static int subject_start(struct subject *subject)
@@ -157,7 +157,7 @@ static int drain_clean(struct trace *trace)
 	return pd_log_clean(&trace->log);
 }
 
-/* So many pages were allocated until now, and none was freed. */
+/* Check that this number of pages was allocated so far, and none was freed. */
 static int check_pages(struct subject *subject, size_t pages, const char *when)
 {
 	const struct pd_rec *sample = NULL;
@@ -206,7 +206,7 @@ static int subject_go_on(struct subject *subject, int half)
 	return kill(subject->child.pid, SIGUSR1);
 }
 
-/* A task that is not sampled itself does not walk if another task is sampled at that place. */
+/* A task does not walk if only another task is sampled at the same function. */
 static int none_without_a_request(void)
 {
 	struct perf_event_attr attr;
@@ -225,7 +225,7 @@ static int none_without_a_request(void)
 	return check_frees(&subject, 0);
 }
 
-/* Sampled from its second half on. */
+/* A task that is sampled from the second half of its calls on. */
 static int one_page_until_exit(void)
 {
 	unsigned long calls = pd_scale(CALLS);

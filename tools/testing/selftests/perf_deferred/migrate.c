@@ -55,7 +55,7 @@ static int move_reader(struct pd_child *child)
 	return 0;
 }
 
-/* The sample has its record; *records: how many there are. */
+/* Check that the sample has its record; *records is set to the number of records. */
 static int check_moved(struct pd_log *log, pid_t pid, size_t *records)
 {
 	const struct pd_rec *sample = NULL;
@@ -121,7 +121,7 @@ static int spin(void *unused)
 	return 0;
 }
 
-/* As it returns on CPU 1, one of the group runs on CPU 0. */
+/* When it returns on CPU 1, a task of the cgroup runs on CPU 0. */
 static int migrate_beside(const struct pd_cgroup *group)
 {
 	const struct pd_rec *rec = NULL;
@@ -164,7 +164,7 @@ static int beside_a_cgroup(void)
 	return ret;
 }
 
-/* Everywhere at once: spinning and calling while it is sent to and from. */
+/* A task spins and makes system calls while it is moved between the CPUs. */
 static int wanderer(void *unused)
 {
 	unsigned long i;
@@ -211,7 +211,7 @@ static int to_and_fro(void)
 	return PD_PASS;
 }
 
-/* How often a function of the kernel runs, on each CPU. */
+/* Count the calls of a kernel function on each CPU. */
 static int count_calls(struct pd_set *set, const char *function)
 {
 	struct perf_event_attr attr;
@@ -276,7 +276,7 @@ static int reader_of_a_task_on_all_cpus(void)
 	return move_before_all(true);
 }
 
-/* Another process looks at CPU 0 only; it is told who has moved. */
+/* Another process reads only CPU 0. It gets the record of a task that has moved. */
 static int moved_fds[2];
 
 static int look_at_one_cpu(void *unused)
@@ -327,7 +327,7 @@ static int two_readers(void)
 	return PD_PASS;
 }
 
-/* The same by one thread, which cannot be told from a reader of both sets. */
+/* The same by one thread, which looks like a reader of both sets. */
 static int two_sets_of_one_thread(bool one_first)
 {
 	struct perf_event_attr attr;
@@ -367,7 +367,7 @@ static int two_sets(void)
 	return two_sets_of_one_thread(true);
 }
 
-/* Where the task returns, the reader has an event that is off, or has no buffer. */
+/* On the CPU where the task returns, the reader's event is disabled or has no buffer. */
 static int move_to_no_output(bool off)
 {
 	struct perf_event_attr attr;

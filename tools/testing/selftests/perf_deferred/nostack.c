@@ -119,7 +119,7 @@ static int kworkers(void)
 	return watch_all_cpus(&attr, 1);
 }
 
-/* A ring without the library: one request, made to go to a worker. */
+/* An io_uring without the library: one request, which a worker must run. */
 struct ring {
 	struct io_uring_params params;
 	struct io_uring_sqe *sqes;

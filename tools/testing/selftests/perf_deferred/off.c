@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A kernel without the series' options: it knows no new flag, and takes every stack in place. */
+/*
+ * A kernel without the options of the series: it refuses the new flags, and unwinds every stack
+ * in place.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +16,7 @@
 #define NAME	6
 #define DEPTH	3
 
-/* The symbols of the kernel tell, for the flags are what is tested. */
+/* Find out by the symbols of the kernel, because the flags are tested. */
 const char *pd_unmet(void)
 {
 	FILE *file = fopen("/proc/kallsyms", "r");
@@ -21,7 +24,7 @@ const char *pd_unmet(void)
 	char line[512];
 
 	if (!file)
-		return "no /proc/kallsyms to tell what kernel this is";
+		return "no /proc/kallsyms to identify the kernel";
 	while (!unmet && fgets(line, sizeof(line), file))
 		if (strstr(line, " perf_callchain_deferred\n"))
 			unmet = "this kernel defers user callchains";
@@ -72,7 +75,7 @@ static int flags_of_a_tracepoint(void)
 	return refuses("tracepoint", &attr);
 }
 
-/* What the plain base says of any other bit, too. */
+/* The base kernel returns the same error for any unknown bit. */
 static int unknown_bits_rejected(void)
 {
 	struct perf_event_attr attr;

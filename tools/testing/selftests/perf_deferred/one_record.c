@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* One unwind and one cookie per entry context, however many ask for it. */
+/* One unwind and one cookie for each entry context, whatever the number of requests. */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ static int attr_pipe_poll(struct perf_event_attr *attr)
 	return pd_attr_kprobe(attr, "pipe_poll");
 }
 
-/* A buffer with FDS samples of one cookie and records of nothing else. */
+/* Check that a buffer has FDS samples with one cookie, and only one record. */
 static int check_one_cookie(struct pd_log *log, size_t samples, __u64 *cookie)
 {
 	const struct pd_rec *sample = NULL;
@@ -208,7 +208,7 @@ static int profilers_share(void)
 	return PD_PASS;
 }
 
-/* Outputs and nothing else, the last of which is not enabled. */
+/* Events that are only outputs; the last one is not enabled. */
 static const struct output {
 	const char *whose;
 	pid_t pid;
@@ -222,7 +222,7 @@ static const struct output {
 
 #define OUTPUTS		((int)ARRAY_SIZE(outputs))
 
-/* The user half of the event's only sample, which came with its record. */
+/* Check the user half of the event's only sample, which must have a record. */
 static int check_sample_of(struct pd_event *event, __u32 tid, __u64 *cookie)
 {
 	const struct pd_rec *sample;
@@ -283,7 +283,7 @@ static int call_once(void *unused)
 	return 0;
 }
 
-/* That of a parent from which the task has its own. */
+/* The output of a parent, from which the task has inherited one. */
 static int inherited_output(void)
 {
 	struct perf_event_attr attr, dummy_attr;
@@ -376,7 +376,7 @@ static int long_system_calls(void)
 	PD_TRY(pd_check_no_bare(&log));
 
 	while (pd_log_next(&log, PERF_RECORD_SAMPLE, &sample)) {
-		/* one that is taken while the event ends may get no record */
+		/* a sample that is taken while the event is disabled may have no record */
 		if (sample->time >= event.disabled_at)
 			continue;
 		samples++;
@@ -387,13 +387,13 @@ static int long_system_calls(void)
 	pd_note("%zu samples, %zu cookies, %zu records", samples, cookies, records);
 	PD_CHECK(samples >= 20, "only %zu samples", samples);
 	PD_CHECK(records >= cookies, "%zu records for %zu cookies", records, cookies);
-	/* A sample between a record and the return brings the record once more. */
+	/* A sample between a record and the return to user mode sends the record again. */
 	PD_CHECK(records <= cookies + cookies / 4 + 2, "%zu records for %zu cookies",
 		 records, cookies);
 	return PD_PASS;
 }
 
-/* Entry contexts whose stack some sample was promised. */
+/* Count the entry contexts with deferred samples. */
 static size_t count_cookies(const struct pd_log *log)
 {
 	const struct pd_rec *sample = NULL, *other;
@@ -410,9 +410,9 @@ static size_t count_cookies(const struct pd_log *log)
 }
 
 /*
- * Samples on the way back to user mode, behind the record: each asks once more,
- * and belongs to the same entry context, whose stack is walked no second time. It
- * comes to an end all the same.
+ * Samples after the record, before the return to user mode: each makes a new
+ * request in the same entry context, whose stack is not walked again. The number
+ * of requests is limited.
  */
 static int behind_the_record(void)
 {

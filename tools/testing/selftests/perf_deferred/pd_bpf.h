@@ -56,7 +56,7 @@ static inline int look_up(int map, __u32 key, void *value)
 	return bpf(BPF_MAP_LOOKUP_ELEM, &attr);
 }
 
-/* Loads a program of the type in @attr; the verifier's words are noted if it is refused. */
+/* Load a program of the type in @attr; report the verifier's log if it is refused. */
 static inline int load_program(union bpf_attr *attr, const struct bpf_insn *code, size_t nr,
 			       const char *what)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* As much of the kernel's type information as a program that calls it needs. */
+/* Queries of the kernel's type information, for programs that call the kernel. */
 #ifndef PD_BTF_H
 #define PD_BTF_H
 

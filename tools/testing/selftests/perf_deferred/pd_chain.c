@@ -33,7 +33,7 @@ static int write_all(int fd, const char *data, size_t size)
 	return fsync(fd);
 }
 
-/* Read-only, for what is written to and read by one descriptor may be cached. */
+/* Open it read-only: data that were written by the same descriptor could be cached. */
 static int reopen(int fd, const char *path)
 {
 	close(fd);

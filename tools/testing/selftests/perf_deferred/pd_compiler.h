@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the tests need of the compiler. */
+/* Attributes and asm for the compiler. */
 #ifndef PD_COMPILER_H
 #define PD_COMPILER_H
 
@@ -11,11 +11,11 @@
 
 /* A function of its own, in a section of its own. */
 #define PD_IN(name)		PD_ATTR(noinline, section(name))
-/* Where a section begins and ends. */
+/* Start and end of a section. */
 #define PD_BOUNDS(name)		extern const char __start_##name[], __stop_##name[]
 
 /*
- * Have the compiler set up a frame, as the function asks for its address.  The
+ * Make the compiler set up a frame: the function uses the frame's address.  The
  * options of the compiler alone do not do that for a function that calls nothing.
  */
 static inline PD_ATTR(always_inline) void pd_frame(void)
@@ -23,7 +23,7 @@ static inline PD_ATTR(always_inline) void pd_frame(void)
 	asm volatile("" : : "r" (__builtin_frame_address(0)));
 }
 
-/* What other tasks and the kernel look at. */
+/* Accesses to memory that other tasks or the kernel access, too. */
 #define PD_READ(x)		__atomic_load_n(&(x), __ATOMIC_ACQUIRE)
 #define PD_WRITE(x, value)	__atomic_store_n(&(x), value, __ATOMIC_RELEASE)
 

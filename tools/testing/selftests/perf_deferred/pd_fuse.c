@@ -100,7 +100,7 @@ static void *serve(void *arg)
 	return NULL;
 }
 
-/* The root of a file system may be a file, and then lies on one. */
+/* The root of a file system can be a file; it is then mounted on a file. */
 static int mount_on(const char *path, int device)
 {
 	char options[80];
@@ -109,7 +109,7 @@ static int mount_on(const char *path, int device)
 	return mount("pd_fuse", path, "fuse", MS_NODEV | MS_NOSUID, options);
 }
 
-/* Have the kernel ask for the size of the file; check the answer. */
+/* Make the kernel request the size of the file, and check it. */
 static bool has_size(const struct pd_fuse *fuse)
 {
 	struct stat attr;
@@ -153,7 +153,7 @@ bool pd_fuse_wait_reader(struct pd_fuse *fuse, int seconds)
 	return PD_READ(fuse->reader);
 }
 
-/* Once the reader is known nobody else answers it. */
+/* After the reader is known, the server does not answer any other. */
 void pd_fuse_serve(struct pd_fuse *fuse)
 {
 	PD_WRITE(fuse->served, true);

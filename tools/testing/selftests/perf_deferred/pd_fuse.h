@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A file of one page, whose server hands it out when it is told to. */
+/* A file of one page, which its server returns only when told to. */
 #ifndef PD_FUSE_H
 #define PD_FUSE_H
 
@@ -10,18 +10,21 @@ struct pd_fuse {
 	int file;		/* to be mapped */
 	int device;
 	char page[4096];	/* the contents of the file */
-	__u64 reader;		/* who waits for it, or 0 */
+	__u64 reader;		/* thread that waits for it, or 0 */
 	bool served;
 	bool go;		/* for the test's own use */
 };
 
-/* At most one at a time, and not given back: 0, or a result told. */
+/* Make the file, at most one at a time; it is not removed. Return 0 or a reported result. */
 int pd_fuse_start(struct pd_fuse *fuse);
-/* Until the kernel wants the page; false after seconds. */
+/* Wait until the kernel reads the page; false after some seconds. */
 bool pd_fuse_wait_reader(struct pd_fuse *fuse, int seconds);
-/* Now it gets it, and at once from here on. */
+/* Return the page, and later reads immediately. */
 void pd_fuse_serve(struct pd_fuse *fuse);
-/* Has the kernel read the page now, and let the next reader wait: 0, or a failure told. */
+/*
+ * Make the kernel read the page now, and let the next reader wait. Return 0 or a reported
+ * failure.
+ */
 int pd_fuse_cache(struct pd_fuse *fuse);
 
 #endif /* PD_FUSE_H */

@@ -52,7 +52,7 @@ static void make_frames(struct pd_rec *rec, __u64 nr)
 static void add_kernel_frame(struct pd_log *log, struct pd_rec *rec, __u64 ip)
 {
 	if (rec->nr_user) {
-		pd_log_malformed(log, "a kernel frame behind user frames: %llx", ip);
+		pd_log_malformed(log, "a kernel frame after user frames: %llx", ip);
 		return;
 	}
 	rec->frames[rec->nr_kernel++] = ip;
@@ -76,7 +76,7 @@ static void parse_chain(struct pd_log *log, struct words *in, struct pd_rec *rec
 	while (nr--) {
 		ip = next(in);
 		if (rec->deferred) {
-			pd_log_malformed(log, "words behind the marker's cookie");
+			pd_log_malformed(log, "words after the marker's cookie");
 			return;
 		}
 		if (context == PD_CONTEXT_DEFERRED) {
@@ -99,7 +99,7 @@ static void parse_chain(struct pd_log *log, struct words *in, struct pd_rec *rec
 	if (context == PD_CONTEXT_DEFERRED && !rec->deferred)
 		pd_log_malformed(log, "a marker without a cookie");
 	if (rec->deferred && rec->inplace)
-		pd_log_malformed(log, "a marker beside a user half in place");
+		pd_log_malformed(log, "a marker and a user half in place");
 }
 
 static void parse_raw(struct pd_log *log, struct words *in, struct pd_rec *rec)
@@ -312,7 +312,7 @@ static void reindex(struct pd_log *log)
 	log->indexed_at = log->nr;
 }
 
-/* The place of the first record that is not below the key. */
+/* Index of the first record that is not below the key. */
 static size_t lower_bound(struct pd_log *log, const struct pd_rec *key)
 {
 	size_t low = 0, high;

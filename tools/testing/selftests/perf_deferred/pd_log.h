@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What came out of the buffers, parsed, and samples matched with their records. */
+/* The parsed contents of the buffers, with samples matched to their records. */
 #ifndef PD_LOG_H
 #define PD_LOG_H
 
@@ -18,23 +18,23 @@ struct pd_rec {
 	__u32 parent_tid;		/* FORK */
 	__u64 time, id, stream_id, identifier;
 	__u64 ip;
-	__u64 cookie;			/* of a record, or of a sample's marker */
+	__u64 cookie;			/* cookie of a record or of a sample's marker */
 	bool kernel;			/* the sample has a kernel half */
 	bool deferred;			/* ... and the marker and a cookie */
 	bool inplace;			/* ... or PERF_CONTEXT_USER */
 	__u32 nr_kernel, nr_user;
-	__u64 *frames;			/* the kernel's and the user's, without context words */
-	__u64 *user;			/* the user's among them */
+	__u64 *frames;			/* kernel and user frames, without contexts */
+	__u64 *user;			/* number of user frames */
 	void *raw;			/* PERF_SAMPLE_RAW, or NULL */
 	__u32 raw_size;
-	const struct pd_event *event;	/* whose buffer it was in */
+	const struct pd_event *event;	/* event whose buffer it was in */
 };
 
 struct pd_log {
 	struct pd_rec *recs;
 	size_t nr, room;
-	__u64 lost;			/* records lost, by LOST records */
-	__u64 dropped;			/* records lost, by reading the disabled events */
+	__u64 lost;			/* lost records, as counted by LOST records */
+	__u64 dropped;			/* lost records, as counted by the disabled events */
 	char malformed[160];		/* the first complaint, or empty */
 	const struct pd_rec **index;	/* deferred records by tid and cookie */
 	size_t indexed, indexed_at;
@@ -44,7 +44,7 @@ enum pd_half {
 	PD_NONE,	/* no user half */
 	PD_INPLACE,	/* unwound in place */
 	PD_STITCHED,	/* by its record */
-	PD_BARE,	/* a marker whose record is not there */
+	PD_BARE,	/* a marker without a record */
 };
 
 void pd_log_add(struct pd_log *log, const struct perf_event_header *header,
@@ -57,18 +57,18 @@ const struct pd_rec *pd_log_record(struct pd_log *log, __u32 tid, __u64 cookie);
 size_t pd_log_records(struct pd_log *log, __u32 tid, __u64 cookie);
 size_t pd_log_count(const struct pd_log *log, __u32 type);
 /*
- * The next one of a type behind *rec, or the first of all if that is NULL. At
- * the end *rec is NULL again, and false is returned.
+ * Set *rec to the next record of a type, or to the first one if it is NULL. At
+ * the end set it to NULL, and return false.
  */
 bool pd_log_next(const struct pd_log *log, __u32 type, const struct pd_rec **rec);
 /* The nth record of a type, counted from 0, or NULL. */
 const struct pd_rec *pd_log_nth(const struct pd_log *log, __u32 type, size_t n);
 
-/* The record or the sample itself that holds the sample's user frames. */
+/* The record, or the sample itself, with the sample's user frames. */
 enum pd_half pd_user_half(struct pd_log *log, const struct pd_rec *sample,
 			  const struct pd_rec **stack);
 
-/* A well-formed log that lost nothing: 0, or a failure told. */
+/* Check that the log is well-formed and nothing was lost: 0, or a reported failure. */
 int pd_log_clean(const struct pd_log *log);
 void pd_note_stack(const char *what, const struct pd_rec *rec);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Attrs of events that sample in certain places. The functions return 0 or PD_SKIP. */
+/* Attrs of events that sample at given places. The functions return 0 or PD_SKIP. */
 #ifndef PD_PROBE_H
 #define PD_PROBE_H
 
@@ -12,7 +12,7 @@ int pd_attr_kprobe(struct perf_event_attr *attr, const char *function);
 int pd_attr_uprobe(struct perf_event_attr *attr, const void *function, bool on_return);
 int pd_attr_tracepoint(struct perf_event_attr *attr, const char *system, const char *name);
 
-/* Where a function of the kernel lies, or zeros if /proc/kallsyms does not tell. */
+/* The range of a kernel function, or zeros if it is not in /proc/kallsyms. */
 struct pd_range {
 	__u64 low, high;
 };

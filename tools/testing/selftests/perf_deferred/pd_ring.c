@@ -175,8 +175,8 @@ static void ring_copy(struct pd_event *event, void *to, __u64 from, size_t len)
 }
 
 /*
- * The last records that had no room are in no LOST record: the event itself
- * knows how many there were.
+ * Records that were lost at the end are not in a LOST record: read their number
+ * from the event.
  */
 static void count_dropped(struct pd_event *event, struct pd_log *log)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Opens events and empties their buffers into a log. */
+/* Open events, and read their buffers into a log. */
 #ifndef PD_RING_H
 #define PD_RING_H
 
@@ -21,23 +21,23 @@ struct pd_event {
 	struct perf_event_mmap_page *page;
 	size_t size;
 	__u64 id;
-	__u64 dropped;		/* as counted at the last look */
-	__u64 disabled_at;	/* when pd_disable() began, of CLOCK_MONOTONIC */
+	__u64 dropped;		/* lost records at the last read */
+	__u64 disabled_at;	/* start of pd_disable(), by CLOCK_MONOTONIC */
 	int fd;
 };
 
 bool pd_supported(void);
 
-/* What every test's sampling event has in common; disabled until enabled. */
+/* The common attr of sampling events; the event starts disabled. */
 void pd_attr_init(struct perf_event_attr *attr);
 void pd_attr_clock(struct perf_event_attr *attr, unsigned int hz);
 void pd_attr_dummy(struct perf_event_attr *attr);
 
 int pd_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group,
 	    unsigned long flags);
-/* Can it be opened, for this task?  0, or an error number. */
+/* Try to open an event for this task. Return 0 or an error number. */
 int pd_try_open(struct perf_event_attr *attr);
-/* No bit of the flags from this one on is taken; the oldest size still is: a result. */
+/* Check that all flags from this bit on are refused, and that the oldest size is accepted. */
 int pd_check_unknown_bits(const struct perf_event_attr *attr, int first);
 int pd_check_oldest_size(struct perf_event_attr *attr);
 /* Open an event; without a buffer if @pages is 0. Returns 0 or an error number. */
@@ -53,7 +53,7 @@ void pd_enable(struct pd_event *event);
 void pd_disable(struct pd_event *event);
 void pd_drain(struct pd_event *event, struct pd_log *log);
 
-/* One event on every CPU that is online, for a task or (pid -1) for all. */
+/* One event on every online CPU, for a task or (pid -1) for all tasks. */
 struct pd_set {
 	struct pd_event *events;
 	int nr;

@@ -13,7 +13,7 @@ struct name {
 	long (*outermost)(unsigned int depth, pd_leaf_fn leaf, void *arg);
 };
 
-/* The empty asm keeps each frame's work behind its call. */
+/* The empty asm prevents tail calls. */
 #define NAMED(n)								\
 	static PD_IN("pd_rec_" #n)							\
 	long recurse_##n(unsigned int depth, pd_leaf_fn leaf, void *arg)	\
@@ -76,7 +76,7 @@ int pd_frame_name(__u64 ip)
 	return -1;
 }
 
-/* Behind push %rbp; mov %rsp,%rbp: to unwind tables, too, the frame is set up there. */
+/* After push %rbp; mov %rsp,%rbp: there the frame is set up according to the unwind tables, too. */
 unsigned long pd_name_address(unsigned int name)
 {
 	return (unsigned long)names[name].low + 8;
@@ -176,7 +176,7 @@ int pd_check_no_bare(struct pd_log *log)
 		samples++;
 		if (pd_user_half(log, sample, &stack) != PD_BARE)
 			continue;
-		/* Nothing is written for an event that was disabled meanwhile. */
+		/* No record is written for an event that was disabled meanwhile. */
 		if (sample->event->disabled_at && sample->time >= sample->event->disabled_at)
 			continue;
 		if (bare++ < 3)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Stacks that name themselves. pd_call(n, depth, leaf, arg) runs leaf(arg)
+ * Stacks that identify themselves. pd_call(n, depth, leaf, arg) runs leaf(arg)
  * below depth + 1 frames of function n and one of its outermost function, all
- * of them in sections that belong to n alone: the frames of a sample tell whose
- * they are, and whether all are there.
+ * in sections that belong only to n. So the frames of a sample tell which stack
+ * they belong to, and whether it is complete.
  */
 #ifndef PD_STACK_H
 #define PD_STACK_H
@@ -17,10 +17,10 @@
 
 typedef long (*pd_leaf_fn)(void *arg);
 
-/* Every leaf lies here. */
+/* The section of all leaves. */
 PD_BOUNDS(pd_leaf);
 
-/* And each name in two sections of its own. */
+/* Two sections for each name. */
 PD_BOUNDS(pd_rec_0);
 PD_BOUNDS(pd_out_0);
 PD_BOUNDS(pd_rec_1);
@@ -40,22 +40,22 @@ PD_BOUNDS(pd_out_7);
 
 long pd_call(unsigned int name, unsigned int depth, pd_leaf_fn leaf, void *arg);
 
-/* An address inside a name's functions. */
+/* Is an address inside the functions of a name? */
 unsigned long pd_name_address(unsigned int name);
-/* Which name a frame belongs to, or -1. */
+/* The name that a frame belongs to, or -1. */
 int pd_frame_name(__u64 ip);
-/* Frames of a name in a stack, the outermost one included. */
+/* Number of frames of a name in a stack, including the outermost one. */
 unsigned int pd_frames_of(const struct pd_rec *stack, unsigned int name);
 bool pd_has_outermost(const struct pd_rec *stack, unsigned int name);
 /* The first frame that belongs to another name, or 0. */
 __u64 pd_foreign_frame(const struct pd_rec *stack, unsigned int name);
 
 /*
- * The stack is the one of pd_call(name, depth, ...) as seen from a system call
- * of the leaf: every frame there, none foreign, none twice.
+ * Check that the stack is that of pd_call(name, depth, ...) in a system call of
+ * the leaf: complete, without foreign or repeated frames.
  */
 int pd_check_stack(const struct pd_rec *stack, unsigned int name, unsigned int depth);
-/* The sample's user half is such a stack, and came with its record. */
+/* Check that the sample's user half is such a stack, from a record. */
 int pd_check_stitched(struct pd_log *log, const struct pd_rec *sample,
 		      unsigned int name, unsigned int depth);
 
@@ -71,8 +71,8 @@ int pd_check_right_or_none(struct pd_log *log, const struct pd_rec *sample,
 int pd_check_no_bare(struct pd_log *log);
 
 /*
- * getppid() with a stack and a frame pointer of our making, for chains of
- * frames that no compiler would lay out.
+ * getppid() with a given stack pointer and frame pointer, for chains of frames
+ * that no compiler would make.
  */
 struct pd_frame {
 	unsigned long next, ip;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* System calls without the C library, whose functions keep no frame pointer. */
+/* System calls without the C library, because its functions have no frame pointers. */
 #ifndef PD_SYSCALL_H
 #define PD_SYSCALL_H
 

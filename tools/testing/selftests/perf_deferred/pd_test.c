@@ -15,7 +15,7 @@
 #include "pd_ring.h"
 #include "pd_test.h"
 
-/* more where more work is asked for */
+/* longer if PERF_DEFERRED_SCALE asks for more work */
 #define TEST_SECONDS ((time_t)(pd_scale(300) > 300 ? pd_scale(300) : 300))
 
 #define SLOW_HZ 400
@@ -76,7 +76,7 @@ unsigned int pd_hz(unsigned int hz)
 	return pd_slow() && hz > SLOW_HZ ? SLOW_HZ : hz;
 }
 
-/* A test that hangs is killed with all its children, and has failed. */
+/* A test that hangs is killed with all its children, and fails. */
 static int wait_for_test(pid_t pid)
 {
 	const struct timespec tick = { .tv_nsec = 20 * 1000 * 1000 };
@@ -115,7 +115,7 @@ static int run_one(const struct pd_test *test)
 
 #define TIME_PERCENT "/proc/sys/kernel/perf_cpu_time_max_percent"
 
-/* A slow machine must not slow down sampling; returns what was there before. */
+/* Do not let the kernel lower sampling rates on a slow machine. Return the old setting. */
 static long set_time_percent(long percent)
 {
 	long before = pd_read_long(TIME_PERCENT);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Runs a program's tests, each in a child of its own, and reports them as TAP. */
+/* Run a program's tests, each in a child process, and report them as TAP. */
 #ifndef PD_TEST_H
 #define PD_TEST_H
 
@@ -19,20 +19,20 @@ struct pd_test {
 
 #define PD_TEST(fn)	{ .name = #fn, .run = fn }
 
-/* Each program has these; the library has main(). */
+/* Each program defines these; the library has main(). */
 extern const struct pd_test pd_tests[];
 extern const size_t pd_nr_tests;
 
-/* What the kernel lacks for them, or NULL: that it defers, if a program has no other wish. */
+/* A requirement that the kernel lacks, or NULL. By default, the kernel must defer. */
 const char *pd_unmet(void);
 
 int pd_fail(const char *fmt, ...) PD_ATTR(format(printf, 1, 2));
 int pd_skip(const char *fmt, ...) PD_ATTR(format(printf, 1, 2));
 void pd_note(const char *fmt, ...) PD_ATTR(format(printf, 1, 2));
 
-/* A count or a time, scaled by PERF_DEFERRED_SCALE, at least 1. */
+/* Scale a count or a time by PERF_DEFERRED_SCALE; at least 1. */
 unsigned long pd_scale(unsigned long count);
-/* Is less work asked for, as the kernel is a slow one that checks itself? */
+/* Is less work requested, as for a slow debug kernel? */
 bool pd_slow(void);
 /* Return @hz, or a lower sampling rate on a slow kernel, to leave it time for its work. */
 unsigned int pd_hz(unsigned int hz);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* perf_event_open() as the tests use it, with what installed headers may lack. */
+/* perf_event_open() for the tests, with definitions that installed headers may lack. */
 #ifndef PD_UAPI_H
 #define PD_UAPI_H
 
@@ -13,7 +13,7 @@
 #define PD_FLAG_DEFER_CALLCHAIN	38
 #define PD_FLAG_DEFER_OUTPUT	39
 
-/* The flag bits of struct perf_event_attr are one u64 behind read_format. */
+/* The flag bits of struct perf_event_attr are the u64 after read_format. */
 static inline __u64 *pd_attr_flags(struct perf_event_attr *attr)
 {
 	return (__u64 *)((char *)&attr->read_format + sizeof(attr->read_format));

@@ -21,7 +21,7 @@
 #define FOREIGN	6
 #define DEPTH	4
 
-/* A caller's frame as the tracer would have it: in the stack that is not ours. */
+/* A frame for the tracer's frame pointer, on another stack. */
 static unsigned long fake_frames[4];
 
 static unsigned long calls(void)
@@ -90,8 +90,8 @@ static int one_step(pid_t pid)
 }
 
 /*
- * At the stop of the system call's end a frame pointer of our making goes in;
- * one instruction later, in user mode, the true one comes back.
+ * At the stop after the system call, set a made-up frame pointer. One
+ * instruction later, in user mode, restore the true one.
  */
 static int swap_frame_pointer(pid_t pid, int (*set)(pid_t, struct user_regs_struct *))
 {
@@ -151,7 +151,7 @@ static int traced_calls(int (*set)(pid_t, struct user_regs_struct *), bool compl
 	return PD_PASS;
 }
 
-/* The same from the stop at a call's entry to that at its end. */
+/* The same between the stops before and after a system call. */
 static int trace_from_entry(pid_t pid)
 {
 	struct user_regs_struct regs;
@@ -176,8 +176,9 @@ static int trace_from_entry(pid_t pid)
 }
 
 /*
- * Asked for in the stop itself, behind the last record before it, and unwound when the
- * tracer has changed what was noted: at the entry to its own frame, at the end back.
+ * The request is made in the stop, after the last record before it. It is unwound
+ * after the tracer has changed the saved registers: to its own frame at the entry, and
+ * back after the call.
  */
 static int asked_in_stop(void)
 {
@@ -211,7 +212,7 @@ static int asked_in_stop(void)
 		}
 		PD_CHECK(!pd_foreign_frame(stack, NAME), "the tracer's frame: %llx",
 			 pd_foreign_frame(stack, NAME));
-		PD_CHECK(!pd_frames_of(stack, NAME), "noted and unwound with other registers");
+		PD_CHECK(!pd_frames_of(stack, NAME), "unwound with changed registers");
 	}
 	PD_CHECK(samples >= 2 * calls(), "%zu samples at the stops of %lu calls", samples, calls());
 	PD_CHECK(without >= calls(), "%zu of %lu calls have a record without a stack", without,

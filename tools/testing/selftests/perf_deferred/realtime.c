@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Real-time and deadline tasks can be left out: of page faults, or of deferral. */
+/* Real-time and deadline tasks can be excluded: from page faults, or from deferral. */
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
@@ -64,7 +64,7 @@ static int set_realtime(int value)
 	return 0;
 }
 
-/* One system call of a task of that policy: its sample is deferred, or in place. */
+/* Sample one system call of a task with that policy: deferred, or in place. */
 static int call_as(int policy, bool deferred)
 {
 	const struct pd_rec *sample;
@@ -148,7 +148,7 @@ static size_t resident(char *memory)
 	return count;
 }
 
-/* A chain of frames in pages that nobody has read. */
+/* A chain of frames in pages that have not been read. */
 static int walk_unread(int policy, unsigned int *frames, bool *brought_in)
 {
 	const struct pd_rec *sample, *stack;
@@ -191,7 +191,7 @@ static int walk_unread_as_each(void)
 		PD_TRY(set_realtime(NO_FAULTS));
 		PD_TRY(walk_unread(policies[i], &frames, &brought_in));
 		PD_CHECK(!brought_in && frames < FRAMES,
-			 "policy %d: %u frames, pages were brought in", policies[i], frames);
+			 "policy %d: %u frames, pages were faulted in", policies[i], frames);
 		PD_TRY(set_realtime(AS_OTHERS));
 		PD_TRY(walk_unread(policies[i], &frames, &brought_in));
 		PD_CHECK(frames == FRAMES, "policy %d: %u frames", policies[i], frames);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A restartable sequence that is aborted goes on elsewhere: what was sampled in it does not. */
+/* An aborted restartable sequence continues elsewhere, but samples in it keep their stack. */
 #include <linux/rseq.h>
 #include <signal.h>
 #include <stddef.h>
@@ -15,15 +15,15 @@
 #define NAME		5
 #define DEPTH		3
 #define MILLISECONDS	800
-#define SIGNATURE	0x53053053	/* the C library's on x86, before each abort handler */
+#define SIGNATURE	0x53053053	/* glibc's on x86, before each abort handler */
 #define AREA_SIZE	32
 #define TURNS		20000
 
-/* The sequence, and where it goes on when it is aborted. */
+/* The sequence, and its abort handler. */
 extern const char section_begins[], section_ends[], section_aborted[];
 static struct rseq_cs section PD_ATTR(aligned(32), used);
 
-/* A thread has one area: the C library's, if that is new enough. */
+/* A thread has only one area: that of the C library, if it is new enough. */
 #pragma weak __rseq_offset
 #pragma weak __rseq_size
 extern const ptrdiff_t __rseq_offset;
@@ -86,7 +86,7 @@ static int restart(void *unused)
 	return 0;
 }
 
-/* Takes the CPU from it. */
+/* Preempts the task of the sequence. */
 static int compete(void *unused)
 {
 	(void)unused;
@@ -121,10 +121,10 @@ static const struct pd_rec *next_of(const struct pd_log *log, const struct pd_ev
 
 struct events {
 	struct pd_event clock, fixup, update;
-	bool sampled;		/* by the clock, too */
+	bool sampled;		/* sampled by the clock, too */
 };
 
-/* Interrupted in the sequence: that is where its stack is, wherever it went on. */
+/* Interrupted in the sequence: its stack must be there, wherever it continued. */
 static int check_clock(struct pd_log *log, const struct pd_rec *sample, size_t *checked)
 {
 	if (!in_section(sample->ip))
@@ -136,7 +136,7 @@ static int check_clock(struct pd_log *log, const struct pd_rec *sample, size_t *
 	return 0;
 }
 
-/* @sample: taken before the abort; the next one of the entry context is taken after it */
+/* @sample: taken before the abort; the next one of the entry context was taken after it */
 static int check_abort(struct pd_log *log, const struct pd_rec *sample,
 		       const struct events *events)
 {
@@ -145,11 +145,11 @@ static int check_abort(struct pd_log *log, const struct pd_rec *sample,
 
 	PD_TRY(pd_check_right_or_none(log, sample, NAME, DEPTH));
 	PD_CHECK(!ip || in_section(ip), "before the abort, and the stack is of %llx", ip);
-	PD_CHECK(next, "nothing behind the abort");
+	PD_CHECK(next, "no sample after the abort");
 	PD_TRY(pd_check_right_or_none(log, next, NAME, DEPTH));
 	ip = innermost(log, next);
 	PD_CHECK(!ip || ip == (unsigned long)section_aborted,
-		 "behind the abort, and the stack is of %llx", ip);
+		 "after the abort, and the stack is of %llx", ip);
 	return 0;
 }
 

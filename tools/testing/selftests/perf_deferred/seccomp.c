@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* System calls that a seccomp filter answers, traps or kills for. */
+/* System calls for which a seccomp filter returns an error, traps or kills. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Delivery of a signal rewrites the registers: samples keep to their own side. */
+/* Signal delivery rewrites the registers: samples before and after it have their own stacks. */
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -97,7 +97,7 @@ static int at_the_raising_call(void)
 	return PD_PASS;
 }
 
-/* In the handler: its own frames, innermost; behind them what it interrupted. */
+/* In the handler: its own frames, then those of the interrupted code. */
 static int in_handler(bool on_altstack)
 {
 	const struct pd_rec *sample = NULL, *stack;
@@ -138,7 +138,7 @@ static void spinning_handler(int sig)
 	pd_call(IN_HANDLER, HANDLER_DEPTH, pd_leaf_spin, (void *)1L);
 }
 
-/* One sample under load: what is known of it for certain. */
+/* Check one sample under load, as far as its stack is known. */
 static int check_storm_sample(struct pd_log *log, const struct pd_rec *sample, size_t *complete)
 {
 	const struct pd_rec *stack;
@@ -184,7 +184,7 @@ static int storm(bool on_altstack)
 	pd_altstack();
 	pd_handle(SIGALRM, spinning_handler, on_altstack);
 	pd_attr_clock(&attr, pd_hz(10000));
-	/* A buffer for all of it: reading it in between would be sampled, too. */
+	/* Use a buffer for all samples: reading it in between would be sampled, too. */
 	i = pd_event_open(&event, &attr, 0, -1, 16 * PD_PAGES);
 	PD_CHECK(!i, "perf_event_open: %s", strerror(i));
 	pd_enable(&event);

@@ -51,7 +51,7 @@ static int check_entry(struct pd_log *log, const struct pd_rec *sample)
 	return pd_fail("this is not the stack that called rt_sigreturn");
 }
 
-/* Once registers change: that one, the one that was restored, or none. */
+/* While registers change: that stack, the restored one, or none. */
 static int check_later(struct pd_log *log, const struct pd_rec *sample)
 {
 	const struct pd_rec *stack;
@@ -114,7 +114,7 @@ static int restoring_altstack(void)
 	return signals_with("restore_altstack", false, true);
 }
 
-/* Two samples in one rt_sigreturn: where their stacks differ, so do their cookies. */
+/* Two samples in one rt_sigreturn: if their stacks differ, so do their cookies. */
 static int entry_and_later(void)
 {
 	unsigned long rounds = pd_scale(100), i;
@@ -147,7 +147,7 @@ static int entry_and_later(void)
 	return PD_PASS;
 }
 
-/* From the timer, which hits rt_sigreturn anywhere. */
+/* Samples from the timer, anywhere in rt_sigreturn. */
 static int from_timer(void)
 {
 	long long end = pd_now_ns() + 1500 * 1000000LL;

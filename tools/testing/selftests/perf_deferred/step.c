@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The stack at every single instruction of programs as they were shipped, from
- * their first to their last: what the kernel unwinds must be what a tracer that
- * steps them has seen happen.
+ * The stack at every instruction of distributed programs, from the first to the
+ * last: it must be the one that a tracer has recorded while stepping.
  *
  * The tracer follows calls: after a call instruction the word on top of the
  * stack is a return address, and as long as the stack pointer has not passed it
- * that call has not returned.  It knows nothing of unwind tables.
+ * that call has not returned.  It does not use unwind tables.
  */
 #define _GNU_SOURCE
 #include <elf.h>
@@ -33,22 +32,22 @@
 #define MAX_CALLS	8192
 #define MAX_FRAMES	500
 #define MAX_STACK	(1UL << 16)
-/* of a program, or where stepping takes long */
+/* steps of a program, or of one that steps slowly */
 #define STEPS		66000
 #define FEW_STEPS	6000
 #define WINDOW		1000
-/* to look through a stack takes longer than a step */
+/* reading a stack takes longer than a step */
 #define TRY_STEPS	16
 
 struct call {
-	unsigned long slot;	/* where on the stack the return address is */
+	unsigned long slot;	/* address of the return address on the stack */
 	unsigned long ra;
 };
 
 struct stepper {
 	pid_t pid;
-	unsigned long entry;	/* where the program begins, _start() */
-	unsigned long loader;	/* the same of its loader, or of itself */
+	unsigned long entry;	/* entry point of the program, _start() */
+	unsigned long loader;	/* entry point of its loader, or of itself */
 	struct pd_event event;
 	struct pd_log log;
 	struct call calls[MAX_CALLS];
@@ -58,7 +57,7 @@ struct stepper {
 	struct user_regs_struct regs;
 	unsigned long steps, right, cut, bare, wrong, none, handlers;
 	unsigned long stack[MAX_STACK / sizeof(long)];
-	char first[512];	/* about the first wrong stack */
+	char first[512];	/* description of the first wrong stack */
 };
 
 static unsigned long peek(pid_t pid, unsigned long addr)
@@ -85,7 +84,7 @@ static int push(struct stepper *s, unsigned long slot, unsigned long ra)
 	return 0;
 }
 
-/* One instruction has run, or a signal has come, and led to @regs. */
+/* Update the calls after one instruction or a signal, which led to @regs. */
 static int follow(struct stepper *s, const struct user_regs_struct *before, bool call,
 		  const struct user_regs_struct *regs)
 {
@@ -96,8 +95,8 @@ static int follow(struct stepper *s, const struct user_regs_struct *before, bool
 	if (!s->signal || before->rsp - regs->rsp < 256 || regs->rsp > before->rsp)
 		return 0;
 	/*
-	 * A handler begins: it returns to the restorer, and that to the program, with
-	 * the rest of the signal frame still there.
+	 * A handler begins. It returns to the restorer, and the restorer to the
+	 * program, with the rest of the signal frame still on the stack.
 	 */
 	s->handlers++;
 	PD_TRY(push(s, regs->rsp + sizeof(long), before->rip));
@@ -191,8 +190,8 @@ static const Elf64_Phdr *segment_of(const struct object *object, unsigned long o
 }
 
 /*
- * Is there an FDE for the byte at @offset of the file?  As the linkers here write
- * them: numbers of four bytes, relative to the table; anything else counts as yes.
+ * Is there an FDE for the byte at @offset of the file? Reads only the usual
+ * encoding, numbers of four bytes relative to the table; true for any other.
  */
 static bool is_covered(const struct object *object, unsigned long offset)
 {
@@ -217,15 +216,14 @@ static bool is_covered(const struct object *object, unsigned long offset)
 	}
 	if (!i)
 		return false;
-	/* .eh_frame lies in the table's own segment */
+	/* .eh_frame is in the segment of the table */
 	return !read_at(object->fd, &fde, sizeof(fde), table->p_offset + last.fde) ||
 	       rel - last.code < fde.bytes;
 }
 
 /*
- * The C library's _init and _fini and the compiler's crtstuff.c, which are a part of each
- * object, have no tables. That is some fifteen steps in each object; a window of steps
- * may contain them or not.
+ * The code of _init, _fini and the compiler's crtstuff.c, which is in each object, has no
+ * tables. These are some fifteen steps in each object, which may be in a window or not.
  */
 static bool in_bare_code(pid_t pid, unsigned long ip)
 {
@@ -282,7 +280,7 @@ static size_t read_stack(struct stepper *s, unsigned long sp)
 	return bytes < 0 ? 0 : bytes / sizeof(long);
 }
 
-/* Is a word as often on the stack as it is a return address of it? */
+/* Is each place of a word on the stack one of its return addresses? */
 static bool is_plain(struct stepper *s, const struct pd_rec *stack, unsigned long ra,
 		     size_t words)
 {
@@ -296,7 +294,7 @@ static bool is_plain(struct stepper *s, const struct pd_rec *stack, unsigned lon
 	return !nr;
 }
 
-/* _start() calls the C library soon, or the rest of the loader, and nobody calls it. */
+/* _start() has no caller, and soon calls the C library or the rest of the loader. */
 #define ENTRY_BYTES	128
 
 static bool ends_at_the_entry(struct stepper *s, const struct pd_rec *stack)
@@ -307,8 +305,9 @@ static bool ends_at_the_entry(struct stepper *s, const struct pd_rec *stack)
 }
 
 /*
- * A window begins in the midst: what is on the stack is taken from the record,
- * once that is complete and each return address can only be in one place.
+ * A window begins in the middle of a program. Take the calls on the stack from
+ * the record when that is complete and each return address has only one place
+ * on the stack.
  */
 static void begin(struct stepper *s, const struct pd_rec *stack, unsigned long sp)
 {
@@ -378,7 +377,7 @@ static bool step(struct stepper *s)
 	return true;
 }
 
-/* Let it run for a while; false when it has ended. */
+/* Let the program run for a while; false if it has exited. */
 static bool run_on(struct stepper *s, unsigned int ms)
 {
 	int status;
@@ -458,7 +457,7 @@ static void finish(struct stepper *s)
 	pd_event_close(&s->event);
 }
 
-/* Does the program have a handler by now? */
+/* Has the program installed its handler? */
 static bool handles(pid_t pid, int signal)
 {
 	unsigned long caught = 0;

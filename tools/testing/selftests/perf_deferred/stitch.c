@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The whole of it: threads whose stacks name them do all that a thread may do,
- * sampled at 10 kHz, or less on a slow kernel. No sample has a stack that is not
- * its own, and nearly all have it complete.
+ * The test of everything together: threads whose stacks identify them do all
+ * that a thread can do, sampled at 10 kHz, or less on a slow kernel. No sample
+ * has the stack of another one, and nearly all stacks are complete.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,8 +28,8 @@
 #define PAGES_FAULTED	16
 #define ZEROS		(1024 * 1024)
 /*
- * Percent. Where fewer samples are asked for, a burst of them in one odd place
- * weighs more.
+ * Percent. Lower if fewer samples are requested, because a burst at one odd
+ * place then counts more.
  */
 #define COMPLETE	(pd_scale(100) < 100 ? 85 : 98)
 #define PATIENCE	40	/* seconds */
@@ -40,12 +40,12 @@
 #define PROGRAM_LOW	0x70000000ULL
 #define PROGRAM_HIGH	0x78000000ULL
 
-/* What the threads tell the reader of their samples. */
+/* Data of the threads for the reader of their samples. */
 struct shared {
 	int stop;
 	struct {
 		__u32 tid;
-		__u64 begin, end;	/* of its time in its named stack */
+		__u64 begin, end;	/* part of its time, in its named stack */
 	} threads[THREADS];
 };
 
@@ -57,7 +57,7 @@ static unsigned int depth_of(unsigned int name)
 	return 2 + name;
 }
 
-/* What a thread does, each a leaf of its own without the C library. */
+/* Work of the threads: each kind is a leaf without the C library. */
 static PD_LEAF void spin(unsigned int turns)
 {
 	unsigned int i;
@@ -196,7 +196,7 @@ static int workload(void *unused)
 	return 0;
 }
 
-/* The children that were forked, each with its parent and its time of execve. */
+/* The forked children, each with its parent and the time of its execve. */
 struct kid {
 	__u32 tid, parent;
 	__u64 born, changed;
@@ -295,7 +295,10 @@ static bool has_name(const struct pd_rec *stack)
 	return false;
 }
 
-/* No frame is another thread's, and not some are of a program that was executed. */
+/*
+ * No frame belongs to another thread, and frames of an executed program are not mixed with
+ * others.
+ */
 static bool is_right(struct count *count, const struct pd_rec *sample,
 		     const struct pd_rec *stack, int name)
 {
@@ -310,7 +313,7 @@ static bool is_right(struct count *count, const struct pd_rec *sample,
 	return true;
 }
 
-/* A sample in a named stack: the one of thread name, whole or not. */
+/* A sample in a named stack: check that it is that of the thread, complete or not. */
 static void count_named(struct count *count, const struct pd_rec *sample,
 			const struct pd_rec *stack, int name)
 {
@@ -327,7 +330,7 @@ static void count_named(struct count *count, const struct pd_rec *sample,
 		pd_note_stack("cut", stack);
 }
 
-/* One on its way through execve: until the point of no return it is its parent's. */
+/* A sample of a child in execve: before the point of no return it has its parent's stack. */
 static void count_changing(struct count *count, const struct pd_rec *sample,
 			   const struct pd_rec *stack, int name)
 {
@@ -409,7 +412,7 @@ static const struct pd_rec **in_time_order(struct pd_log *log, size_t *nr)
 
 /*
  * The record of an entry context is written before the thread has a sample in another
- * one. The clocks of two CPUs may differ, so this is looked at on one.
+ * one. The clocks of two CPUs may differ, so only samples on one CPU are compared.
  */
 static void check_order(struct pd_log *log, struct count *count)
 {
@@ -445,11 +448,11 @@ static int check_counts(struct pd_log *log, bool enough)
 	pd_note("%zu samples, %zu complete, %zu empty, %zu bare, %zu wrong; %zu records",
 		count.samples, count.complete, count.empty, count.bare, count.wrong,
 		pd_log_count(log, PD_RECORD_DEFERRED));
-	pd_note("%zu samples of children, %zu of these before execve, %zu behind",
+	pd_note("%zu samples of children, %zu of these before execve, %zu after",
 		count.of_kids, count.of_changing, count.of_programs);
 	free(kids.of);
 	PD_CHECK(!count.wrong, "%zu samples have a stack that is not theirs", count.wrong);
-	PD_CHECK(count.in_order, "no record came right behind its sample");
+	PD_CHECK(count.in_order, "no record came right after its sample");
 	PD_CHECK(count.samples >= pd_scale(enough ? USED : USED_BY_SLOW), "only %zu samples",
 		 count.samples);
 	PD_CHECK(count.complete * 100 >= count.samples * COMPLETE,

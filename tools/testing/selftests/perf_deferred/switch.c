@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Requests by BPF, in the scheduler's tracepoint, for the task that comes next. */
+/* Requests by BPF, in the scheduler's tracepoint, for the next task. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/btf.h>
@@ -42,13 +42,13 @@ struct switches {
 	struct result result;
 };
 
-/* Instructions around those that ask: behind the first ones, up to the last two. */
+/* Instructions of the program around those that make the request. */
 #define BEFORE	12
 #define AFTER	8
 
 /*
- * Whenever argument @arg of the tracepoint is the task @tid, does @ask with that task in
- * BPF_REG_6, and adds what is in BPF_REG_0 then to the map's struct result.
+ * Whenever argument @arg of the tracepoint is the task @tid, run @ask with that task in
+ * BPF_REG_6, and add the resulting BPF_REG_0 to the map's struct result.
  */
 static int load_asking(const char *tracepoint, int arg, pid_t tid, int results,
 		       const struct bpf_insn *ask, size_t nr)
@@ -92,7 +92,7 @@ static int load_asking(const char *tracepoint, int arg, pid_t tid, int results,
 	return load_program(&attr, code, BEFORE + nr + ARRAY_SIZE(after), tracepoint);
 }
 
-/* Asks for that very task. */
+/* Makes the request for that task. */
 static int load(const char *tracepoint, int arg, pid_t tid, int results)
 {
 	const struct bpf_insn ask[] = {
@@ -122,7 +122,7 @@ static int load_for_other(pid_t tid, pid_t other, int results)
 	return load_asking("btf_trace_sched_switch", 2, tid, results, ask, ARRAY_SIZE(ask));
 }
 
-/* An event whose callchains a BPF program asks for, and for the records. */
+/* Open an event for requests of a BPF program, and for the records. */
 static int open_event(struct switches *sw)
 {
 	struct perf_event_attr attr;
@@ -179,7 +179,7 @@ static int end(struct switches *sw, bool with_event)
 	return 0;
 }
 
-/* How many of the cookies differ from the one before. */
+/* Number of cookies that differ from the previous one. */
 static unsigned int contexts(const struct result *result)
 {
 	unsigned int i, nr = 0;
@@ -189,7 +189,7 @@ static unsigned int contexts(const struct result *result)
 	return nr;
 }
 
-/* How many switches in a row, from the i-th on, have its cookie. */
+/* Number of consecutive switches with the cookie of the i-th one. */
 static unsigned int run_of(const struct result *result, unsigned int i)
 {
 	unsigned int end = i;
@@ -298,7 +298,7 @@ static int one_cookie_for_a_system_call(void)
 	return 0;
 }
 
-/* Preempted in user mode and in the kernel, by one that spins on the same CPU. */
+/* A task is preempted in user mode and in the kernel, by another one that spins on the same CPU. */
 static int spin(void *unused)
 {
 	(void)unused;
@@ -307,7 +307,7 @@ static int spin(void *unused)
 	return 0;
 }
 
-/* Also in the system call by which it looks how often that was. */
+/* It can also be preempted in the system call that reads the count. */
 static PD_LEAF long spin_until_preempted(void *results)
 {
 	long long now, look, end = pd_now_ns() + 30000000000LL;
@@ -349,7 +349,7 @@ static int spin_a_while(void *unused)
 	return 0;
 }
 
-/* The same in one long system call, which does not wait for anything. */
+/* The same in one long system call, which does not sleep. */
 static int one_cookie_for_preemptions(void)
 {
 	struct pd_syscall call = { SYS_getrandom, { 0, LONG_BYTES, GRND_INSECURE } };
@@ -376,7 +376,7 @@ static int one_cookie_for_preemptions(void)
 		most = run > most ? run : most;
 	}
 	PD_CHECK(most >= 3, "preempted in the system call only %u times", most);
-	/* around it there may be some, too */
+	/* preemptions before and after it count, too */
 	PD_CHECK(sw.result.calls <= most + 4, "%u of %llu had another cookie",
 		 (unsigned int)sw.result.calls - most, sw.result.calls);
 	return pd_check_stack(pd_log_record(&sw.log, getpid(), cookie), NAME, DEPTH);
@@ -420,10 +420,10 @@ static int none_without_events(void)
 	PD_TRY(begin(&sw, false));
 	pd_call(NAME, DEPTH, sleep_often, NULL);
 	PD_TRY(end(&sw, false));
-	return check_none(&sw, "with nobody to tell");
+	return check_none(&sw, "without an event for the record");
 }
 
-/* The task that the CPU leaves has a stay in the kernel, but is the current one. */
+/* A request for the previous task is refused: it is in the kernel, but it is current. */
 static int none_for_the_one_before(void)
 {
 	struct switches sw = {};
@@ -433,8 +433,8 @@ static int none_for_the_one_before(void)
 	pd_call(NAME, DEPTH, sleep_often, NULL);
 	PD_TRY(end(&sw, true));
 	PD_CHECK(sw.result.calls >= SLEEPS, "only %llu switches", sw.result.calls);
-	PD_CHECK(!pd_log_count(&sw.log, PD_RECORD_DEFERRED), "a record nobody has asked for");
-	return check_none(&sw, "for the task before");
+	PD_CHECK(!pd_log_count(&sw.log, PD_RECORD_DEFERRED), "a record without a request");
+	return check_none(&sw, "for the previous task");
 }
 
 /* Ask for the stacks of other tasks: one runs on another CPU, one has slept on this CPU. */
@@ -482,10 +482,10 @@ static int none_for_kernel_threads(void)
 	pid_t thread = find_rcu_thread();
 	int i;
 
-	/* it has nothing to wait for on one CPU */
+	/* on one CPU it does not wait */
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2 ||
 	    syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
-		return pd_skip("no grace periods to be had");
+		return pd_skip("no grace periods");
 	PD_CHECK(thread > 0, "no thread of RCU");
 	PD_TRY(prepare(&sw, true));
 	PD_TRY(run_program(&sw, load("btf_trace_sched_switch", 2, thread, sw.results)));

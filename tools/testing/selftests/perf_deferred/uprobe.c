@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Probed functions: the caller is not skipped, and return addresses are true. */
+/* Probed functions: the caller is not skipped, and return addresses are the original ones. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -96,7 +96,7 @@ static bool in_leaves(__u64 ip)
 	return ip >= (unsigned long)__start_pd_leaf && ip < (unsigned long)__stop_pd_leaf;
 }
 
-/* A system call below functions that return through the trampoline. */
+/* A system call in functions that return through the trampoline. */
 static int below_uretprobes(const void **functions, int nr)
 {
 	const struct pd_rec *sample, *stack;
@@ -117,7 +117,7 @@ static int below_uretprobes(const void **functions, int nr)
 	pd_user_half(&log, sample, &stack);
 	for (i = 0; i < 3; i++)
 		PD_CHECK(stack->nr_user > 3 && in_leaves(stack->user[i]),
-			 "frame %d is %llx, no function of ours", i, stack->user[i]);
+			 "frame %d is %llx, not in a function of this test", i, stack->user[i]);
 	return PD_PASS;
 }
 
@@ -136,8 +136,8 @@ static int below_two_uretprobes(void)
 }
 
 /*
- * Code made at run time, without tables: sets up its frame, leaves its first argument on
- * top of the stack, and spins until the word at the second is not 0.
+ * Code made at run time, without tables: it sets up its frame, puts its first argument
+ * on top of the stack, and spins until the word at its second argument is not 0.
  */
 static const unsigned char spinning[] = {
 	0x55,			/* push %rbp */
@@ -180,10 +180,13 @@ static void *make_code(void)
 	return mprotect(code, page, PROT_READ | PROT_EXEC) ? NULL : code;
 }
 
-/* The code that a signal interrupts is not the probed instruction of the handler. */
+/*
+ * The walk must not take the handler's probed instruction for the code that the signal has
+ * interrupted.
+ */
 static int handler_above_made_code(void)
 {
-	/* when it surely spins */
+	/* now it is known to spin */
 	const struct itimerval soon = { .it_value.tv_usec = pd_slow() ? 300000 : 30000 };
 	unsigned long i, times = pd_scale(20);
 	const struct pd_rec *sample = NULL;

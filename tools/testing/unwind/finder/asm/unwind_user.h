@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* As much of arch/x86's as the finder needs: the rest is about registers. */
+/* The part of arch/x86's header that the finder needs. The rest is about registers. */
 #ifndef _UNWIND_FINDER_ASM_UNWIND_USER_H
 #define _UNWIND_FINDER_ASM_UNWIND_USER_H
 

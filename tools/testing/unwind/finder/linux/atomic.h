@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* One task: nobody else writes. */
+/* There is only one task, so no other writes. */
 #ifndef _UNWIND_FINDER_LINUX_ATOMIC_H
 #define _UNWIND_FINDER_LINUX_ATOMIC_H
 

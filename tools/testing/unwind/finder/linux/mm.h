@@ -45,7 +45,7 @@ struct vm_area_struct {
 	struct file	*vm_file;
 };
 
-/* @readers: who holds its lock now; @dying: nobody gets it any more */
+/* @readers: number of holders of its lock; @dying: no one gets the lock any more */
 struct mm_struct {
 	struct vm_area_struct	*maps;
 	int			nr_maps;
@@ -53,7 +53,7 @@ struct mm_struct {
 	bool			dying;
 };
 
-/* @at: the mapping that was returned last; at first the one before the search begins */
+/* @at: the mapping that was returned last; at first the one before the start of the search */
 struct vma_iterator {
 	struct mm_struct	*mm;
 	int			at;

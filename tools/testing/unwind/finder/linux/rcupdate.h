@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* One task: nobody else reads. */
+/* There is only one task, so no other reads. */
 #ifndef _UNWIND_FINDER_LINUX_RCUPDATE_H
 #define _UNWIND_FINDER_LINUX_RCUPDATE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The C library sorts as well. */
+/* Sort with the C library. */
 #ifndef _UNWIND_FINDER_LINUX_SORT_H
 #define _UNWIND_FINDER_LINUX_SORT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* User memory is read by what the test has for unwind_read() only. */
+/* User memory is read only by the test's unwind_read(). */
 #ifndef _UNWIND_FINDER_LINUX_UACCESS_H
 #define _UNWIND_FINDER_LINUX_UACCESS_H
 
@@ -7,7 +7,7 @@
 #include <linux/compiler.h>
 #include <linux/errno.h>
 
-/* nothing is there without a page fault */
+/* no memory is resident */
 #define get_user(val, from)	({ (void)(from); (val) = 0; -EFAULT; })
 #define access_ok(from, len)		((void)(from), (void)(len), true)
 #define user_read_access_begin(from, len)	access_ok(from, len)

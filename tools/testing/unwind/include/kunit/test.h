@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* As much of KUnit as kernel/unwind/cfi_kunit.c needs, for user space. */
+/* The part of KUnit that kernel/unwind/cfi_kunit.c needs, for user space. */
 #ifndef _UNWIND_KUNIT_TEST_H
 #define _UNWIND_KUNIT_TEST_H
 

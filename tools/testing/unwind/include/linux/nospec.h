@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* No secrets here. */
+/* No protection against speculation is needed here. */
 #ifndef _TESTING_UNWIND_LINUX_NOSPEC_H
 #define _TESTING_UNWIND_LINUX_NOSPEC_H
 
