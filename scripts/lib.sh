@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034
-# Shared by the programs in this folder: where things lie, and a few helpers.
+# Shared by the programs in this folder: paths and helper functions.
 
 set -eu -o pipefail
 shopt -s inherit_errexit
@@ -7,7 +7,7 @@ shopt -s inherit_errexit
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BASE=${BASE:-6.12}
 build=$top/build
-# what a group of tests leaves; on the debug kernel beside what it left on the other one
+# output of a group of tests; that of the debug kernel has its own folder
 check=$build/check
 [ "${PERF_DEFERRED_DEBUG-}" != 1 ] || check=$build/check/debug
 bdir=$build/$BASE
@@ -21,7 +21,7 @@ perf_tree=$build/$PERF_BASE/linux
 cache=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/perf-deferred
 jobs=${JOBS:-$(nproc)}
 ident='perf-deferred <perf-deferred@localhost>'
-# what one clone has compiled serves clones at other paths
+# let ccache serve clones at other paths
 export CCACHE_BASEDIR=$top CCACHE_NOHASHDIR=1
 
 die() {
@@ -33,7 +33,7 @@ say() {
 	echo "${0##*/}: $*"
 }
 
-# tgit ARGS: git in the prepared tree, whatever the user's configuration says
+# tgit ARGS: run git in the prepared tree, independent of the user's configuration
 tgit() {
 	GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null \
 	GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory \
@@ -50,7 +50,7 @@ as_us() {
 	fi
 }
 
-# overlay_files: the repo's files that have a place in the tree
+# overlay_files: print the repo's files that belong into the tree
 overlay_files() {
 	git -C "$top" ls-files -co --exclude-standard -- ':(glob)*/**' \
 		':!patches' ':!scripts' ':!build' ':!.ci' |
@@ -62,7 +62,7 @@ overlay_files() {
 	done
 }
 
-# base_overlay_files: those that belong to this base; perf's are with its own base
+# base_overlay_files: print those of this base; perf's files belong to its own base
 base_overlay_files() {
 	if [ -d "$patches/perf-tool" ]; then
 		overlay_files
@@ -71,13 +71,14 @@ base_overlay_files() {
 	fi
 }
 
-# missing_stacks DATA: how many samples have no user half as its record is not in the data
+# missing_stacks DATA: print the number of samples without a user half because their
+# record is missing
 missing_stacks() {
 	"$build/perf/perf" report --stats -i "$1" 2>/dev/null |
 		awk '/^ *incomplete: / { n = $2 } END { print n + 0 }'
 }
 
-# series_hooks [SECTION]: the hooks of the base, in order, as SECTION/NNNN-NAME.patch
+# series_hooks [SECTION]: print the hooks of the base, in order, as SECTION/NNNN-NAME.patch
 series_hooks() {
 	local section
 
@@ -86,8 +87,8 @@ series_hooks() {
 	done
 }
 
-# hook_overlay HOOK: the files of the overlay that enter with it, named in the patch below
-# its message; a name that ends in a slash stands for all files in that folder
+# hook_overlay HOOK: print the overlay files that enter with it. The patch names them
+# below its message; a name that ends in a slash means all files in that folder.
 hook_overlay() {
 	sed -n -e '/^diff --git /q' -e 's/^+ //p' "$patches/$1" |
 	while IFS= read -r f; do
@@ -98,14 +99,14 @@ hook_overlay() {
 	done
 }
 
-# apply_to_index FILE: apply a patch to the index at hand, without fuzz
+# apply_to_index FILE: apply a patch to the current index, without fuzz
 apply_to_index() {
 	if grep -q '^diff --git ' "$1"; then
 		tgit apply --cached --whitespace=nowarn "$1"
 	fi
 }
 
-# say_reject LOG: the files and lines that git apply refused, on one line
+# say_reject LOG: print the files and lines that git apply refused, on one line
 say_reject() {
 	sed -n -e 's/^error: patch failed: \(.*\):\([0-9]*\)$/\1 (hunk at line \2)/p' \
 		-e 's/^error: \(.*\): No such file or directory$/\1 (no such file)/p' \
@@ -120,13 +121,13 @@ as_root() {
 	if [ "$(id -u)" = 0 ]; then
 		"$@"
 	else
-		# in the background a question for a password would wait for ever
+		# in the background, a password prompt would wait forever
 		sudo $([ -t 0 ] || echo -n) "$@"
 	fi
 }
 
-# apt_get ARGS: apt-get, which waits while another process holds one of apt's locks. apt has
-# a time-out of its own for one of them only.
+# apt_get ARGS: run apt-get, but wait while another process holds one of apt's locks. apt's
+# own timeout covers only one of them.
 apt_get() {
 	local out status end=$((SECONDS + ${APT_WAIT:-300})) said=
 
@@ -148,7 +149,7 @@ apt_get() {
 	return "$status"
 }
 
-# took SECONDS_AT_START: how long ago that was
+# took SECONDS_AT_START: print the time since then
 took() {
 	echo "$((SECONDS - $1)) s"
 }

@@ -4,7 +4,7 @@
 tarball=${BASE_TARBALL:-/usr/src/linux-source-$BASE.tar.xz}
 base_date='2025-01-01T00:00:00Z'
 
-# base_stamp: what tells one point release from another
+# base_stamp: print a string that identifies the point release
 base_stamp() {
 	stat -L -c '%s %Y' "$tarball"
 }
@@ -27,7 +27,7 @@ base_import() {
 	say "base is Linux $version"
 }
 
-# base_unpack FOLDER
+# base_unpack FOLDER: unpack the base's source
 base_unpack() {
 	rm -rf "$1"
 	mkdir -p "$1"

@@ -1,13 +1,13 @@
 # shellcheck shell=bash
-# The hooks of the tree: one commit each, made outside the work tree, so that a
-# change of one hook touches only the files whose content changes.
+# The hooks of the tree: each is a commit. The commits are made outside the work
+# tree, so that a changed hook touches only the files whose contents change.
 
-# tree_is_clean: no uncommitted edit of a file of the base
+# tree_is_clean: check that no file of the base has uncommitted edits
 tree_is_clean() {
 	[ -z "$(tgit status --porcelain --untracked-files=no)" ]
 }
 
-# hooks_stamp: changes whenever the commits would
+# hooks_stamp: print a string that changes whenever the commits change
 hooks_stamp() {
 	{
 		tgit rev-parse base
@@ -18,8 +18,8 @@ hooks_stamp() {
 	} | sha256sum
 }
 
-# hook_commit HOOK PARENT: commit one mail onto PARENT; the index is PARENT's. The last lines
-# of the message say where the hook lies and which files of the overlay enter with it.
+# hook_commit HOOK PARENT: commit a mail on PARENT, with PARENT's index. The last lines of
+# the message name the hook's file and the overlay files that enter with it.
 hook_commit() {
 	local hook=$1 parent=$2 msg=$work/msg diff=$work/diff info=$work/info when
 
@@ -58,7 +58,7 @@ hooks_commit() {
 	echo "$head"
 }
 
-# hooks_made COMMIT STAMP: note that COMMIT is what patches/<base>/ says
+# hooks_made COMMIT STAMP: note that COMMIT has the hooks of patches/<base>/
 hooks_made() {
 	tgit tag -f made "$1" >/dev/null
 	echo "$2" >"$tree/.git/hooks.stamp"

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# The overlay of the tree: each of our own files as a link to the one in the repo.
+# The overlay of the tree: links to our own files in the repo.
 
-# overlay_put FILE: link one file in
+# overlay_put FILE: make the link of one file
 overlay_put() {
 	local f=$1 to
 
@@ -18,7 +18,7 @@ overlay_put() {
 	ln -sfn "$to" "$tree/$f"
 }
 
-# overlay_drop FILE: take a link out whose file has left the repo
+# overlay_drop FILE: remove the link of a file that is no longer in the repo
 overlay_drop() {
 	if [ -L "$tree/$1" ]; then
 		rm -f "$tree/$1"

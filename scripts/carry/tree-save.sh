@@ -1,19 +1,19 @@
 # shellcheck shell=bash
-# The way back: edits and commits of the tree become patches/<base>/ again.
-# The work tree itself is never touched; all commits are made in an index aside.
+# Save edits and commits of the tree in patches/<base>/. The work tree is never
+# touched; all commits are made in a separate index.
 
 # edited_files: files of the base with uncommitted edits
 edited_files() {
 	tgit diff --name-only HEAD --
 }
 
-# stray_files: new files that are neither a hook's nor a link to the overlay
+# stray_files: new files that belong to no hook and are no links to the overlay
 stray_files() {
 	tgit ls-files -o --exclude-standard
 }
 
 # section_commits: "SECTION COMMIT" for each commit of the tree, by sections. A commit that
-# does not say its section is of that of the commit before it.
+# does not name its section belongs to that of the commit before it.
 section_commits() {
 	local c section=${sections%% *} s
 
@@ -38,7 +38,7 @@ fold_target() {
 	fi
 }
 
-# fold_plan [SECTION/NNNN]: into $work/fold.<commit>, the edits that go into that commit
+# fold_plan [SECTION/NNNN]: write to $work/fold.<commit> the edits that go into that commit
 fold_plan() {
 	local f c
 
@@ -51,7 +51,7 @@ fold_plan() {
 	done < <(edited_files)
 }
 
-# recommit COMMIT PARENT: COMMIT again, on PARENT, with its edits folded in
+# recommit COMMIT PARENT: commit COMMIT again on PARENT, with its edits folded in
 recommit() {
 	local c=$1 parent=$2
 
@@ -69,7 +69,7 @@ recommit() {
 	tgit commit-tree -p "$parent" -F "$work/text" "$(tgit write-tree)"
 }
 
-# export_commit COMMIT FILE: a patch whose text depends on nothing but the commit
+# export_commit COMMIT FILE: write a patch whose text depends only on the commit
 export_commit() {
 	tgit -c core.abbrev=12 format-patch --stdout -1 -p -N --always --zero-commit \
 		--no-signature --no-renames -U3 --src-prefix=a/ --dst-prefix=b/ "$1" |
@@ -84,12 +84,12 @@ export_commit() {
 		END { if (!body) cut() }' >"$2"
 }
 
-# same_but_lines OLD NEW: only line numbers differ, as after a new base
+# same_but_lines OLD NEW: check that only line numbers differ, as after a new base
 same_but_lines() {
 	[ -e "$1" ] && cmp -s <(sed 's/^@@ .*/@@/' "$1") <(sed 's/^@@ .*/@@/' "$2")
 }
 
-# put_patches: $work/out becomes patches/<base>/, rewriting only what changed
+# put_patches: copy $work/out to patches/<base>/, rewriting only changed files
 put_patches() {
 	local new old
 
@@ -135,7 +135,7 @@ save_edits() {
 	done <"$work/plan"
 	put_patches
 
-	# the tree goes on from the commits that its patches give, its files as they are
+	# move the tree to the commits of the new patches, with its files unchanged
 	head=$(hooks_commit)
 	unset GIT_INDEX_FILE
 	tgit reset -q --soft "$head"

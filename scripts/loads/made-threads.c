@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * made-threads THREADS SECONDS: so many threads compute, each 20 calls deep in code that was
- * made at run time and can be written to.
+ * made-threads THREADS SECONDS: THREADS threads compute, each 20 calls deep in writable code
+ * made at run time.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -21,7 +21,7 @@ static const unsigned char made[BYTES] = {
 	0xff, 0xd0, 0xc9, 0xc3,
 };
 
-#define NEXT	10	/* where its address is */
+#define NEXT	10	/* offset of the address of the next function */
 
 static unsigned char *code;
 static time_t end;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Threads that are busy at the bottom of deep stacks, in their own code and in the C
- * library, in user space and in the kernel: something to sample.
+ * A load to sample: threads with deep stacks that run their own code and the C library,
+ * in user space and in the kernel.
  *
  *	stack-work THREADS FRAMES BYTES MILLISECONDS [alone]
  *
  * Each thread calls through FRAMES functions, each with a frame of at least BYTES bytes.
- * With "alone" what they do there is all their own code and the kernel's, none of it the
- * library's, which has no frame pointers.
+ * With "alone" they run only their own code and the kernel, not the library, which has
+ * no frame pointers.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -85,7 +85,7 @@ static __attribute__((noinline)) unsigned int work(unsigned int seed)
 static unsigned int even(int depth, unsigned int seed);
 static unsigned int wide(int depth, unsigned int seed);
 
-/* The empty asm statements keep the room, and what is done behind the call. */
+/* The empty asm statements keep the frame's size, and prevent a tail call. */
 #define FUNCTION(name, bytes, next)							\
 	static __attribute__((noinline)) unsigned int name(int depth, unsigned int seed)	\
 	{										\

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Threads that are busy in C++: the library's templates and its own code, virtual calls,
- * exceptions that unwind a few frames, destructors on the way.
+ * A load to sample: threads that run C++, with the library's templates and code, virtual
+ * calls, exceptions that unwind a few frames, and destructors.
  *
  *	stack-work-c++ THREADS MILLISECONDS
  */
@@ -89,7 +89,7 @@ static void thread(unsigned int seed, Clock::time_point end)
 			return ret;
 		};
 
-	/* exceptions are an exception */
+	/* throw an exception only in some rounds */
 	for (int i = 0; i < 6; i++) {
 		jobs.push_back(std::make_unique<Sort>());
 		jobs.push_back(std::make_unique<Match>());

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Configure and build a kernel from $src in $out.
 
-# kbuild ARGS: make in the kernel tree; the same input gives the same objects
+# kbuild ARGS: run make in the kernel tree, with reproducible output
 kbuild() {
 	local cc=gcc
 
@@ -11,7 +11,7 @@ kbuild() {
 		KBUILD_BUILD_USER=perf-deferred KBUILD_BUILD_HOST=localhost "$@"
 }
 
-# kconfig_fragments KIND: the fragments of a kind of kernel, in order
+# kconfig_fragments KIND: print the fragments of a kind of kernel, in order
 kconfig_fragments() {
 	echo "$top/scripts/make/config/vm.config"
 	[ "$1" = -series ] || echo "$top/scripts/make/config/btf.config"
@@ -21,8 +21,8 @@ kconfig_fragments() {
 	esac
 }
 
-# kconfig_missing FRAGMENT...: options that the fragments want, the last one where they do
-# not agree, and .config has not
+# kconfig_missing FRAGMENT...: print options of the fragments that .config lacks; if
+# fragments differ, the last one counts
 kconfig_missing() {
 	cat "$@" | sed -n -e 's/^\(CONFIG_[A-Za-z0-9_]*=.*\)/\1/p' \
 		-e 's/^# \(CONFIG_[A-Za-z0-9_]*\) is not set$/\1=n/p' |
@@ -31,7 +31,7 @@ kconfig_missing() {
 		name=${want%%=*}
 		have=$(sed -n "s/^$name=//p" "$out/.config")
 		[ "${have:-n}" != "${want#*=}" ] || continue
-		# a step of the series may come before the options
+		# early steps of the series do not have the options
 		case $name in
 		CONFIG_UNWIND_*) grep -qs kernel/unwind/Kconfig "$src/init/Kconfig" || continue ;;
 		esac
@@ -56,7 +56,7 @@ kconfig() {
 	fi
 }
 
-# kbuild_sparse: sparse on the objects made from the series' own kernel files
+# kbuild_sparse: run sparse on the series' own kernel files
 kbuild_sparse() {
 	local log=$out/sparse.log objects
 

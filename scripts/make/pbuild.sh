@@ -1,12 +1,12 @@
 # shellcheck shell=bash
 # Build perf from $src in $out.
 
-# Frame pointers: perf is also the program that the demo records.
+# With frame pointers, because tests also record perf itself.
 pbuild_cflags='-O2 -g -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer'
 
-# pbuild ARGS: make in tools/perf, warnings being errors. With $san, options for sanitizers,
-# clang builds, and $san_libs is linked in. With $m32 it is a 32-bit perf, without the
-# libraries of which Debian has no 32-bit version for a 64-bit system.
+# pbuild ARGS: run make in tools/perf; warnings are errors. $san has options for sanitizers:
+# then clang is used, and $san_libs is linked in. $m32 makes a 32-bit perf, without the
+# libraries that Debian does not have as 32-bit versions on a 64-bit system.
 pbuild() {
 	local cc=gcc hostcc=gcc werror=1 more=(BUILD_BPF_SKEL=1)
 

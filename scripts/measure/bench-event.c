@@ -13,7 +13,7 @@
 
 #include "bench-event.h"
 
-/* what perf record asks for: all but the segments of old; see asm/perf_regs.h */
+/* the registers of perf record: all except the old segment registers; see asm/perf_regs.h */
 #define USER_REGS	0xff0fffULL
 
 void die(const char *what)
@@ -24,7 +24,7 @@ void die(const char *what)
 
 static int cycles = -1;
 
-/* Let now() say cycles of this thread, if the machine counts them. */
+/* Let now() return cycles of this thread, if the machine counts them. */
 bool count_cycles(void)
 {
 	struct perf_event_attr attr = {
@@ -38,7 +38,7 @@ bool count_cycles(void)
 	return cycles >= 0;
 }
 
-/* Nanoseconds, which are instructions in a VM that counts them so. */
+/* Nanoseconds, which are instructions in a VM with --icount. */
 uint64_t now(void)
 {
 	struct timespec ts;
@@ -98,7 +98,7 @@ static void open_on(struct event *event, const char *tracepoint, enum mode mode,
 	event->fd = syscall(SYS_perf_event_open, &attr, pid, -1, -1, 0);
 	if (event->fd < 0)
 		die("perf_event_open");
-	/* room for a thousand samples, and the control page */
+	/* for a thousand samples, plus the control page */
 	event->size = PAGE + (mode == DUMP_64K ? 16384 : mode == DUMP_8K ? 4096 : 1024) * PAGE;
 	event->page = mmap(NULL, event->size, PROT_READ | PROT_WRITE, MAP_SHARED, event->fd, 0);
 	if (event->page == MAP_FAILED)
@@ -118,8 +118,8 @@ void event_open_on_exec(struct event *event, const char *tracepoint, enum mode m
 }
 
 /*
- * Sample another process and its children by CPU 0's clock, from its next program on. What
- * is sampled is not to be looked at: the oldest makes room for the newest.
+ * Sample another process and its children by CPU 0's clock, from its next program on. The
+ * samples are not read, so the buffer overwrites the oldest.
  */
 void event_open_clock(struct event *event, uint64_t period, enum mode mode, pid_t pid)
 {
@@ -151,7 +151,7 @@ void event_stop(struct event *event)
 	ioctl(event->fd, PERF_EVENT_IOC_DISABLE, 0);
 }
 
-/* What is in the buffer; where some of it was lost, that is a failure. */
+/* Parse the buffer. Fail if records were lost. */
 void event_count(const struct event *event, struct counts *counts)
 {
 	const struct perf_event_mmap_page *page = event->page;
@@ -168,7 +168,7 @@ void event_count(const struct event *event, struct counts *counts)
 		}
 		counts->samples += header->type == PERF_RECORD_SAMPLE;
 		if (header->type == PERF_RECORD_CALLCHAIN_DEFERRED) {
-			/* nr lies behind the cookie */
+			/* nr follows the cookie */
 			memcpy(&nr, (const char *)(header + 1) + sizeof(nr), sizeof(nr));
 			counts->records++;
 			counts->frames = nr;

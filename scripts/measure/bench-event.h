@@ -10,7 +10,7 @@
 
 #define PAGE		4096UL
 
-/* what a sample has of the user stack */
+/* kinds of user stacks in a sample */
 enum mode {
 	OFF,		/* there are no samples */
 	BARE,		/* nothing */
@@ -26,7 +26,7 @@ struct event {
 	size_t	size;
 };
 
-/* @frames: of the last deferred record */
+/* @frames: number of frames in the last deferred record */
 struct counts {
 	unsigned int	samples;
 	unsigned int	records;

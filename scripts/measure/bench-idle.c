@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What do the places where the series hooks in cost while nobody asks for deferral?  To be
- * run in a VM whose clock advances by one nanosecond an instruction, on a kernel with the
- * options and on one without: prints what one of each takes.
+ * Measure the operations that have hooks of the series, without any deferral. To be run in
+ * a VM whose clock advances by one nanosecond for each instruction, on a kernel with the
+ * options and on one without: prints the instructions of each operation.
  */
 #include <signal.h>
 #include <stdint.h>
@@ -38,7 +38,7 @@ static void system_calls(int nr)
 		syscall(SYS_getppid);
 }
 
-/* Of two processes each waits for the other one. */
+/* Two processes that wait for each other in turn. */
 static void switches(int nr)
 {
 	int to[2], from[2];
@@ -139,7 +139,7 @@ static const struct work {
 	{ "vfork, execve, exit", programs, 50 },
 };
 
-/* The best of some rounds is the one that no tick fell into, or the fewest. */
+/* Take the best of some rounds: the one with the fewest timer ticks. */
 int main(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[1], "nothing"))

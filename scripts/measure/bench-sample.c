@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What does a sample with a user callchain cost?  To be run in a VM whose clock advances
- * by one nanosecond an instruction: what the clock shows are instructions.  Or anywhere
- * that counts cycles.
+ * Measure the cost of a sample with a user callchain.  To be run in a VM whose clock
+ * advances by one nanosecond for each instruction, so that times are instructions; or on
+ * any machine that counts cycles.
  *
- * A tracepoint in a system call is sampled from a known depth of user frames, either once
- * in each stay in the kernel or many times in a single one.
+ * A tracepoint in a system call is sampled with a known number of user frames, either
+ * once or many times in each system call.
  */
 #define _GNU_SOURCE
 #include <stdbool.h>
@@ -20,7 +20,7 @@
 #include "bench-event.h"
 
 #define SAMPLES		1000
-#define ROUNDS		5	/* enough where each takes as many instructions */
+#define ROUNDS		5	/* enough, as the number of instructions varies little */
 #define CYCLE_ROUNDS	200
 
 struct work {
@@ -34,14 +34,14 @@ static unsigned int last_frames;	/* in the last deferred record, if there was on
 static const char *unit = "instructions";
 static int rounds = ROUNDS;
 
-/* One sample in each stay in the kernel. */
+/* One sample in each system call. */
 static void many_stays(void)
 {
 	for (int i = 0; i < SAMPLES; i++)
 		syscall(SYS_getppid);
 }
 
-/* All samples in one stay in the kernel. */
+/* All samples in one system call. */
 static void one_stay(void)
 {
 	size_t size = SAMPLES * PAGE;
@@ -89,7 +89,7 @@ static __attribute__((noinline)) void at_wide_depth(int depth, void (*run)(void)
 
 static void (*descend)(int depth, void (*run)(void)) = at_depth;
 
-/* Instructions that a run of @work takes at @depth, the samples into @samples. */
+/* Return the instructions of a run of @work at @depth; read the samples into @samples. */
 static uint64_t measure_once(const struct work *work, int depth, enum mode mode,
 			     unsigned int *samples)
 {
@@ -138,7 +138,7 @@ static double per_sample(const struct work *work, int depth, enum mode mode, uin
 	return ((double)t - off) / samples;
 }
 
-/* A deferred sample with its walk, and the frames of that. */
+/* Measure a deferred sample with its walk, and return the number of frames. */
 struct walked {
 	double cost;
 	unsigned int frames;
@@ -160,8 +160,8 @@ static void row(const struct work *work, int depth, struct walked *walked)
 }
 
 /*
- * What is left of a deferred sample, its walk and its record if all frames are taken
- * away, those that called the benchmark included.
+ * The cost of a deferred sample, its walk and its record without any frames, also
+ * without those that called the benchmark.
  */
 static void row_without_frames(const struct walked *few, const struct walked *many)
 {
@@ -172,8 +172,8 @@ static void row_without_frames(const struct walked *few, const struct walked *ma
 }
 
 /*
- * What does a frame cost?  A hundred functions call one another, each from an address of
- * its own; there is one sample and one walk in each stay in the kernel.
+ * Measure the cost of a frame. A hundred functions call one another, each from a
+ * different address; there is one sample and one walk in each system call.
  */
 #define METHODS		"/proc/sys/kernel/unwind_user_methods"
 #define CALLS		100
@@ -237,7 +237,7 @@ static void realigned_10(void)
 	realigned(10);
 }
 
-/* The same chain in code that was made at run time and can be written to. */
+/* The same chain in writable code made at run time. */
 #ifdef HAVE_FP
 #define PROLOGUE	0x55, 0x48, 0x89, 0xe5		/* push %rbp; mov %rsp, %rbp */
 #define EPILOGUE	0x5d, 0xc3			/* pop %rbp; ret */
@@ -283,7 +283,7 @@ static int use_methods(int methods)
 	return fclose(f);
 }
 
-/* What was kept of rules is given back under memory pressure. */
+/* Drop the cached rules, as under memory pressure. */
 static void forget_rules(void)
 {
 	FILE *f = fopen("/proc/sys/vm/drop_caches", "w");
@@ -305,7 +305,7 @@ static void many_calls(void)
 		one_call();
 }
 
-/* What @run takes when it is called through the chain of functions from @first on. */
+/* Measure @run, called through the chain of functions from @first on. */
 static double walks(void (*first)(void), void (*run)(void), bool cold)
 {
 	uint64_t best = UINT64_MAX;
@@ -332,7 +332,7 @@ static double walks(void (*first)(void), void (*run)(void), bool cold)
 	return best;
 }
 
-/* Of the 90 more frames that @deep has. */
+/* Return the cost of one of the 90 additional frames of @deep. */
 static double frame_cost_of(void (*deep)(void), void (*shallow)(void), int methods, bool cold)
 {
 	void (*run)(void) = cold ? one_call : many_calls;
@@ -361,7 +361,7 @@ static void frames(void)
 	printf("%-32s %13.0f\n", "tables, warm, stack realigned",
 	       frame_cost_of(realigned_100, realigned_10, FP | EH_FRAME, false));
 	printf("%-32s %13.0f\n", "tables, cold", frame_cost(FP | EH_FRAME, true));
-	/* each place in the cache has room for few */
+	/* each set of the cache has only a few entries */
 	forget_rules();
 	printf("%-32s %13.0f\n", "no tables, warm",
 	       frame_cost_of(made_code(100), made_code(10), FP | EH_FRAME, false));
@@ -383,8 +383,9 @@ static void samples(void)
 }
 
 /*
- * What is done in a sample's own context, and what in all if each needs a walk.  A stay
- * with a thousand samples has one walk, so what is left of that is next to nothing.
+ * The cost of a sample in its own context, and in total if each needs a walk.  A system
+ * call with a thousand samples has only one walk, so the cost of the walk for each is
+ * negligible.
  */
 static void ways_at(const char *name, int depth)
 {
@@ -411,7 +412,7 @@ static void ways_at(const char *name, int depth)
 	}
 }
 
-/* One line each: the work, the way, instructions in the sample's context and in all. */
+/* Print a line for each: the work, the way, instructions in the sample's context and in total. */
 static void stacks(void)
 {
 	if (HAS_FP)
@@ -422,7 +423,7 @@ static void stacks(void)
 	use_methods(FP | EH_FRAME);
 }
 
-/* Nothing where they are not counted: that is no failure. */
+/* If cycles are not counted, print a note; this is not a failure. */
 static bool use_cycles(void)
 {
 	if (!count_cycles()) {
@@ -435,8 +436,8 @@ static bool use_cycles(void)
 }
 
 /*
- * "frames": only what a frame costs; "stacks": what the ways to a stack cost; "cycles":
- * all, but the samples once, in cycles
+ * "frames": only the cost of a frame; "stacks": the cost of each way to a stack;
+ * "cycles": all of this in cycles, with the samples once
  */
 int main(int argc, char **argv)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What do the user callchains of a program cost that is sampled by the clock?  To be run
- * in a VM with one CPU, whose clock advances by one nanosecond an instruction.
+ * Measure the cost of user callchains of a program that is sampled by the clock. To be run
+ * in a VM with one CPU, whose clock advances by one nanosecond for each instruction.
  *
  *	bench-stock [-p NANOSECONDS] [-w WAY] CMD...
  *
- * Runs CMD in each way to have its stacks, or in one, and prints what that adds to a sample
- * without, the walk and the record included.
+ * Runs CMD with each kind of user stacks, or with one, and prints its cost over a sample
+ * without a stack, including the walk and the record.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ static double microseconds(const struct timeval *t)
 	return t->tv_sec * 1e6 + t->tv_usec;
 }
 
-/* The nanoseconds that @argv and its children take, sampled so. */
+/* Return the nanoseconds of @argv and its children, sampled in this way. */
 static double time_of(char **argv, enum mode mode)
 {
 	struct rusage usage;
@@ -114,7 +114,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	argv += optind;
-	/* a sample each period of what it takes with all its samples */
+	/* the run with samples has one in each period */
 	without = least_time_of(argv, BARE);
 	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		if (way && strcmp(way, ways[i].name))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Two processes that wake up each other and wait, at some depth of the stack: what
- * perf bench sched pipe does at the depth of its own.
+ * Two processes that wake each other up and wait, at a given depth of the stack:
+ * like perf bench sched pipe, whose depth is fixed.
  *
- *	bench-switch DEPTH LOOPS	prints the seconds that it takes
+ *	bench-switch DEPTH LOOPS	prints the duration in seconds
  *
  * To be built with frame pointers.
  */
@@ -41,7 +41,7 @@ static __attribute__((noinline, noclone)) int at_depth(int depth, int first)
 		take_turns(first);
 	else
 		at_depth(depth - 1, first);
-	/* a frame of its own for each */
+	/* not inlined: each call has a frame */
 	__asm__ volatile("" ::: "memory");
 	return depth;
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What does the walk of a program's stack cost, once its rules are known?  To be run in
- * a VM whose clock advances by one nanosecond an instruction.
+ * Measure the walk of a program's stack with cached rules. To be run in a VM whose
+ * clock advances by one nanosecond for each instruction.
  *
  *	bench-walk CMD...
  *
  * CMD calls getppid() many times from one place and prints how long a call took. It
- * runs twice, once without any method to unwind by: then the walk has one frame. Prints
- * the number of frames and what the others cost.
+ * runs twice, once with all unwind methods off, so that the walk has one frame. Prints
+ * the number of frames and the cost of the others.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 # shellcheck shell=bash disable=SC2034
-# What the programs that make packages share, on top of lib.sh: flavours, names and versions.
-#
-# FLAVOUR=amd64 or cloud: whose configuration of Debian's. REVISION=1: of our packages, for the same
-# version of Debian's; it is part of the kernel's name, so that two revisions can be installed.
-# DEB_CONFIG=FILE: a configuration of yours in place of Debian's; FLAVOUR is then any name for it.
+# Shared by the programs that make packages, on top of lib.sh: flavours, names and versions.
+# FLAVOUR=amd64 or cloud: the flavour of Debian's configuration. REVISION=1: revision of our
+# packages for the same version of Debian's; it is part of the kernel's name, so that two revisions
+# can be installed. DEB_CONFIG=FILE: your own configuration instead of Debian's; FLAVOUR is then any
+# name for it.
 
 flavour=${FLAVOUR:-amd64}
 case $flavour in
@@ -23,7 +23,7 @@ deb_repo=${DEB_REPO:-$deb/repo}
 deb_out=$deb/$flavour
 deb_perf=$deb/perf
 
-# deb_names: base_version, deb_version, kernel_release, from the version of the base's package
+# deb_names: set base_version, deb_version and kernel_release from the version of the base's package
 deb_names() {
 	base_version=$(dpkg-query -W -f '${Version}' "linux-source-$BASE" 2>/dev/null) ||
 		die "linux-source-$BASE is not installed: scripts/deps"
@@ -37,13 +37,13 @@ deb_names() {
 	perf_deb=$deb_perf/linux-perf-deferred_${deb_version}_amd64.deb
 }
 
-# deb_suite: the release of Debian that this machine runs
+# deb_suite: print the release of Debian that this machine runs
 deb_suite() {
 	sed -n 's/^VERSION_CODENAME=//p' /etc/os-release
 }
 
-# deb_mirrors SUITE: lines for apt of Debian and its security updates, from where apt on this machine
-# has them
+# deb_mirrors SUITE: print lines for apt of Debian and its security updates, with the mirrors of
+# this machine
 deb_mirrors() {
 	# shellcheck disable=SC2016
 	apt-get indextargets --format '$(REPO_URI) $(LABEL)' 'Created-By: Packages' | sort -u |
@@ -55,14 +55,14 @@ deb_mirrors() {
 	done
 }
 
-# deb_state: what the series is made of
+# deb_state: print a hash of the series
 deb_state() {
 	tgit rev-parse made
 	base_overlay_files | (cd "$top" && tr '\n' '\0' | xargs -0 sha256sum)
 }
 
-# deb_tree: the series on the base as files of its own, for the overlay's links in the tree would
-# end up in the headers. Only what has changed gets another date.
+# deb_tree: make a tree of the series with copies of the overlay's files, because links would end
+# up in the headers package. Only changed files get a new date.
 deb_tree() {
 	local state
 
@@ -90,17 +90,17 @@ deb_checkout() {
 	tgit -C "$deb_src" checkout -q -f --detach series
 }
 
-# deb_date: of the newest change, the same for the same series
+# deb_date: print the date of the newest change, the same for the same series
 deb_date() {
 	tgit log -1 --format=%cd --date=format:%Y-%m-%d "$(deb_head)"
 }
 
-# deb_head: the commit that the packages are built from
+# deb_head: print the commit that the packages are built from
 deb_head() {
 	tgit -C "$deb_src" rev-parse HEAD
 }
 
-# deb_needs GIB WHAT: is there so much room where the packages are built?
+# deb_needs GIB WHAT: fail if there is not enough space where the packages are built
 deb_needs() {
 	local free
 

@@ -6,7 +6,7 @@ disk_key=$build/deb/image/key
 disk_qemu=
 disk_port=
 disk_log=
-# how long to wait for it to start or to go, in seconds
+# how long to wait for it to start or to stop, in seconds
 disk_wait=${DISK_WAIT:-600}
 
 disk_make_key() {
@@ -20,13 +20,13 @@ disk_ssh_options() {
 		-i "$disk_key"
 }
 
-# disk_run CMD: a command of the shell, as root; exits with its status
+# disk_run CMD: run a shell command as root; exits with its status
 disk_run() {
 	# shellcheck disable=SC2046
 	ssh $(disk_ssh_options) -p "$disk_port" root@127.0.0.1 "$1" </dev/null
 }
 
-# disk_copy FILE... FOLDER: into the VM
+# disk_copy FILE... FOLDER: copy files into the VM
 disk_copy() {
 	local to=${*: -1}
 
@@ -34,7 +34,7 @@ disk_copy() {
 	scp -q -r $(disk_ssh_options) -P "$disk_port" "${@:1:$#-1}" "root@127.0.0.1:$to" </dev/null
 }
 
-# disk_fetch FILE... FOLDER: out of the VM
+# disk_fetch FILE... FOLDER: copy files out of the VM
 disk_fetch() {
 	local to=${*: -1}
 
@@ -79,7 +79,7 @@ disk_start() {
 	done
 }
 
-# disk_stop: shut it down, as an administrator would
+# disk_stop: shut the VM down, as an administrator would
 disk_stop() {
 	local end=$((SECONDS + disk_wait))
 

@@ -17,7 +17,7 @@ KEY_CODES = {'Backspace': 8, 'Escape': 27, 'ArrowDown': 40}
 
 
 class Browser:
-    """One browser with one page; a context manager that ends it."""
+    """A browser with one page; as a context manager, it ends the browser."""
 
     def __init__(self, width=1280, height=800, timeout=120):
         self.timeout = timeout
@@ -117,7 +117,7 @@ class Browser:
         return answer['result'].get('value')
 
     def settle(self):
-        """Waits until what was asked for is drawn."""
+        """Waits until the page is drawn."""
         self.evaluate('new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => '
                       'done(0))))')
 
@@ -144,18 +144,18 @@ class Browser:
         self.settle()
 
     def type(self, text):
-        """Types into what has the focus."""
+        """Types into the element that has the focus."""
         self.call('Input.insertText', text=text)
         self.settle()
 
     def colors(self, scheme):
-        """What the user prefers: light or dark."""
+        """Sets the preferred color scheme: light or dark."""
         self.call('Emulation.setEmulatedMedia',
                   features=[{'name': 'prefers-color-scheme', 'value': scheme}])
         self.settle()
 
     def screenshot(self, path):
-        """Writes what the window shows as PNG."""
+        """Writes a screenshot as PNG."""
         data = self.call('Page.captureScreenshot', format='png')['data']
         with open(path, 'wb') as out:
             out.write(base64.b64decode(data))

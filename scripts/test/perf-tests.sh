@@ -15,8 +15,8 @@ base_tests=(
 	'perf record tests' 'perf record sideband' 'perf data convert'
 )
 
-# may_skip NAME: what the base's tests need may be missing; another template for flame graphs
-# may be there
+# may_skip NAME: tests of the base may lack a requirement; another template for flame graphs
+# may be installed
 may_skip() {
 	case $1 in
 	*'flame graphs'*) ;;
@@ -24,7 +24,7 @@ may_skip() {
 	esac
 }
 
-# headers_like_base: no header that the series touches differs from its copy
+# headers_like_base: check that no header that the series touches differs from its copy
 headers_like_base() {
 	local f bad=0
 
@@ -38,7 +38,7 @@ headers_like_base() {
 	return "$bad"
 }
 
-# perf_test_numbers PERF PATTERN...: the tests whose description has one of the words
+# perf_test_numbers PERF PATTERN...: print the tests whose description contains a pattern
 perf_test_numbers() {
 	local perf=$1
 
@@ -47,8 +47,8 @@ perf_test_numbers() {
 	grep -i -F "$(printf '%s\n' "$@")" | sed -n 's/^ *\([0-9]*\)[:.].*/\1/p' | sort -nu
 }
 
-# perf_failure LOG LINE: what a test said before the LINE that it failed; of its checks only
-# those that failed
+# perf_failure LOG LINE: print the output of a test before the LINE that it failed; of its
+# checks only the failed ones
 perf_failure() {
 	line=$2 awk '
 		$0 == ENVIRON["line"] { printf "%s", said; exit }
@@ -56,7 +56,7 @@ perf_failure() {
 		!/ \[ok\]$/ { said = said $0 "\n" }' "$1"
 }
 
-# perf_tap LOG: take over what perf test says
+# perf_tap LOG: convert the output of perf test to TAP
 perf_tap() {
 	local line name
 
@@ -70,8 +70,9 @@ perf_tap() {
 	done < <(grep -E '^ *[0-9.]+: .*: (Ok|Skip|FAILED!)' "$1")
 }
 
-# perf_dir NAME: an empty folder for what a run leaves, the sanitizers' reports too. These
-# would be seen only of a test that fails, and not at all of a perf in the middle of a pipe.
+# perf_dir NAME: make an empty folder for the output of a run, also for reports of the
+# sanitizers. Otherwise, those are shown only for a failed test, and never for a perf in the
+# middle of a pipe.
 perf_dir() {
 	dir=$check/$1
 	rm -rf "$dir"
@@ -80,8 +81,8 @@ perf_dir() {
 	ubsan=log_path=$dir/san:suppressions=$top/scripts/test/ubsan.supp
 }
 
-# perf_tests_here LABEL PERF NUMBER...: run tests on this machine; those that it has not
-# what they need for are left in perf_skipped. With perf_leaks=1 a leak is a failure.
+# perf_tests_here LABEL PERF NUMBER...: run tests on this machine; tests that lack a
+# requirement here are stored in perf_skipped. With perf_leaks=1 a leak is a failure.
 perf_tests_here() {
 	local label=$1 perf=$2 status=0 dir asan ubsan
 
@@ -106,14 +107,14 @@ perf_tests_here() {
 }
 
 # perf_tests LABEL PERF NUMBER...: run tests in the VM, on $perf_tests_kernel if that is set;
-# with perf_tests_all=all none of their checks may be left out for want of time or tools,
-# with few the less important ones are
+# with perf_tests_all=all, checks may not be skipped for lack of time or tools; with few,
+# less important ones are skipped
 perf_tests() {
 	perf_tests_run "$@"
 	perf_tests_report "$1"
 }
 
-# perf_tests_run LABEL PERF NUMBER...: the first half, which may go on in the background
+# perf_tests_run LABEL PERF NUMBER...: the first half, which may run in the background
 perf_tests_run() {
 	local label=$1 perf=$2 status=0 dir asan ubsan
 
@@ -132,7 +133,7 @@ perf_tests_run() {
 	echo "$status" >"$dir/status"
 }
 
-# perf_tests_report LABEL: what they said
+# perf_tests_report LABEL: report their results
 perf_tests_report() {
 	local label=$1 dir number
 

@@ -3,11 +3,11 @@
 
 tap_n=0
 tap_bad=0
-# of all names here
+# set by the functions here
 tap_label=
 [ "${PERF_DEFERRED_DEBUG-}" != 1 ] || tap_label='debug: '
 
-# tap NAME CMD...: one test; passes when CMD does; its output is shown only if not
+# tap NAME CMD...: run one test; it passes if CMD succeeds; else its output is shown
 tap() {
 	local name=$1 log
 
@@ -21,7 +21,7 @@ tap() {
 	rm -f "$log"
 }
 
-# quiet CMD...: works and says nothing
+# quiet CMD...: check that CMD succeeds without output
 quiet() {
 	local log
 
@@ -34,7 +34,7 @@ tap_ok() {
 	echo "ok $tap_n - $tap_label$1"
 }
 
-# tap_not_ok NAME: what is known of the failure is on stdin
+# tap_not_ok NAME: report a failure, with its description on stdin
 tap_not_ok() {
 	tap_n=$((tap_n + 1))
 	tap_bad=1
@@ -42,13 +42,13 @@ tap_not_ok() {
 	tail -n 40 | sed 's/^/# /'
 }
 
-# may_skip NAME: a group says here which tests may be skipped; those that may not have
-# failed then
+# may_skip NAME: groups override this to allow skipped tests; other skipped tests
+# count as failed
 may_skip() {
 	:
 }
 
-# tap_skip NAME WHY
+# tap_skip NAME WHY: report a skipped test
 tap_skip() {
 	if ! may_skip "$1"; then
 		tap_not_ok "$1" <<<"skipped${2:+: $2}"
@@ -58,8 +58,8 @@ tap_skip() {
 	echo "ok $tap_n - $tap_label$1 # SKIP $2"
 }
 
-# tap_take PREFIX LINE: take over the result of one test. Its name stands before SKIP or,
-# as in kselftests, behind it.
+# tap_take PREFIX LINE: take over the result of one test. Its name is before SKIP or, as
+# in kselftests, after it.
 tap_take() {
 	local name
 
@@ -78,8 +78,8 @@ tap_take() {
 	fi
 }
 
-# tap_add PREFIX STATUS FILE: take over the TAP of a program, which exited with STATUS; it
-# skips all of its tests by a plan of none
+# tap_add PREFIX STATUS FILE: take over the TAP of a program, which exited with STATUS; a
+# plan of no tests means that all were skipped
 tap_add() {
 	local prefix=$1 status=$2 file=$3 line seen=0 bad=0 plan='' why=''
 
@@ -109,7 +109,7 @@ tap_add() {
 	fi
 }
 
-# tap_end: the plan; the group's last words
+# tap_end: print the plan; the last command of a group
 tap_end() {
 	echo "1..$tap_n"
 	exit "$tap_bad"

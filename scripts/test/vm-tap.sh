@@ -2,8 +2,8 @@
 # Test programs in the VM, on top of lib.sh and tap.sh.
 
 # vm_tap LABEL FOLDER [VM-OPTION...] -- PROGRAM...: run programs of FOLDER, one after
-# the other in one VM, and take over the TAP that each prints; each has VM_TAP_LIMIT
-# seconds (240); VM_TAP_SCALE says how much of the work they are to do (1)
+# the other in one VM, and take over the TAP that each prints. Each has VM_TAP_LIMIT
+# seconds (240). VM_TAP_SCALE scales their work (1)
 vm_tap() {
 	local label=$1 dir=$2 status=0 limit=${VM_TAP_LIMIT:-240} p rc
 	local -a options=()
