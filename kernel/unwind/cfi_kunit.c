@@ -36,7 +36,7 @@ static int read_tables(void *ctx, unsigned long addr, void *to, size_t len)
 	return 0;
 }
 
-static void put(struct tables *t, const void *from, size_t len)
+static void put_bytes(struct tables *t, const void *from, size_t len)
 {
 	if (t->nr + len <= sizeof(t->bytes))
 		memcpy(t->bytes + t->nr, from, len);
@@ -45,17 +45,17 @@ static void put(struct tables *t, const void *from, size_t len)
 
 static void put_u8(struct tables *t, u8 val)
 {
-	put(t, &val, sizeof(val));
+	put_bytes(t, &val, sizeof(val));
 }
 
 static void put_u32(struct tables *t, u32 val)
 {
-	put(t, &val, sizeof(val));
+	put_bytes(t, &val, sizeof(val));
 }
 
 static void put_u64(struct tables *t, u64 val)
 {
-	put(t, &val, sizeof(val));
+	put_bytes(t, &val, sizeof(val));
 }
 
 /* leave room for a length; returns its offset */
@@ -97,8 +97,8 @@ static void put_cie(struct tables *t, const void *head, size_t head_len,
 	size_t start = begin_entry(t);
 
 	put_u32(t, 0);
-	put(t, head, head_len);
-	put(t, insns, len);
+	put_bytes(t, head, head_len);
+	put_bytes(t, insns, len);
 	end_entry(t, start);
 }
 
@@ -111,7 +111,7 @@ static void put_fde(struct tables *t, const void *insns, size_t len)
 	put_u32(t, CODE - (TABLES + t->nr));
 	put_u32(t, LENGTH);
 	put_u8(t, 0);
-	put(t, insns, len);
+	put_bytes(t, insns, len);
 	end_entry(t, start);
 	t->cfi.limit = TABLES + t->nr;
 }
@@ -466,7 +466,7 @@ static const struct insn_case insn_cases[] = {
 
 KUNIT_ARRAY_PARAM_DESC(insn_case, insn_cases, name);
 
-static void instruction(struct kunit *test)
+static void insn_rule(struct kunit *test)
 {
 	const struct insn_case *c = test->param_value;
 	struct tables *t = new_tables(test, c->word);
@@ -546,7 +546,7 @@ static const struct cie_case cie_cases[] = {
 
 KUNIT_ARRAY_PARAM_DESC(cie_case, cie_cases, name);
 
-static void cie(struct kunit *test)
+static void cie_header(struct kunit *test)
 {
 	const struct cie_case *c = test->param_value;
 	struct tables *t = new_tables(test, 8);
@@ -575,13 +575,13 @@ static void put_encoded(struct tables *t, u8 encoding, u64 start, size_t size)
 	put_u32(t, entry);
 	if ((encoding & 0x70) == 0x10)
 		start -= TABLES + t->nr;
-	put(t, &start, size);
-	put(t, &len, size);
+	put_bytes(t, &start, size);
+	put_bytes(t, &len, size);
 	put_u8(t, 0);
 	end_entry(t, entry);
 }
 
-static void encodings(struct kunit *test)
+static void pointer_encodings(struct kunit *test)
 {
 	static const struct {
 		u8		encoding;
@@ -640,7 +640,7 @@ static void addresses_wrap(struct kunit *test)
 }
 
 /* addresses and offsets in units of the CIE's */
-static void factors(struct kunit *test)
+static void alignment_factors(struct kunit *test)
 {
 	static const u8 head[] = { 1, 'z', 'R', 0, 4, 0x7e, 16, 1, 0x1b };
 	struct tables *t = new_tables(test, 8);
@@ -808,7 +808,7 @@ static int carry_out_at(struct tables *t, unsigned long expr, const unsigned lon
 }
 
 /* CFA = sp + the number, reduced and evaluated */
-static void number(struct kunit *test)
+static void number_expr(struct kunit *test)
 {
 	const struct number_case *c = test->param_value;
 	unsigned int word;
@@ -1053,7 +1053,7 @@ static void set_loc(struct kunit *test)
 	KUNIT_EXPECT_EQ_MSG(test, look_up(t, CODE + 8), -EINVAL, "a step back");
 }
 
-static void range(struct kunit *test)
+static void fde_range(struct kunit *test)
 {
 	struct tables *t = new_tables(test, 8);
 
@@ -1076,7 +1076,7 @@ static int look_up_length(struct kunit *test, u32 len)
 	return look_up(t, CODE);
 }
 
-static void lengths(struct kunit *test)
+static void entry_lengths(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, look_up_length(test, 13), 0);
 	KUNIT_EXPECT_EQ_MSG(test, look_up_length(test, 0), -EINVAL, "the end");
@@ -1096,8 +1096,8 @@ static void long_lengths(struct kunit *test)
 	put_u32(t, 0xffffffff);
 	put_u64(t, 4 + sizeof(head_64) + sizeof(first_64));
 	put_u32(t, 0);
-	put(t, head_64, sizeof(head_64));
-	put(t, first_64, sizeof(first_64));
+	put_bytes(t, head_64, sizeof(head_64));
+	put_bytes(t, first_64, sizeof(first_64));
 	t->fde = TABLES + t->nr;
 	put_u32(t, 0xffffffff);
 	put_u64(t, 13);
@@ -1186,7 +1186,7 @@ static int read_endless(void *ctx, unsigned long addr, void *to, size_t len)
 	return 0;
 }
 
-static void endless(struct kunit *test)
+static void endless_insns(struct kunit *test)
 {
 	struct tables *t = new_tables(test, 8);
 	u32 len = 1000000;
@@ -1254,25 +1254,25 @@ static void missing_bytes(struct kunit *test)
 }
 
 static struct kunit_case cfi_cases[] = {
-	KUNIT_CASE_PARAM(instruction, insn_case_gen_params),
-	KUNIT_CASE_PARAM(cie, cie_case_gen_params),
-	KUNIT_CASE(encodings),
+	KUNIT_CASE_PARAM(insn_rule, insn_case_gen_params),
+	KUNIT_CASE_PARAM(cie_header, cie_case_gen_params),
+	KUNIT_CASE(pointer_encodings),
 	KUNIT_CASE(addresses_wrap),
-	KUNIT_CASE(factors),
+	KUNIT_CASE(alignment_factors),
 	KUNIT_CASE(known_cies),
-	KUNIT_CASE_PARAM(number, number_gen_params),
+	KUNIT_CASE_PARAM(number_expr, number_gen_params),
 	KUNIT_CASE_PARAM(carried_out, frame_case_gen_params),
 	KUNIT_CASE(begins_with_cfa),
 	KUNIT_CASE(expression_in_cie),
 	KUNIT_CASE(expression_changed),
 	KUNIT_CASE(long_expression),
 	KUNIT_CASE(set_loc),
-	KUNIT_CASE(range),
-	KUNIT_CASE(lengths),
+	KUNIT_CASE(fde_range),
+	KUNIT_CASE(entry_lengths),
 	KUNIT_CASE(long_lengths),
 	KUNIT_CASE(cie_pointers),
 	KUNIT_CASE(cie_instructions),
-	KUNIT_CASE(endless),
+	KUNIT_CASE(endless_insns),
 	KUNIT_CASE(few_reads),
 	KUNIT_CASE(across_windows),
 	KUNIT_CASE(missing_bytes),

@@ -69,19 +69,19 @@ static unsigned long map_as(struct kunit *test, size_t size, unsigned long flags
 }
 
 /* Shared mappings, because adjacent private ones may be merged. */
-static unsigned long map(struct kunit *test, size_t size, unsigned long flags)
+static unsigned long map_shared(struct kunit *test, size_t size, unsigned long flags)
 {
 	return map_as(test, size, MAP_SHARED | flags);
 }
 
-static void put(struct kunit *test, unsigned long addr, const void *from, size_t len)
+static void write_user(struct kunit *test, unsigned long addr, const void *from, size_t len)
 {
 	KUNIT_ASSERT_EQ(test, copy_to_user((void __user *)addr, from, len), 0);
 }
 
 static void put_word(struct kunit *test, unsigned long addr, unsigned long val)
 {
-	put(test, addr, &val, sizeof(val));
+	write_user(test, addr, &val, sizeof(val));
 }
 
 static void put_headers(struct kunit *test, unsigned long base)
@@ -105,7 +105,7 @@ static void put_headers(struct kunit *test, unsigned long base)
 	memcpy(object.elf.e_ident, ELFMAG, SELFMAG);
 	object.elf.e_ident[EI_CLASS] = ELFCLASS64;
 	object.elf.e_ident[EI_DATA] = ELFDATA2LSB;
-	put(test, base, &object, sizeof(object));
+	write_user(test, base, &object, sizeof(object));
 }
 
 /* Functions of four bytes each. The last one has the code. */
@@ -125,7 +125,7 @@ static void put_table(struct kunit *test, unsigned long base, u32 nr)
 		table->rows[i].ip = CODE - HDR - 4 * (nr - 1 - i);
 		table->rows[i].fde = FDE - HDR;
 	}
-	put(test, base + HDR, table, sizeof(*table));
+	write_user(test, base + HDR, table, sizeof(*table));
 }
 
 /* Set the row of the code, by INSNS bytes of instructions. */
@@ -149,7 +149,7 @@ static void put_entry(struct kunit *test, unsigned long base, const u8 *insns)
 
 	memcpy(entry.cie, cie, sizeof(cie));
 	memcpy(entry.insns, insns, sizeof(entry.insns));
-	put(test, base + CIE, &entry, sizeof(entry));
+	write_user(test, base + CIE, &entry, sizeof(entry));
 }
 
 static void put_object(struct kunit *test, unsigned long base, u32 rows, const u8 *insns)
@@ -161,14 +161,14 @@ static void put_object(struct kunit *test, unsigned long base, u32 rows, const u
 
 static unsigned long make_object(struct kunit *test, u32 rows, const u8 *insns)
 {
-	unsigned long base = map(test, OBJECT_BYTES, 0);
+	unsigned long base = map_shared(test, OBJECT_BYTES, 0);
 
 	put_object(test, base, rows, insns);
 	return base;
 }
 
-static struct unwind_user_state at(struct kunit *test, unsigned long ip,
-				   unsigned long sp, unsigned int word)
+static struct unwind_user_state state_at(struct kunit *test, unsigned long ip,
+					 unsigned long sp, unsigned int word)
 {
 	struct unwind_cfi *cfi = kunit_kzalloc(test, sizeof(*cfi), GFP_KERNEL);
 
@@ -195,8 +195,8 @@ static const u8 ra_in_di[INSNS] = { 0x0e, 0, 0x09, 16, 5 };
 static void by_tables(struct kunit *test)
 {
 	unsigned long base = make_object(test, 1, sp_plus_16);
-	unsigned long stack = map(test, SZ_4K, 0);
-	struct unwind_user_state state = at(test, base + CODE + 8, stack, 8);
+	unsigned long stack = map_shared(test, SZ_4K, 0);
+	struct unwind_user_state state = state_at(test, base + CODE + 8, stack, 8);
 
 	put_word(test, stack + 8, base + CODE + 0x20);
 	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
@@ -235,7 +235,7 @@ static unsigned long map_object_twice(struct kunit *test, unsigned long *shared)
 static void no_memory_for_object(struct kunit *test)
 {
 	unsigned long shared, base = map_object_twice(test, &shared);
-	struct unwind_user_state state = at(test, base + CODE + 8, 0, 8);
+	struct unwind_user_state state = state_at(test, base + CODE + 8, 0, 8);
 	struct unwind_cache_state begun;
 	struct unwind_user_rule rule;
 	struct unwind_cfi_rule full;
@@ -270,21 +270,21 @@ static void cie_later(struct kunit *test)
 	unsigned int left;
 
 	base = map_object_twice(test, &shared);
-	state = at(test, base + CODE + 8, 0, 8);
+	state = state_at(test, base + CODE + 8, 0, 8);
 	KUNIT_EXPECT_EQ(test, cfa_off_at(&state), 8);
 	state.ip++;
 	left = state.table_bytes;
 	KUNIT_EXPECT_EQ(test, cfa_off_at(&state), 8);
 	KUNIT_EXPECT_LT(test, left - state.table_bytes, 2 * UNWIND_CFI_WINDOW);
 
-	put(test, shared + byte, &later[0], 1);
+	write_user(test, shared + byte, &later[0], 1);
 	__unwind_user_unmap(current->mm, base, base + OBJECT_BYTES);
 	KUNIT_EXPECT_EQ(test, cfa_off_at(&state), 16);
 
 	base = make_object(test, 1, no_insns);
 	state.ip = base + CODE + 8;
 	KUNIT_EXPECT_EQ(test, cfa_off_at(&state), 8);
-	put(test, base + byte, &later[1], 1);
+	write_user(test, base + byte, &later[1], 1);
 	KUNIT_EXPECT_EQ(test, cfa_off_at(&state), 24);
 }
 
@@ -300,11 +300,11 @@ static void check_kept(struct kunit *test, struct unwind_user_state *state,
 }
 
 /* A realigned stack: CFA and saved registers are found by the frame pointer. */
-static void realigned(struct kunit *test)
+static void realigned_stack(struct kunit *test)
 {
 	unsigned long base = make_object(test, 1, realigning);
-	unsigned long stack = map(test, SZ_4K, 0), fp = stack + 0x100;
-	struct unwind_user_state state = at(test, base + CODE + 8, stack, 8);
+	unsigned long stack = map_shared(test, SZ_4K, 0), fp = stack + 0x100;
+	struct unwind_user_state state = state_at(test, base + CODE + 8, stack, 8);
 
 	put_word(test, fp, 1);
 	put_word(test, fp - 8, stack + 0x300);
@@ -321,7 +321,7 @@ static void realigned(struct kunit *test)
 	/* the frame pointer is now 1, an address that is not mapped */
 	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EFAULT);
 
-	state = at(test, base + CODE + 8, stack + 0x300, 8);
+	state = state_at(test, base + CODE + 8, stack + 0x300, 8);
 	state.kept[UNWIND_SLOT_FP] = fp;
 	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EINVAL);
 	state.lost = BIT(UNWIND_SLOT_FP);
@@ -332,8 +332,8 @@ static void realigned(struct kunit *test)
 static void in_register(struct kunit *test)
 {
 	unsigned long base = make_object(test, 1, ra_in_di);
-	unsigned long stack = map(test, SZ_4K, 0);
-	struct unwind_user_state state = at(test, base + CODE + 8, stack, 8);
+	unsigned long stack = map_shared(test, SZ_4K, 0);
+	struct unwind_user_state state = state_at(test, base + CODE + 8, stack, 8);
 	struct pt_regs regs = { .di = base + CODE + 0x20 };
 
 	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EINVAL);
@@ -342,7 +342,7 @@ static void in_register(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, state.ip, base + CODE + 0x20);
 	KUNIT_EXPECT_EQ(test, state.sp, stack);
 
-	state = at(test, base + CODE + 8, stack, 8);
+	state = state_at(test, base + CODE + 8, stack, 8);
 	regs.di = TASK_SIZE_MAX;
 	state.regs = &regs;
 	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EINVAL);
@@ -384,7 +384,7 @@ static void volatile_register(struct kunit *test)
 {
 	const struct volatile_case *c = test->param_value;
 	unsigned long base = make_object(test, 1, c->insns);
-	unsigned long stack = map(test, SZ_4K, 0);
+	unsigned long stack = map_shared(test, SZ_4K, 0);
 	struct pt_regs regs = {
 		.cs = c->is_32 ? __USER32_CS : __USER_CS, .orig_ax = -1,
 	};
@@ -394,7 +394,7 @@ static void volatile_register(struct kunit *test)
 	*(unsigned long *)((void *)&regs + c->at) = stack + 0x80;
 	put_word(test, stack + 0x80, base + CODE + 0x20);
 	for (i = 0; i < 2; i++) {
-		state = at(test, base + CODE + 8, stack, 8);
+		state = state_at(test, base + CODE + 8, stack, 8);
 		state.regs = &regs;
 		KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
 		KUNIT_EXPECT_EQ(test, state.ip, base + CODE + 0x20);
@@ -404,7 +404,7 @@ static void volatile_register(struct kunit *test)
 	/* Those registers of a caller are not known. */
 	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EOPNOTSUPP);
 
-	state = at(test, base + CODE + 8, stack, 8);
+	state = state_at(test, base + CODE + 8, stack, 8);
 	regs.orig_ax = 1;
 	state.regs = &regs;
 	ret = unwind_user_next(&state);
@@ -412,7 +412,7 @@ static void volatile_register(struct kunit *test)
 }
 
 /* A change of any register that a walk may begin from is noticed. */
-static void checksum(struct kunit *test)
+static void register_checksum(struct kunit *test)
 {
 	const struct volatile_case *c = test->param_value;
 	struct pt_regs regs = { .cs = __USER_CS, .orig_ax = -1 };
@@ -436,8 +436,8 @@ static const u8 cfa_by_index[INSNS] = {
 static void by_expression(struct kunit *test)
 {
 	unsigned long base = make_object(test, 1, cfa_by_index);
-	unsigned long stack = map(test, SZ_4K, 0);
-	struct unwind_user_state state = at(test, base + CODE + 8, stack, 8);
+	unsigned long stack = map_shared(test, SZ_4K, 0);
+	struct unwind_user_state state = state_at(test, base + CODE + 8, stack, 8);
 	struct pt_regs regs = { .cs = __USER_CS, .r9 = 2 };
 
 	put_word(test, stack + 8 + 16, stack + 0x100);
@@ -451,7 +451,7 @@ static void by_expression(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EOPNOTSUPP);
 
 	/* the word cannot be read; then its value is not above sp */
-	state = at(test, base + CODE + 8, stack, 8);
+	state = state_at(test, base + CODE + 8, stack, 8);
 	state.regs = &regs;
 	regs.r9 = -1UL << 32;
 	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EFAULT);
@@ -476,8 +476,8 @@ static void by_expression(struct kunit *test)
 static void expression_later(struct kunit *test)
 {
 	unsigned long base = make_object(test, 1, cfa_by_index);
-	unsigned long stack = map(test, SZ_4K, 0), val, expr;
-	struct unwind_user_state state = at(test, base + CODE + 8, stack, 8);
+	unsigned long stack = map_shared(test, SZ_4K, 0), val, expr;
+	struct unwind_user_state state = state_at(test, base + CODE + 8, stack, 8);
 	struct pt_regs regs = { .cs = __USER_CS, .r9 = 2 };
 	struct unwind_cache_state begun;
 	struct unwind_user_rule rule;
@@ -522,8 +522,8 @@ static const u8 kept_by_expression[INSNS] = {
 static void registers_by_expression(struct kunit *test)
 {
 	unsigned long base = make_object(test, 1, kept_by_expression);
-	unsigned long stack = map(test, SZ_4K, 0);
-	struct unwind_user_state state = at(test, base + CODE + 8, stack, 8), searched;
+	unsigned long stack = map_shared(test, SZ_4K, 0);
+	struct unwind_user_state state = state_at(test, base + CODE + 8, stack, 8), searched;
 	struct pt_regs regs = { .cs = __USER_CS, .r9 = 0x40 };
 	struct unwind_user_rule rule;
 	struct unwind_cfi_rule full;
@@ -550,7 +550,7 @@ static void registers_by_expression(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, state.kept[UNWIND_SLOT_FP], 1236);
 
 	/* reads of the expressions are charged, besides the search */
-	searched = at(test, base + CODE + 8, stack, 8);
+	searched = state_at(test, base + CODE + 8, stack, 8);
 	state = searched;
 	state.regs = &regs;
 	KUNIT_ASSERT_EQ(test, unwind_eh_frame_rule(&searched, &rule, &full), 0);
@@ -564,8 +564,8 @@ static const u8 sp_in_register[INSNS] = { 0x0c, 5, 0, 0x09, 16, 1, 0x09, 7, 8 };
 static void sp_is_not_cfa(struct kunit *test)
 {
 	unsigned long base = make_object(test, 1, sp_in_register);
-	unsigned long stack = map(test, SZ_4K, 0), data = map(test, SZ_4K, 0);
-	struct unwind_user_state state = at(test, base + CODE + 8, stack + 64, 8);
+	unsigned long stack = map_shared(test, SZ_4K, 0), data = map_shared(test, SZ_4K, 0);
+	struct unwind_user_state state = state_at(test, base + CODE + 8, stack + 64, 8);
 	struct pt_regs regs = {
 		.cs = __USER_CS, .di = data, .dx = base + CODE + 0x20,
 		.r8 = stack + 128,
@@ -577,7 +577,7 @@ static void sp_is_not_cfa(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, state.sp, stack + 128);
 
 	/* The stack pointer of a caller must not be lower. */
-	state = at(test, base + CODE + 8, stack + 64, 8);
+	state = state_at(test, base + CODE + 8, stack + 64, 8);
 	state.regs = &regs;
 	regs.r8 = stack + 32;
 	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EINVAL);
@@ -591,8 +591,8 @@ static void return_address_by_expression(struct kunit *test)
 {
 	unsigned long at_base = make_object(test, 1, ra_by_expression);
 	unsigned long is_base = make_object(test, 1, ra_is_expression);
-	unsigned long stack = map(test, SZ_4K, 0);
-	struct unwind_user_state state = at(test, at_base + CODE + 8, stack, 8);
+	unsigned long stack = map_shared(test, SZ_4K, 0);
+	struct unwind_user_state state = state_at(test, at_base + CODE + 8, stack, 8);
 	struct pt_regs regs = { .cs = __USER_CS, .r9 = stack + 0x80 };
 
 	put_word(test, stack + 0x80, at_base + CODE + 0x20);
@@ -602,7 +602,7 @@ static void return_address_by_expression(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, state.sp, stack + 16);
 	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EOPNOTSUPP);
 
-	state = at(test, is_base + CODE + 8, stack, 8);
+	state = state_at(test, is_base + CODE + 8, stack, 8);
 	regs.r9 = is_base + CODE + 0x1f;
 	state.regs = &regs;
 	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
@@ -672,8 +672,8 @@ static void put_call(struct kunit *test, unsigned long end, unsigned long target
 {
 	s32 distance = target - end;
 
-	put(test, end - 5, "\xe8", 1);
-	put(test, end - 4, &distance, sizeof(distance));
+	write_user(test, end - 5, "\xe8", 1);
+	write_user(test, end - 4, &distance, sizeof(distance));
 }
 
 /* OpenSSL's AES-GCM keeps its CFA in rax, and calls functions that leave it alone. */
@@ -682,13 +682,13 @@ static void left_alone(struct kunit *test)
 	const struct callee_case *c = test->param_value;
 	unsigned long callee = make_object(test, 1, no_insns) + CODE;
 	unsigned long caller = make_object(test, 1, ax_plus_8) + CODE;
-	unsigned long stack = map(test, SZ_4K, 0);
+	unsigned long stack = map_shared(test, SZ_4K, 0);
 	struct pt_regs regs = {
 		.cs = __USER_CS, .orig_ax = -1, .ip = callee + c->at, .ax = stack + 0x80,
 	};
-	struct unwind_user_state state = at(test, callee + c->at, stack, 8), two;
+	struct unwind_user_state state = state_at(test, callee + c->at, stack, 8), two;
 
-	put(test, callee, c->code, c->len);
+	write_user(test, callee, c->code, c->len);
 	put_call(test, caller + 0x20, callee);
 	put_word(test, stack, caller + 0x20);
 	put_word(test, stack + 0x80, caller + 0x30);
@@ -709,7 +709,7 @@ static void left_alone(struct kunit *test)
 	regs.orig_ax = 1;
 	KUNIT_EXPECT_EQ_MSG(test, unwind_user_next(&state), -EOPNOTSUPP, "a system call");
 	regs.orig_ax = -1;
-	put(test, caller + 0x1b, "\x90\x90\x90\xff\xd1", 5);
+	write_user(test, caller + 0x1b, "\x90\x90\x90\xff\xd1", 5);
 	KUNIT_EXPECT_EQ_MSG(test, unwind_user_next(&state), -EOPNOTSUPP, "an indirect call");
 	put_call(test, caller + 0x20, callee + 0x80);
 	KUNIT_EXPECT_EQ_MSG(test, unwind_user_next(&state), -EOPNOTSUPP, "another function");
@@ -719,17 +719,17 @@ static void left_alone(struct kunit *test)
 static unsigned int table_bytes(struct kunit *test, u32 rows)
 {
 	unsigned long base = make_object(test, rows, sp_plus_16);
-	unsigned long stack = map(test, SZ_4K, 0);
+	unsigned long stack = map_shared(test, SZ_4K, 0);
 	struct unwind_user_state state;
 	unsigned int spent, i;
 
 	put_word(test, stack + 8, base + CODE + 0x20);
-	state = at(test, base + CODE + 8, stack, 8);
+	state = state_at(test, base + CODE + 8, stack, 8);
 	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), 0);
 	spent = SZ_64K - state.table_bytes;
 
 	for (i = 0; i <= spent; i++) {
-		state = at(test, base + CODE + 8, stack, 8);
+		state = state_at(test, base + CODE + 8, stack, 8);
 		state.table_bytes = i;
 		KUNIT_EXPECT_EQ_MSG(test, unwind_user_next(&state),
 				    i < spent ? -EFAULT : 0, "%u of %u bytes", i, spent);
@@ -786,12 +786,12 @@ static bool object_is_known(unsigned int n)
 static void other_word(struct kunit *test)
 {
 	struct unwind_user_rule rule = { .kind = UNWIND_RULE_FRAME };
-	struct unwind_user_state wide = at(test, FAR_OFF, 0, 8);
-	struct unwind_user_state narrow = at(test, FAR_OFF, 0, 4);
+	struct unwind_user_state wide = state_at(test, FAR_OFF, 0, 8);
+	struct unwind_user_state narrow = state_at(test, FAR_OFF, 0, 4);
 	struct unwind_cache_state begun;
 	struct unwind_cfi_rule full = {};
 
-	map(test, SZ_4K, 0);
+	map_shared(test, SZ_4K, 0);
 	KUNIT_ASSERT_TRUE(test, unwind_cache_begin(&begun));
 	unwind_cache_add_rule(&begun, unwind_rule_key(&wide), &rule, &full);
 	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&wide, &rule, &full), 0);
@@ -817,7 +817,7 @@ static void many_objects(struct kunit *test)
 {
 	unsigned int n;
 
-	map(test, SZ_4K, 0);
+	map_shared(test, SZ_4K, 0);
 	know_rule(test);
 	for (n = 1; n <= 1000; n++) {
 		know_object(n, 0);
@@ -839,7 +839,7 @@ static void one_of_objects(struct kunit *test)
 {
 	unsigned int n;
 
-	map(test, SZ_4K, 0);
+	map_shared(test, SZ_4K, 0);
 	for (n = 1; n <= 100; n++)
 		know_object(n, n % 2);
 	know_rule(test);
@@ -866,7 +866,7 @@ static void other_mapping(struct kunit *test)
 	};
 	struct unwind_cache_state state;
 
-	map(test, SZ_4K, 0);
+	map_shared(test, SZ_4K, 0);
 	know_rule(test);
 	KUNIT_ASSERT_TRUE(test, unwind_cache_begin(&state));
 	unwind_cache_add_object(&state, &object);
@@ -882,7 +882,7 @@ static void flush_pending(struct kunit *test)
 	struct unwind_cache_state state;
 	bool began;
 
-	map(test, SZ_4K, 0);
+	map_shared(test, SZ_4K, 0);
 	inc_tlb_flush_pending(current->mm);
 	began = unwind_cache_begin(&state);
 	know_object(0, 1);
@@ -905,8 +905,8 @@ static void flush_pending(struct kunit *test)
 static void no_budget(struct kunit *test)
 {
 	unsigned long base = map_as(test, OBJECT_BYTES, MAP_PRIVATE);
-	unsigned long stack = map(test, SZ_4K, 0);
-	struct unwind_user_state state = at(test, base + CODE + 8, stack, 8);
+	unsigned long stack = map_shared(test, SZ_4K, 0);
+	struct unwind_user_state state = state_at(test, base + CODE + 8, stack, 8);
 	unsigned int i;
 
 	put_object(test, base, 1, sp_plus_16);
@@ -922,11 +922,11 @@ static void no_budget(struct kunit *test)
 static void lost_register(struct kunit *test)
 {
 	unsigned long base = make_object(test, 1, bx_plus_8);
-	unsigned long text = map(test, SZ_4K, 0), stack = map(test, SZ_4K, 0);
-	struct unwind_user_state state = at(test, text, stack, 8);
+	unsigned long text = map_shared(test, SZ_4K, 0), stack = map_shared(test, SZ_4K, 0);
+	struct unwind_user_state state = state_at(test, text, stack, 8);
 
-	put(test, text, "\x90\x90\x90\x90", 4);
-	put(test, base + CODE + 0x1b, "\xe8\0\0\0\0", 5);
+	write_user(test, text, "\x90\x90\x90\x90", 4);
+	write_user(test, base + CODE + 0x1b, "\xe8\0\0\0\0", 5);
 	put_word(test, stack + 72, base + CODE + 0x20);
 	put_word(test, stack + 192, base + CODE + 0x30);
 
@@ -974,25 +974,25 @@ static void put_sigcontext(struct kunit *test, unsigned long addr, unsigned long
 		.di = 4,
 	};
 
-	put(test, addr, &sc, sizeof(sc));
+	write_user(test, addr, &sc, sizeof(sc));
 }
 
 static void restorer_32(struct kunit *test)
 {
 	const struct restorer_case *c = test->param_value;
-	unsigned long text = map(test, SZ_4K, MAP_32BIT);
-	unsigned long stack = map(test, SZ_4K, MAP_32BIT), frame = stack + 0x40;
+	unsigned long text = map_shared(test, SZ_4K, MAP_32BIT);
+	unsigned long stack = map_shared(test, SZ_4K, MAP_32BIT), frame = stack + 0x40;
 	struct unwind_user_state state;
 	unsigned int slot;
 	unsigned long val;
 
-	put(test, text, c->code, sizeof(c->code));
+	write_user(test, text, c->code, sizeof(c->code));
 	put_sigcontext(test, frame +
 		       (c->rt ? offsetof(struct rt_sigframe_ia32, uc.uc_mcontext) :
 				offsetof(struct sigframe_ia32, sc)), text, stack);
 
 	/* the handler has returned and popped its return address */
-	state = at(test, text + c->offset, frame + 4 + c->popped, 4);
+	state = state_at(test, text + c->offset, frame + 4 + c->popped, 4);
 	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
 	KUNIT_EXPECT_EQ(test, state.ip, text + 0x200);
 	KUNIT_EXPECT_EQ(test, state.sp, stack + 0xf00);
@@ -1003,7 +1003,7 @@ static void restorer_32(struct kunit *test)
 	}
 
 	/* a handler never returns into the middle of the restorer */
-	state = at(test, text + c->offset, frame + 4 + c->popped, 4);
+	state = state_at(test, text + c->offset, frame + 4 + c->popped, 4);
 	state.exact = false;
 	state.back = 1;
 	if (c->offset)
@@ -1015,10 +1015,10 @@ static struct kunit_case eh_frame_cases[] = {
 	KUNIT_CASE(by_tables),
 	KUNIT_CASE(no_memory_for_object),
 	KUNIT_CASE(cie_later),
-	KUNIT_CASE(realigned),
+	KUNIT_CASE(realigned_stack),
 	KUNIT_CASE(in_register),
 	KUNIT_CASE_PARAM(volatile_register, volatile_case_gen_params),
-	KUNIT_CASE_PARAM(checksum, volatile_case_gen_params),
+	KUNIT_CASE_PARAM(register_checksum, volatile_case_gen_params),
 	KUNIT_CASE(by_expression),
 	KUNIT_CASE(expression_later),
 	KUNIT_CASE(registers_by_expression),

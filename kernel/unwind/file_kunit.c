@@ -97,7 +97,7 @@ static int rule_at(struct unwind_file *file, u64 addr)
 }
 
 /* A row is found at the address that was looked up, and never outside its range. */
-static void rows(struct kunit *test)
+static void row_ranges(struct kunit *test)
 {
 	static const u32 lengths[] = { 1, 2, 63, 64, 65, 255, 256, 257, 2048, 2049, 5000, SZ_1M };
 	struct unwind_file *file = get_file_of(test, make_inode(test));
@@ -324,7 +324,7 @@ static void set_max_kb(struct kunit *test, unsigned int kb)
  * The limit of memory holds.  Files are found as long as objects refer to them, and
  * rules in use are not evicted.
  */
-static void bounded(struct kunit *test)
+static void memory_bound(struct kunit *test)
 {
 	struct inode *referred = make_inode(test), *used = make_inode(test), *first, *inode;
 	struct unwind_file *file = get_file_of(test, referred), *in_use, *again;
@@ -706,7 +706,7 @@ static struct unwind_user_state make_state(struct kunit *test)
 }
 
 /* The sorted table decides which FDE an address has, whatever rules are cached already. */
-static void overlapping(struct kunit *test)
+static void overlapping_fdes(struct kunit *test)
 {
 	struct unwind_user_state state;
 	struct unwind_cfi_rule full;
@@ -759,7 +759,7 @@ static void unmapped_elsewhere(struct kunit *test)
 }
 
 /* A device may write to a pinned page at any time, so no rule of it is cached. */
-static void pinned(struct kunit *test)
+static void pinned_page(struct kunit *test)
 {
 	struct inode *other = make_inode(test);
 	struct unwind_object object = { .nr = ARRAY_SIZE(overlapping_rows), .word = 8 };
@@ -829,7 +829,7 @@ static void pinned(struct kunit *test)
 }
 
 static struct kunit_case file_cases[] = {
-	KUNIT_CASE(rows),
+	KUNIT_CASE(row_ranges),
 	KUNIT_CASE(many_rows),
 	KUNIT_CASE(rows_outside),
 	KUNIT_CASE(written_to),
@@ -837,7 +837,7 @@ static struct kunit_case file_cases[] = {
 	KUNIT_CASE(written_by_two),
 	KUNIT_CASE(inode_replaced),
 	KUNIT_CASE(not_shared),
-	KUNIT_CASE(bounded),
+	KUNIT_CASE(memory_bound),
 	KUNIT_CASE(no_room),
 	KUNIT_CASE(too_large),
 	KUNIT_CASE(many_files),
@@ -845,9 +845,9 @@ static struct kunit_case file_cases[] = {
 	KUNIT_CASE(objects_of_dead_file),
 	KUNIT_CASE(objects_by_memory),
 	KUNIT_CASE(written_during_walk),
-	KUNIT_CASE(overlapping),
+	KUNIT_CASE(overlapping_fdes),
 	KUNIT_CASE(unmapped_elsewhere),
-	KUNIT_CASE(pinned),
+	KUNIT_CASE(pinned_page),
 	{}
 };
 

@@ -26,7 +26,7 @@ struct stack {
 	size_t		size;
 };
 
-static unsigned long map(struct kunit *test, size_t size, unsigned long prot)
+static unsigned long map_user(struct kunit *test, size_t size, unsigned long prot)
 {
 	unsigned long addr;
 
@@ -38,12 +38,12 @@ static unsigned long map(struct kunit *test, size_t size, unsigned long prot)
 	return addr;
 }
 
-static void put64(struct kunit *test, unsigned long addr, u64 val)
+static void put_user64(struct kunit *test, unsigned long addr, u64 val)
 {
 	KUNIT_ASSERT_EQ(test, put_user(val, (u64 __user *)addr), 0);
 }
 
-static void put32(struct kunit *test, unsigned long addr, u32 val)
+static void put_user32(struct kunit *test, unsigned long addr, u32 val)
 {
 	KUNIT_ASSERT_EQ(test, put_user(val, (u32 __user *)addr), 0);
 }
@@ -54,8 +54,8 @@ static void put_code(struct kunit *test, unsigned long addr, const char *code,
 	KUNIT_ASSERT_EQ(test, copy_to_user((void __user *)addr, code, len), 0);
 }
 
-static struct unwind_user_state at(unsigned long ip, unsigned long sp,
-				   unsigned long fp, unsigned int word)
+static struct unwind_user_state state_at(unsigned long ip, unsigned long sp,
+					 unsigned long fp, unsigned int word)
 {
 	return (struct unwind_user_state) {
 		.ip = ip, .insn = ip, .sp = sp, .word = word,
@@ -84,15 +84,15 @@ static void make_chain(struct kunit *test, unsigned long base, int frames)
 	for (i = 0; i < frames; i++) {
 		unsigned long fp = base + 32 * i;
 
-		put64(test, fp, i + 1 < frames ? fp + 32 : 0);
-		put64(test, fp + 8, CODE + i);
+		put_user64(test, fp, i + 1 < frames ? fp + 32 : 0);
+		put_user64(test, fp + 8, CODE + i);
 	}
 }
 
 static void fp_chain(struct kunit *test)
 {
-	unsigned long base = map(test, SZ_4K, PROT_READ | PROT_WRITE);
-	struct unwind_user_state state = at(CODE, base, base, 8);
+	unsigned long base = map_user(test, SZ_4K, PROT_READ | PROT_WRITE);
+	struct unwind_user_state state = state_at(CODE, base, base, 8);
 	int i;
 
 	make_chain(test, base, 20);
@@ -111,13 +111,13 @@ static void fp_chain_32(struct kunit *test)
 					   PROT_READ | PROT_WRITE,
 					   MAP_ANONYMOUS | MAP_PRIVATE |
 					   MAP_32BIT, 0);
-	struct unwind_user_state state = at(CODE, base, base, 4);
+	struct unwind_user_state state = state_at(CODE, base, base, 4);
 
 	KUNIT_ASSERT_LT(test, base, SZ_2G);
-	put32(test, base, base + 16);
-	put32(test, base + 4, CODE + 1);
-	put32(test, base + 16, 0);
-	put32(test, base + 20, CODE + 2);
+	put_user32(test, base, base + 16);
+	put_user32(test, base + 4, CODE + 1);
+	put_user32(test, base + 16, 0);
+	put_user32(test, base + 20, CODE + 2);
 
 	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
 	KUNIT_EXPECT_EQ(test, state.ip, CODE + 1);
@@ -152,23 +152,23 @@ KUNIT_ARRAY_PARAM_DESC(entry_case, entry_cases, name);
  * There is a call before the return address, and the frame of the caller is at
  * fp.
  */
-static void innermost(struct kunit *test)
+static void innermost_frame(struct kunit *test)
 {
 	const struct entry_case *c = test->param_value;
-	unsigned long text = map(test, SZ_4K, PROT_READ | PROT_WRITE);
-	unsigned long base = map(test, SZ_4K, PROT_READ | PROT_WRITE);
+	unsigned long text = map_user(test, SZ_4K, PROT_READ | PROT_WRITE);
+	unsigned long base = map_user(test, SZ_4K, PROT_READ | PROT_WRITE);
 	unsigned long ra = text + 0x105, fp = base + 256;
-	struct unwind_user_state state = at(text, base, fp, 8);
+	struct unwind_user_state state = state_at(text, base, fp, 8);
 
 	state.exact = true;
 	put_code(test, text, c->insn, c->len);
 	put_code(test, text + 0x100, "\xe8\0\0\0\0", 5);
 	make_chain(test, fp, 2);
 	if (c->above == 0) {
-		put64(test, base, ra);
+		put_user64(test, base, ra);
 	} else if (c->above == 1) {
-		put64(test, base, fp);
-		put64(test, base + 8, ra);
+		put_user64(test, base, fp);
+		put_user64(test, base + 8, ra);
 		state.kept[UNWIND_SLOT_FP] = 0xdead0000;	/* not set up: must be ignored */
 	}
 
@@ -185,13 +185,13 @@ static void innermost(struct kunit *test)
 /* push %rbp in code without frame pointers: the word on top is not a return address */
 static void push_without_call(struct kunit *test)
 {
-	unsigned long text = map(test, SZ_4K, PROT_READ | PROT_WRITE);
-	unsigned long base = map(test, SZ_4K, PROT_READ | PROT_WRITE);
-	struct unwind_user_state state = at(text, base, base + 256, 8);
+	unsigned long text = map_user(test, SZ_4K, PROT_READ | PROT_WRITE);
+	unsigned long base = map_user(test, SZ_4K, PROT_READ | PROT_WRITE);
+	struct unwind_user_state state = state_at(text, base, base + 256, 8);
 
 	state.exact = true;
 	put_code(test, text, "\x55\x48\x89\xe5", 4);
-	put64(test, base, text + 0x200);
+	put_user64(test, base, text + 0x200);
 	make_chain(test, base + 256, 1);
 	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
 	KUNIT_EXPECT_EQ(test, state.ip, CODE);
@@ -230,25 +230,25 @@ static void is_call(struct kunit *test)
 
 static void hostile_cycle(struct kunit *test)
 {
-	unsigned long base = map(test, SZ_4K, PROT_READ | PROT_WRITE);
-	struct unwind_user_state state = at(CODE, base, base, 8);
+	unsigned long base = map_user(test, SZ_4K, PROT_READ | PROT_WRITE);
+	struct unwind_user_state state = state_at(CODE, base, base, 8);
 
-	put64(test, base, base + 64);
-	put64(test, base + 8, CODE);
-	put64(test, base + 64, base);
-	put64(test, base + 72, CODE);
+	put_user64(test, base, base + 64);
+	put_user64(test, base + 8, CODE);
+	put_user64(test, base + 64, base);
+	put_user64(test, base + 72, CODE);
 	KUNIT_EXPECT_EQ(test, count_frames(&state, 1000), 2);
 
-	state = at(CODE, base, base, 8);
-	put64(test, base, base);
+	state = state_at(CODE, base, base, 8);
+	put_user64(test, base, base);
 	KUNIT_EXPECT_EQ(test, count_frames(&state, 1000), 1);
 }
 
 /* invalid frame pointers */
 static void hostile_fp(struct kunit *test)
 {
-	unsigned long base = map(test, SZ_4K, PROT_READ | PROT_WRITE);
-	unsigned long none = map(test, SZ_4K, PROT_NONE);
+	unsigned long base = map_user(test, SZ_4K, PROT_READ | PROT_WRITE);
+	unsigned long none = map_user(test, SZ_4K, PROT_NONE);
 	const unsigned long fps[] = {
 		0, 1, 7, base + 1, base - 8, base - 16, base + SZ_4K, none,
 		TASK_SIZE_MAX - 16, TASK_SIZE_MAX - 8, TASK_SIZE_MAX,
@@ -258,7 +258,7 @@ static void hostile_fp(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(fps); i++) {
-		struct unwind_user_state state = at(CODE, base, fps[i], 8);
+		struct unwind_user_state state = state_at(CODE, base, fps[i], 8);
 
 		if (none > base && fps[i] == base + SZ_4K)
 			continue;
@@ -271,7 +271,7 @@ static void hostile_fp(struct kunit *test)
 
 static void hostile_return_address(struct kunit *test)
 {
-	unsigned long base = map(test, SZ_4K, PROT_READ | PROT_WRITE);
+	unsigned long base = map_user(test, SZ_4K, PROT_READ | PROT_WRITE);
 	const unsigned long ras[] = {
 		0, TASK_SIZE_MAX, 1UL << 47, 1UL << 63, ULONG_MAX,
 		(unsigned long)&hostile_return_address,
@@ -279,10 +279,10 @@ static void hostile_return_address(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(ras); i++) {
-		struct unwind_user_state state = at(CODE, base, base, 8);
+		struct unwind_user_state state = state_at(CODE, base, base, 8);
 
-		put64(test, base, base + 64);
-		put64(test, base + 8, ras[i]);
+		put_user64(test, base, base + 64);
+		put_user64(test, base + 8, ras[i]);
 		KUNIT_EXPECT_NE_MSG(test, unwind_user_next(&state), 0,
 				    "return address %lx", ras[i]);
 	}
@@ -291,8 +291,8 @@ static void hostile_return_address(struct kunit *test)
 /* a missing page takes one page fault; with none left the walk ends */
 static void fault_budget(struct kunit *test)
 {
-	unsigned long area = map(test, 8 * SZ_4K, PROT_READ | PROT_WRITE);
-	struct unwind_user_state state = at(CODE, area, area, 8);
+	unsigned long area = map_user(test, 8 * SZ_4K, PROT_READ | PROT_WRITE);
+	struct unwind_user_state state = state_at(CODE, area, area, 8);
 	unsigned long val;
 	int i;
 
@@ -316,7 +316,7 @@ static void ignore_trace(struct unwind_work *work,
 {
 }
 
-static void clients(struct kunit *test)
+static void client_registration(struct kunit *test)
 {
 	struct unwind_work *work;
 	int i, n = 0, ret = 0;
@@ -399,8 +399,8 @@ struct told {
 	u64			cookie;
 };
 
-static void tell(struct unwind_work *work, struct unwind_stacktrace *trace,
-		 u64 cookie)
+static void count_callback(struct unwind_work *work, struct unwind_stacktrace *trace,
+			   u64 cookie)
 {
 	struct told *told = container_of(work, struct told, work);
 
@@ -409,7 +409,7 @@ static void tell(struct unwind_work *work, struct unwind_stacktrace *trace,
 }
 
 /* Requests by kernel threads are refused: clear the flag of this one during the request. */
-static int ask(struct told *told, u64 *cookie)
+static int request_as_user(struct told *told, u64 *cookie)
 {
 	int ret;
 
@@ -434,23 +434,23 @@ static void several_clients(struct kunit *test)
 	told = kunit_kcalloc(test, UNWIND_MAX_CLIENTS, sizeof(*told), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, told);
 	/* for the mm */
-	map(test, PAGE_SIZE, PROT_READ);
+	map_user(test, PAGE_SIZE, PROT_READ);
 
 	for (n = 0; n < UNWIND_MAX_CLIENTS; n++)
-		if (unwind_deferred_init(&told[n].work, tell))
+		if (unwind_deferred_init(&told[n].work, count_callback))
 			break;
 	KUNIT_EXPECT_GT(test, n, 2);
 
-	KUNIT_EXPECT_EQ(test, ask(&told[0], &cookie), 0);
+	KUNIT_EXPECT_EQ(test, request_as_user(&told[0], &cookie), 0);
 	KUNIT_EXPECT_NE(test, cookie, 0);
 	for (i = 1; i < n; i++) {
-		KUNIT_EXPECT_EQ(test, ask(&told[i], &other), 0);
+		KUNIT_EXPECT_EQ(test, request_as_user(&told[i], &other), 0);
 		KUNIT_EXPECT_EQ(test, other, cookie);
-		KUNIT_EXPECT_EQ(test, ask(&told[i], &other), 1);
+		KUNIT_EXPECT_EQ(test, request_as_user(&told[i], &other), 1);
 		KUNIT_EXPECT_EQ(test, other, cookie);
 	}
 	unwind_deferred_cancel(&told[0].work);
-	KUNIT_EXPECT_EQ(test, unwind_deferred_init(&told[0].work, tell), 0);
+	KUNIT_EXPECT_EQ(test, unwind_deferred_init(&told[0].work, count_callback), 0);
 	unwind_deferred_close();
 	KUNIT_EXPECT_EQ(test, told[0].calls, 0);
 	for (i = 1; i < n; i++) {
@@ -459,7 +459,7 @@ static void several_clients(struct kunit *test)
 	}
 
 	/* clients without a request are not called for the next entry context */
-	KUNIT_EXPECT_EQ(test, ask(&told[1], &next), 0);
+	KUNIT_EXPECT_EQ(test, request_as_user(&told[1], &next), 0);
 	KUNIT_EXPECT_NE(test, next, cookie);
 	unwind_deferred_close();
 	KUNIT_EXPECT_EQ(test, told[1].calls, 2);
@@ -530,7 +530,7 @@ static void noted_cpus(struct kunit *test)
 }
 
 /* Kernel registers have no user stack, and the stack of virtual 8086 mode is not supported. */
-static void modes(struct kunit *test)
+static void register_modes(struct kunit *test)
 {
 	struct pt_regs user = { .cs = __USER_CS };
 	struct pt_regs user_32 = { .cs = __USER32_CS };
@@ -566,19 +566,19 @@ static void no_user_stack(struct kunit *test)
 static struct kunit_case unwind_cases[] = {
 	KUNIT_CASE(fp_chain),
 	KUNIT_CASE(fp_chain_32),
-	KUNIT_CASE_PARAM(innermost, entry_case_gen_params),
+	KUNIT_CASE_PARAM(innermost_frame, entry_case_gen_params),
 	KUNIT_CASE(push_without_call),
 	KUNIT_CASE_PARAM(is_call, call_case_gen_params),
 	KUNIT_CASE(hostile_cycle),
 	KUNIT_CASE(hostile_fp),
 	KUNIT_CASE(hostile_return_address),
 	KUNIT_CASE(fault_budget),
-	KUNIT_CASE(clients),
+	KUNIT_CASE(client_registration),
 	KUNIT_CASE(too_many_for_perf),
 	KUNIT_CASE(several_clients),
 	KUNIT_CASE(visited_cpus),
 	KUNIT_CASE(noted_cpus),
-	KUNIT_CASE(modes),
+	KUNIT_CASE(register_modes),
 	KUNIT_CASE(no_user_stack),
 	{}
 };
