@@ -1,5 +1,5 @@
-# The verbs of the project; each is a small program in scripts/.
-# BASE chooses the base; DEBUG=1, UNWIND=n and SAN=1 choose kinds of builds, and SECTION
+# The targets of the project; each runs a small program in scripts/.
+# BASE chooses the base; DEBUG=1, UNWIND=n and SAN=1 choose kinds of builds; SECTION chooses
 # a section of the series.
 
 BASE ?= 6.12
@@ -11,7 +11,7 @@ export BASE
 
 help:
 	@echo 'make tree          prepare build/$(BASE)/linux: base, hooks, overlay'
-	@echo 'make hooks         take edits made there back into patches/$(BASE)/'
+	@echo 'make hooks         save edits made there in patches/$(BASE)/'
 	@echo 'make kernel        build/$(BASE)/bzImage; DEBUG=1: with KASAN, lockdep and the like;'
 	@echo '                   UNWIND=n: with the options of the series off'
 	@echo 'make perf          build/perf/perf; SAN=1: with ASan, UBSan and libFuzzer, in'
