@@ -212,7 +212,7 @@ features() {
 odd_features() {
 	make_data deferred basic --odd-features &&
 	perf inject --merge-callchains -i "${work}/deferred" -o - > "${work}/piped" 2>"${work}/err" &&
-	says 'header feature 3 is left out: 70000 bytes do not fit an event' || return 1
+	says 'header feature 3 is skipped: 70000 bytes do not fit into an event' || return 1
 	perf script -D -i - < "${work}/piped" 2>/dev/null > "${work}/dump"
 	for feat in 0f 13; do
 		grep -q "^\. *0000:  50 00 00 00 00 00 10 00 ${feat} 00 " "${work}/dump" || return 1
