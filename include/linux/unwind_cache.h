@@ -25,9 +25,9 @@ static inline void unwind_user_mm_init(struct mm_struct *mm)
  * @start: first address
  * @end: first address after that
  *
- * Context: Any task.  If the mapping itself goes away too, it must already be out of
- *	    reach of searches, or behind a lock that the caller holds, and the
- *	    caller must keep the range from being mapped again.
+ * Context: Any task.  If the mapping itself is removed, too, searches must not find
+ *	    it any more, or only with a lock that the caller holds; and the caller
+ *	    must prevent that the range is mapped again.
  */
 static inline void unwind_user_unmap(struct vm_area_struct *vma,
 				     unsigned long start, unsigned long end)

@@ -420,7 +420,7 @@ struct perf_callchain_entry *perf_callchain_deferred(struct perf_event *event,
  * deferring event is freed meanwhile, there is no reader for the record.
  *
  * Context: The run queue of this CPU locked, interrupts off.
- * Return: the cookie of the record that will come, or 0 if none will.
+ * Return: the cookie of the record that will be written, or 0 if there will be none.
  */
 u64 perf_deferred_request_next(struct task_struct *task)
 {

@@ -15,7 +15,7 @@ struct unwind_eh_index;
 struct unwind_file;
 
 /**
- * struct unwind_object - a loaded object and where its unwind tables lie
+ * struct unwind_object - a loaded object and the addresses of its unwind tables
  * @start: first address of the object
  * @end: first address after it
  * @table: address of the sorted table of FDEs; or of .eh_frame, if there is no such table

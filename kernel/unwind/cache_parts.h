@@ -54,8 +54,8 @@ struct unwind_object_list {
  * @code_end: highest such address
  * @node: in all_caches
  *
- * Steps with known rules only read the first cache line.  Fields that each insertion or
- * unmap writes are in another one.
+ * Steps with known rules only read the first cache line.  The fields that each
+ * insertion or unmap writes are in another cache line.
  */
 struct unwind_cache {
 	struct unwind_rule_table __rcu	*rules;

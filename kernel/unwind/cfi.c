@@ -302,7 +302,7 @@ static bool cfi_begin_row(struct unwind_cfi_bytes *b, u8 op)
 	}
 }
 
-/* Instructions that say how the CFA is found.  True if @op is one. */
+/* Instructions that define the CFA. True if @op is one. */
 static bool cfi_run_cfa_op(struct unwind_cfi_bytes *b, u8 op)
 {
 	struct unwind_cfi *cfi = b->cfi;
@@ -432,9 +432,9 @@ static bool cfi_run_op(struct unwind_cfi_bytes *b)
 }
 
 /*
- * Fast path.  Nearly all instructions are one of four with a small operand, and lie in
- * the window together with it.  Stop at the first other instruction, and at one that
- * starts a row past the wanted one.
+ * Fast path.  Nearly all instructions are one of four with a small operand, and
+ * completely in the window.  Stop at the first other instruction, and at one that
+ * starts a row after the wanted one.
  */
 static void cfi_run_common(struct unwind_cfi_bytes *b)
 {

@@ -71,7 +71,7 @@
 #define MAX_BASES	4
 #define MAX_OFFSET	SZ_16M
 #define MAX_ANY		255
-/* a jump further than this goes to another function, in bytes */
+/* a jump over more bytes than this goes to another function */
 #define MAX_FUNCTION	SZ_16K
 /* compilers align functions to this, in bytes */
 #define FUNCTION_ALIGN	16
@@ -1418,8 +1418,8 @@ static bool prologue_fits(struct unwind_code *code, unsigned long at, unsigned l
  * @at: the address of an instruction
  * @ip: an address behind it
  *
- * Return: true if the instructions from @at on reach @ip, and a branch leads behind each
- *	   instruction that does not continue with the next one.
+ * Return: true if the instructions from @at on reach @ip, and for each one that does not
+ *	   continue with the next, there is a branch to a higher address.
  */
 bool unwind_code_is_one(struct unwind_code *code, unsigned long at, unsigned long ip)
 {

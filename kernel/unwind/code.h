@@ -91,7 +91,7 @@ struct unwind_code_insn {
  * @fp_above_sp: distance of the frame pointer from the stack pointer, in bytes, to check
  *		 rules that use both; 0 if it is not known
  * @returned: @ip is after a call of a function that may have removed its arguments
- * @memory: scratch memory, as unwind_code_parts says, from the first call to the last
+ * @memory: scratch memory, of the sizes in unwind_code_parts, used by all calls
  *
  * @cfa_off: offset of the CFA from the base register, in bytes; or from the word in
  *	     memory that it leads to, if @by_mem

@@ -62,7 +62,8 @@
 
 /*
  * Slots are written under the mutex and read under SRCU.  A task saves the stamp of a
- * client, not a pointer to it.  The stamp of a client that was removed matches no more.
+ * client, not a pointer to it.  The stamp of a removed client matches no client any
+ * more.
  */
 static DEFINE_MUTEX(clients_mutex);
 DEFINE_STATIC_SRCU(clients_srcu);
@@ -99,8 +100,8 @@ static struct task_struct *deferred_task_of(struct unwind_task_info *info)
 
 /*
  * An entry context that opens late in a system call may be served in the interrupt that
- * follows, where more registers are known.  Bit 0 of the checksum says which registers it
- * covers.
+ * follows, where more registers are known.  Bit 0 of the checksum is set if it covers
+ * these registers, too.
  */
 static void note_start(struct pt_regs *regs, bool all, struct unwind_user_start *start)
 {
@@ -323,7 +324,7 @@ static void unwind_deferred_work(struct callback_head *head)
  * only if a record is owed.  There are two exceptions:
  *
  * - On a CPU that cannot interrupt itself, a request with interrupts off may come
- *   after the last look at the work flags.
+ *   after the last check of the work flags.
  * - Context tracking has a tracepoint after unwind_deferred_leave().
  *
  * Neither applies to the sched_switch tracepoint: the scheduler has chosen another
@@ -392,7 +393,7 @@ static int deferred_queue_request(struct unwind_work *work, struct unwind_task_i
 }
 
 /**
- * unwind_deferred_request - ask for the current task's user stack
+ * unwind_deferred_request - request the current task's user stack
  * @work: the client, registered, and not cancelled before this returns
  * @cookie: set to the cookie of the entry context
  *
@@ -519,7 +520,7 @@ static DEFINE_PER_CPU(struct irq_work, look_again) =
 
 /*
  * The out-of-line half of unwind_deferred_leave().  A record is still owed if a
- * request came after the last look at the work flags.  The interrupt returns
+ * request came after the last check of the work flags.  The interrupt returns
  * with the same user registers, and sends the record on its way.
  *
  * noinstr: this cannot be sampled, so no request comes after end_context().

@@ -506,7 +506,7 @@ static void expression_later(struct kunit *test)
 	memset(&state.tables, 0, sizeof(state.tables));
 	memset(&full, 0, sizeof(full));
 	KUNIT_ASSERT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), 0);
-	KUNIT_EXPECT_EQ_MSG(test, state.table_bytes, left, "it is not known");
+	KUNIT_EXPECT_EQ_MSG(test, state.table_bytes, left, "it is unknown");
 	KUNIT_EXPECT_EQ(test, full.expr_base + full.cfa_off, expr);
 	KUNIT_EXPECT_EQ(test, unwind_eh_frame_expr(&state, expr, NULL, &val), 0);
 

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Unwind rules of files: which files are known, and the rules that were found in their
- * tables.
+ * Unwind rules of files: the known files, and the rules that were decoded from their tables.
  *
- * A file is known by its inode.  Its rules are valid until somebody opens it for writing.
- * Then it is dead: its rules go, it is not found any more, and the objects of processes that
- * are known by it are dropped with their rules when the next walk begins there
- * (unwind_cache_begin_walk()).  A walk that is under way goes on by the rules that it finds,
- * and reads no more of the dead file's tables: it ends there.  Later walks read them anew, and
- * go by them for all frames, those made before the change too: a program whose code is
- * rewritten under it goes on by the new bytes as well.
+ * A file is identified by its inode.  Its rules are valid until it is opened for writing.
+ * Then it is dead: its rules are freed, it is not found any more, and when the next walk of a
+ * process begins, the objects of the file are dropped with their rules
+ * (unwind_cache_begin_walk()).  A walk in progress continues with known rules, but does not
+ * read the dead file's tables: it ends there.  Later walks read the tables anew, and use them
+ * for all frames, even those from before the change: a program whose code is rewritten also
+ * continues with the new bytes.
  *
- * Why no rule of changed bytes is kept.  All who change a file count themselves in
- * inode->i_writecount first (get_write_access()), a shared mapping that can be written to for
- * as long as it exists.
+ * Why no rule is made from changed bytes: before a file is changed, i_writecount of its inode
+ * is incremented (get_write_access()).  A writable shared mapping counts for as long as it
+ * exists.
  *
  *	unwind_file_get()			get_write_access()
  *
@@ -24,47 +23,45 @@
  *	put the file into the hash table
  *	release files_lock
  *
- * This is store buffering with full barriers: at least one of the two sees the other.  Nobody
- * finds a file before i_writecount was tested.  If the
- * writer comes first, and has gone again when i_writecount is tested, its changes were made
- * before it was counted down: __fput() follows a fully ordered decrement of f_count, and
- * truncation unlocks the inode.  So all that the decoder reads, which is after the test, is
- * as the writer has left it.  From then on each writer sees the bit, and sets file->dead
- * under file->lock before it changes anything.  What is decoded is kept under file->lock,
- * and only if the file is not dead.  If the decoder has the lock first, its reads come before
- * its unlock, which comes before the change.  If the writer has the lock first, the decoder
- * sees that the file is dead.  A second writer may find the bit clear while the first one is
- * still killing the file, and does not wait for it.  So the bit is cleared last, after the
- * file is dead and its death is counted (kill_changing_file()).
+ * This is the store buffering pattern with full barriers: at least one of the two sees the
+ * other.  A file is not found before i_writecount was tested.  A writer may have ended before
+ * the test.  Then its changes were made before it decremented i_writecount: __fput() follows a
+ * fully ordered decrement of f_count, and truncation unlocks the inode.  So the decoder, which
+ * reads after the test, reads the bytes of that writer.  From then on each writer sees the
+ * bit, and sets file->dead under file->lock before it changes the file.  A decoded rule is
+ * added under file->lock, and only if the file is not dead.  If the decoder takes the lock
+ * first, its reads are before its unlock, which is before the change.  If the writer takes the
+ * lock first, the decoder sees that the file is dead.  A second writer may see that the bit is
+ * clear while the first one is still killing the file, and does not wait for it.  So the bit
+ * is cleared last, after the file is dead and its death is counted (kill_changing_file()).
  *
- * No reference to the inode is held, and nobody tells when it is freed and its memory becomes
- * another file's inode.  But a new inode has the bit clear (inode_init_always()).  So whoever
- * finds a file by the address of an inode whose bit is clear has found one of an inode that
- * has gone, and removes it.  The inode of a file that is known is looked into only by who has
- * a reference to it, or has found the file under RCU by an object of its process: objects go
- * before the mapping gives its reference to the inode back, and inodes of the file systems
- * listed are freed a grace period after that.  If a file is dropped to make room for another,
- * its bit stays set until the next writer clears it.
+ * No reference to the inode is held, and there is no notice when it is freed and its memory
+ * becomes the inode of another file.  But in a new inode the bit is clear
+ * (inode_init_always()).  So if a file is found by the address of an inode whose bit is clear,
+ * it belongs to an inode that was freed, and is removed.  The inode of a known file is
+ * dereferenced only with a reference to it, or under RCU if the file was found by an object of
+ * the current process: objects are dropped before the mapping puts its reference to the inode,
+ * and the listed file systems free inodes a grace period after that.  If a file is evicted,
+ * the bit stays set until the next writer clears it.
  *
- * That holds only where nothing but these writers changes the page cache, so file systems
- * are listed (is_known_filesystem()).  Files that are made open, as memfds and System V
- * shared memory, are not counted in i_writecount.  They are on internal mounts.  Pages of a
- * file that devices may write to are not read (file_elf.c).  Whoever writes to the device
- * below a file system is not followed.
+ * All of this is valid only if these writers alone change the page cache, so there is a list
+ * of file systems (is_known_filesystem()).  Files that are created open, such as memfds and
+ * System V shared memory, do not count in i_writecount.  They are excluded because they are on
+ * internal mounts.  Pages that a device may write to are not read (file_elf.c).  Writes to the
+ * block device of a mounted file system are not noticed.
  *
  * Rules come from the page cache, never from the memory of a process (file_elf.c), and are
- * used for a process only where it maps the same bytes.
+ * used for a process only if it maps the same bytes.
  *
- * Locks: files_lock is for the hash table, the list and UNWIND_FILE_BIT.  Each file has a
- * lock for its rules.  That is taken within files_lock or the lock of an mm's cache, and no
- * other is taken within it.  Readers are under RCU.  A file is referenced by the hash table
- * while it is live, and by each object of a process that is known by it.
+ * Locks: files_lock protects the hash table, the list and UNWIND_FILE_BIT.  Each file has a
+ * lock for its rules, which nests in files_lock or the lock of an mm's cache; no other lock
+ * nests in it.  Readers are under RCU.  The hash table holds a reference to a file until it is
+ * dead, and so does each object of the file in a process.
  *
- * Memory: files and rules take unwind_files_max_kb at most.  Where that is reached, rules of
- * files that were not used since the last look make room, and files that no object refers to.
- * Files that objects refer to cannot be dropped, and any user can have many of them.  So files
- * without their rules take half of that memory at most, and a file that becomes known does
- * not displace rules of known files.
+ * Memory: files and rules take at most unwind_files_max_kb.  At this limit, rules of files
+ * that were not used recently, and files without an object, are evicted.  Files with objects
+ * cannot be evicted, and any user can have many of them.  So the files alone, without their
+ * rules, take at most half of that memory, and a new file does not evict rules of known files.
  */
 
 #include <linux/fs.h>
@@ -86,13 +83,13 @@
 /* 262,144 bytes for a file's rules: 8192 entries */
 #define MAX_RULES_BITS	13
 
-/* how many files are looked at under the lock, for one that can make room, and how often */
+/* how many files to check under the lock for one to evict, and how often */
 #define MAX_LOOKS	16
 #define MAX_TRIES	8
-/* how many files make room for one table */
+/* how many files to evict for one table */
 #define MAX_ROUNDS	1024
 
-/* no reason to kill a process */
+/* fail rather than kill a process */
 #define FILE_GFP	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN | __GFP_NOMEMALLOC)
 
 unsigned int unwind_files_max_kb __read_mostly = 16 * 1024;
@@ -104,7 +101,7 @@ static DEFINE_SPINLOCK(files_lock);
 static unsigned long nr_files;
 static u64 last_serial;
 static atomic_long_t files_bytes;	/* files and rules */
-static atomic_long_t alone_bytes;	/* files alone */
+static atomic_long_t alone_bytes;	/* files without their rules */
 
 static_assert(UNWIND_FILE_BIT == AS_UNWIND_RULES);
 
@@ -115,11 +112,11 @@ static_assert(UNWIND_FILE_BIT == AS_UNWIND_RULES);
  */
 static bool is_known_filesystem(const struct super_block *sb)
 {
-	/* what is made there is open for writing without being counted */
+	/* files on internal mounts can be open for writing without being counted */
 	if (sb->s_flags & (SB_KERNMOUNT | SB_NOUSER))
 		return false;
 	switch (sb->s_magic) {
-	case EXT4_SUPER_MAGIC:	/* of ext2 and ext3, too */
+	case EXT4_SUPER_MAGIC:	/* also of ext2 and ext3 */
 	case XFS_SUPER_MAGIC:
 	case BTRFS_SUPER_MAGIC:
 	case F2FS_SUPER_MAGIC:
@@ -129,7 +126,7 @@ static bool is_known_filesystem(const struct super_block *sb)
 	case ISOFS_SUPER_MAGIC:
 		return true;
 	case EROFS_SUPER_MAGIC_V1:
-		/* Without a device the data come from fscache or from a file, and may change. */
+		/* Without a block device, the data are from fscache or a file, and may change. */
 		return sb->s_bdev;
 	default:
 		return false;
@@ -181,7 +178,7 @@ static bool take_rules(struct unwind_file *file)
 	return rules;
 }
 
-/* What kmalloc() takes for a file. */
+/* Memory of a file, as kmalloc() rounds it up. */
 static size_t file_bytes(void)
 {
 	return kmalloc_size_roundup(sizeof(struct unwind_file));
@@ -200,7 +197,7 @@ static void files_free(struct unwind_file *file)
 }
 
 /**
- * unwind_file_put - give a reference to a file back
+ * unwind_file_put - put a reference to a file
  * @file: the file, or NULL
  *
  * Context: Any but interrupts.
@@ -213,7 +210,9 @@ void unwind_file_put(struct unwind_file *file)
 	files_free(file);
 }
 
-/* Take a file off the hash table, whose reference passes to the caller, under files_lock. */
+/*
+ * Remove a file from the hash table. The caller gets the table's reference, and holds files_lock.
+ */
 static void unlink_file(struct unwind_file *file)
 {
 	lockdep_assert_held(&files_lock);
@@ -232,7 +231,7 @@ static void kill_file(struct unwind_file *file)
 }
 
 /*
- * Under files_lock: somebody may write to the file.  The inode is referenced.
+ * Kill a file that may be written to.  Under files_lock, with a reference to the inode.
  *
  * A writer that finds the bit clear changes the file without waiting for the lock.  A walk that
  * sees such a change also sees that the file is dead and that its death was counted.
@@ -264,7 +263,7 @@ void __unwind_user_file_change(struct inode *inode)
 	if (file)
 		kill_changing_file(file, inode);
 	else
-		/* it had to make room */
+		/* the file was evicted */
 		clear_bit(UNWIND_FILE_BIT, &inode->i_data.flags);
 	spin_unlock(&files_lock);
 	if (!file)
@@ -274,10 +273,10 @@ void __unwind_user_file_change(struct inode *inode)
 }
 EXPORT_SYMBOL(__unwind_user_file_change);
 
-/* Under files_lock: take the file, if no object refers to it. */
+/* Evict the file, if no object refers to it. Under files_lock. */
 static bool take_file(struct unwind_file *file)
 {
-	/* who finds it meanwhile gets no reference any more */
+	/* readers that find it meanwhile get no reference */
 	if (!refcount_dec_if_one(&file->refs))
 		return false;
 	unlink_file(file);
@@ -287,8 +286,8 @@ static bool take_file(struct unwind_file *file)
 }
 
 /*
- * Under files_lock: take a file or its rules, or @alone only a file, if it was not used since
- * the last look.
+ * Evict a file or its rules if it was not used since the last check; with @alone, only a
+ * file. Under files_lock.
  */
 static bool take_unused(struct unwind_file *file, bool alone)
 {
@@ -301,7 +300,7 @@ static bool take_unused(struct unwind_file *file, bool alone)
 	return take_file(file) || (!alone && take_rules(file));
 }
 
-/* Walks that still use the rules go on, and find others by themselves. */
+/* Evict a file or rules. Walks that still use the rules continue, and decode others anew. */
 static bool files_make_room(bool alone)
 {
 	unsigned int looks = MAX_LOOKS;
@@ -318,7 +317,7 @@ static bool files_make_room(bool alone)
 	return made;
 }
 
-/* Never exceed @max, not even for a moment: other tasks would not find the room that is left. */
+/* Never exceed @max, not even for a moment: other tasks would then fail although there is room. */
 static bool files_add_to(atomic_long_t *sum, long max, long bytes)
 {
 	long now = atomic_long_read(sum);
@@ -339,7 +338,7 @@ static bool files_charge_to(atomic_long_t *sum, long max, long bytes)
 	while (!files_add_to(sum, max, bytes)) {
 		if (!rounds-- || fatal_signal_pending(current))
 			return false;
-		/* files that are in use are the first to make room the next time */
+		/* this clears @used, so a second pass can evict files in use */
 		if (!files_make_room(sum == &alone_bytes) && !--tries)
 			return false;
 		cond_resched();
@@ -347,7 +346,7 @@ static bool files_charge_to(atomic_long_t *sum, long max, long bytes)
 	return true;
 }
 
-/* May so much be allocated?  If so, it is counted. */
+/* Charge @bytes to the limit. False if they may not be allocated. */
 static bool files_charge(size_t bytes)
 {
 	return files_charge_to(&files_bytes, READ_ONCE(unwind_files_max_kb) * 1024L, bytes);
@@ -401,7 +400,7 @@ static unsigned int row_size(u32 len)
 	return i;
 }
 
-/* Add a row to the granules that it covers; of a long row, to those around @at only. */
+/* Add a row to the granules that it covers; a long row only to those around @at. */
 static void files_add_row(struct unwind_rule_table *table, u32 start, u32 len, u32 at,
 			  const struct unwind_user_rule *rule)
 {
@@ -423,7 +422,7 @@ static u64 hash_of_row(u64 key)
 	return unwind_row_hash((u32)key, row_size(key >> 32));
 }
 
-/* How large the rules' table should be, or 0 if it is large enough. */
+/* The wanted size of the rules' table, or 0 if it is large enough. */
 static unsigned int wanted_bits(const struct unwind_file *file)
 {
 	const struct unwind_rule_table *table;
@@ -439,7 +438,10 @@ static unsigned int wanted_bits(const struct unwind_file *file)
 	return bits;
 }
 
-/* Give a file the new table, or return it if there is no use for it any more. */
+/*
+ * Replace the table of a file. Return the table to be freed: the old one, or the new one if it is
+ * not needed any more.
+ */
 static struct unwind_rule_table *replace_rules(struct unwind_file *file,
 					       struct unwind_rule_table *table)
 {
@@ -450,7 +452,10 @@ static struct unwind_rule_table *replace_rules(struct unwind_file *file,
 	if (file->dead || (old && old->bits >= table->bits)) {
 		old = table;
 	} else {
-		/* a row of many granules is found by its first one, until it is added again */
+		/*
+		 * a row of several granules is copied to the first one only, until it is added
+		 * again
+		 */
 		if (old)
 			unwind_rules_copy(table, old, hash_of_row);
 		rcu_assign_pointer(file->rules, table);
@@ -460,7 +465,7 @@ static struct unwind_rule_table *replace_rules(struct unwind_file *file,
 }
 
 /**
- * unwind_file_grow - give a file's rules more room, if they need it
+ * unwind_file_grow - enlarge the table of a file's rules, if needed
  * @file: the file
  *
  * Context: Task context, with a reference to the file; may sleep.
@@ -499,12 +504,12 @@ static struct unwind_file *files_alloc(struct inode *inode)
 }
 
 /*
- * Under files_lock; the inode is referenced.  False if somebody may write to the file: then
- * nobody has found it.
+ * Make a file known.  Under files_lock, with a reference to the inode.  False if the file
+ * may be written to; then no reader has found it.
  */
 static bool link_file(struct unwind_file *file, struct inode *inode)
 {
-	/* the file of another inode has gone from the table; pairs with find_live_file() */
+	/* a file of an earlier inode was removed before this; pairs with find_live_file() */
 	smp_mb__before_atomic();
 	set_bit(UNWIND_FILE_BIT, &inode->i_data.flags);
 	/*
@@ -567,7 +572,7 @@ static struct unwind_file *find_live_file(const struct inode *inode)
 
 	if (!test_bit(UNWIND_FILE_BIT, &inode->i_data.flags))
 		return NULL;
-	/* one of an inode that was at its address before has gone; pairs with link_file() */
+	/* a file of an earlier inode at the same address was removed; pairs with link_file() */
 	smp_rmb();
 	rcu_read_lock();
 	file = files_find(inode);
@@ -579,17 +584,19 @@ static struct unwind_file *find_live_file(const struct inode *inode)
 	return file;
 }
 
-/* May rules of such a file be shared?  0, or as unwind_file_get(). */
+/* May rules of this file be shared? 0, or an error of unwind_file_get(). */
 static int files_check(const struct inode *inode)
 {
 	if (!is_shareable(inode) || !READ_ONCE(unwind_files_max_kb))
 		return -EOPNOTSUPP;
-	/* what could not be written back may give way to what the disk has, at any time */
+	/*
+	 * pages that could not be written back may be replaced by the disk's contents at any time
+	 */
 	return READ_ONCE(inode->i_data.wb_err) ? -EBUSY : 0;
 }
 
 /**
- * unwind_file_find - find a file that is known
+ * unwind_file_find - find a known file
  * @inode: its inode, with a reference
  *
  * Context: Task context.
@@ -601,13 +608,13 @@ struct unwind_file *unwind_file_find(const struct inode *inode)
 }
 
 /**
- * unwind_file_get - make a file known, or find it
+ * unwind_file_get - find a file, or make it known
  * @inode: its inode, with a reference
  *
  * Context: Task context, may sleep.
  * Return: the file, to be put with unwind_file_put(); or -EOPNOTSUPP if rules of such files
- *	   are not shared; -EBUSY if it may change untold; -ENOMEM if there is no room, so that
- *	   changes of the file are not told; or -EAGAIN if it is being written to.
+ *	   are not shared; -EBUSY if it may change without notice; -ENOMEM if there is no room,
+ *	   so that changes of the file are not noticed; or -EAGAIN if it is being written to.
  */
 struct unwind_file *unwind_file_get(struct inode *inode)
 {
@@ -623,9 +630,9 @@ struct unwind_file *unwind_file_get(struct inode *inode)
 }
 
 /**
- * unwind_file_set_layout - note what the headers of a file say
+ * unwind_file_set_layout - store the layout of a file
  * @file: the file
- * @layout: what was read since unwind_file_get()
+ * @layout: the layout, read after unwind_file_get()
  *
  * Context: Task context, with a reference to the file; may sleep.
  * Return: false if the file is dead.
@@ -637,7 +644,7 @@ bool unwind_file_set_layout(struct unwind_file *file,
 
 	spin_lock(&file->lock);
 	dead = file->dead;
-	/* another task may have noted the same */
+	/* another task may have stored the same */
 	if (!dead && !file->has_layout) {
 		file->layout = *layout;
 		/* pairs with has_layout() of file_elf.c */
@@ -652,8 +659,8 @@ bool unwind_file_set_layout(struct unwind_file *file,
 /**
  * unwind_file_add_probe - keep an address of the sorted table
  * @file: the file
- * @i: which, as struct unwind_file_probes says
- * @ip: the address, as the table has it
+ * @i: index in unwind_file_probes::ip
+ * @ip: the address as in the table
  *
  * Context: Under RCU, or with a reference to the file.
  */
@@ -673,14 +680,14 @@ void unwind_file_add_probe(struct unwind_file *file, unsigned int i, s32 ip)
 /**
  * unwind_file_add_rule - keep a rule of a file
  * @file: the file
- * @start: first address that the rule holds for, as the file was linked
- * @end: first one that it does not
- * @at: one in between that was asked for
+ * @start: first address for which the rule is valid, as the file was linked
+ * @end: end of its range
+ * @at: the address in the range that was looked up
  * @rule: the rule
  *
  * Context: Under RCU, or with a reference to the file.
- * Return: 0; -ENOSPC if unwind_file_grow() should give the rules more room; -ESTALE if the
- *	   file is dead, and the rule may be of changed bytes.
+ * Return: 0; -ENOSPC if unwind_file_grow() should enlarge the table; -ESTALE if the file
+ *	   is dead, so that the rule may be from changed bytes.
  */
 int unwind_file_add_rule(struct unwind_file *file, u64 start, u64 end, u64 at,
 			 const struct unwind_user_rule *rule)
@@ -694,7 +701,7 @@ int unwind_file_add_rule(struct unwind_file *file, u64 start, u64 end, u64 at,
 	spin_lock(&file->lock);
 	dead = file->dead;
 	table = rcu_dereference_protected(file->rules, lockdep_is_held(&file->lock));
-	/* what another task has added meanwhile has the same key */
+	/* a rule that another task has added meanwhile has the same key */
 	if (table && fits && !dead)
 		files_add_row(table, start - first, end - start, at - first, rule);
 	if (!table || unwind_rules_is_crowded(table))
@@ -704,7 +711,7 @@ int unwind_file_add_rule(struct unwind_file *file, u64 start, u64 end, u64 at,
 }
 
 /**
- * unwind_files_stat - how many files are known, and what they take
+ * unwind_files_stat - number of known files, and their memory
  * @nr: filled in
  * @bytes: filled in
  *

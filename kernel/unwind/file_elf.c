@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Unwind tables of a file: what its headers say, where a process has it mapped, and
- * decoding a rule.
+ * Unwind tables of a file: read its headers, find its mappings in a process, and decode
+ * rules.
  *
- * All is read from the page cache of the file, as a page fault would fill it, and addresses
- * are those that the file was linked for.  A process goes by the file's rules only if its
- * mappings of the tables are of that file, where the program headers would have them, cannot
- * be written to and have no private pages; so the bytes are those that the process has.
- * Whoever changes such a mapping tells cache.c (<linux/unwind_cache.h>), and who opens the
- * file for writing tells file.c.
+ * All data are read from the page cache of the file, filled as by a page fault, and
+ * addresses are those that the file was linked for.  A process uses the file's rules only if
+ * it has mapped the tables from that file, at the places that the program headers give, not
+ * writable, and without private pages; so the process has the same bytes.  Changes of such a
+ * mapping are reported to cache.c (<linux/unwind_cache.h>), and file.c is notified when the
+ * file is opened for writing.
  *
- * What is uncommon is left to the process's own memory (eh_frame.c): rules with expressions,
- * those for one address alone, objects without .eh_frame_hdr or with relocated tables,
- * and functions that end where a signal restorer may begin.
+ * For uncommon cases the tables in the process's memory are read (eh_frame.c): rules with
+ * expressions, rules for a single address, objects without .eh_frame_hdr or with relocated
+ * tables, and functions that end where a signal restorer may begin.
  *
  * Formats: System V ABI, chapters 4 and 5 (object files, program loading);
  * Linux Standard Base Core 5.0, section 10.6 (.eh_frame, .eh_frame_hdr).
@@ -41,7 +41,7 @@
 #include "unwind.h"
 
 #define MAX_PHDRS		64
-/* in how many mappings a segment with tables may lie */
+/* the most mappings of a segment with tables */
 #define MAX_SEGMENT_MAPPINGS	8
 
 /* the only encodings that linkers write; LSB Core 5.0, section 10.5.1 */
@@ -54,10 +54,10 @@
  * struct reader - reads a file, a folio at a time
  * @state: the walk, whose budgets are charged
  * @mapping: the file's page cache
- * @file: the open file, to wait for pages that are not there; or NULL: under RCU
- * @folio: what was read last, with a reference; or NULL
- * @known: the file as it is known, when tables are read
- * @layout: the segments that addresses are looked up in then
+ * @file: the open file, to wait for missing pages; NULL under RCU
+ * @folio: the folio that was read last, with a reference; or NULL
+ * @known: the known file, if its tables are read
+ * @layout: its layout, to look up addresses
  * @last: the segment of the last address
  */
 struct reader {
@@ -77,7 +77,7 @@ static void reader_end(struct reader *reader)
 	reader->folio = NULL;
 }
 
-/* As for page faults: some tasks do not wait, and the others not for long. */
+/* May the walk wait for a page? The conditions are those for page faults. */
 static bool may_wait(struct unwind_user_state *state)
 {
 	return state->faults && !unwind_task_is_dying() && !unwind_in_uprobe_handler() &&
@@ -85,9 +85,9 @@ static bool may_wait(struct unwind_user_state *state)
 }
 
 /*
- * May a device write to the folio, though nobody has the file open for writing?  A page is
- * pinned for writing through a writable mapping, but the pin can outlive the mapping.  A
- * small folio does not count as pinned because 1,000 processes map it.
+ * May a device write to the folio, even if the file is not open for writing? A page is
+ * pinned through a writable mapping, but the pin can outlive the mapping.  A small folio
+ * with many references counts as pinned only if these are not from mappings.
  */
 static bool is_pinned(struct folio *folio)
 {
@@ -98,12 +98,12 @@ static bool is_pinned(struct folio *folio)
 	if (folio_test_large(folio))
 		return true;
 	mapped = folio_mapcount(folio);
-	/* the count of references is read between two equal counts of mappings */
+	/* read the count of references between two counts of mappings, which must be equal */
 	smp_rmb();
-	/* half, as some may have unmapped it and mapped it again in between */
+	/* half, because some processes may have unmapped it and mapped it again in between */
 	if (folio_ref_count(folio) - mapped >= GUP_PIN_COUNTING_BIAS / 2)
 		return true;
-	/* pairs with nothing: a pin that stays is seen, whatever else changes */
+	/* not paired: a lasting pin is seen, whatever else changes */
 	smp_rmb();
 	return folio_mapcount(folio) != mapped;
 }
@@ -135,7 +135,7 @@ static void reader_copy_words(void *to, const void *from, size_t len)
 {
 	for (; len >= sizeof(u64); len -= sizeof(u64)) {
 		put_unaligned(get_unaligned((const u64 *)from), (u64 *)to);
-		/* Without this the compiler makes a call of memcpy() of the loop. */
+		/* Prevent the compiler from replacing the loop by a call of memcpy(). */
 		OPTIMIZER_HIDE_VAR(to);
 		to += sizeof(u64);
 		from += sizeof(u64);
@@ -144,7 +144,7 @@ static void reader_copy_words(void *to, const void *from, size_t len)
 		*(u8 *)to++ = *(const u8 *)from++;
 }
 
-/* Bytes of one page. */
+/* Read bytes of one page. */
 static int reader_copy(struct reader *reader, u64 pos, void *to, size_t len)
 {
 	pgoff_t index = pos >> PAGE_SHIFT;
@@ -166,7 +166,7 @@ static int reader_copy(struct reader *reader, u64 pos, void *to, size_t len)
 	return 0;
 }
 
-/* Read bytes that lie before the end of the file. */
+/* Read bytes before the end of the file. */
 static int reader_read(struct reader *reader, u64 pos, void *to, size_t len)
 {
 	size_t part;
@@ -192,7 +192,7 @@ static __always_inline int reader_read_at(struct reader *reader, u64 pos, void *
 	return reader_read(reader, pos, to, len);
 }
 
-/* What follows a segment in its last page is mapped, too. */
+/* Does the mapping of a segment contain an address? It includes the rest of the last page. */
 static bool segment_maps(const struct unwind_file_segment *segment, u64 vaddr, u64 len)
 {
 	u64 size = PAGE_ALIGN(segment->vaddr + segment->size) - segment->vaddr;
@@ -207,7 +207,7 @@ static bool segment_has(const struct unwind_file_segment *segment, u64 vaddr, u6
 	       len <= segment->size - (vaddr - segment->vaddr);
 }
 
-/* The number of the segment that has an address, or -1. */
+/* The index of the segment with an address, or -1. */
 static int segment_of(const struct unwind_file_layout *layout, u64 vaddr, u64 len)
 {
 	int i;
@@ -220,8 +220,8 @@ static int segment_of(const struct unwind_file_layout *layout, u64 vaddr, u64 le
 }
 
 /*
- * For cfi.c: bytes of the tables, which lie in one of two segments.  Memory is 0 behind the
- * end of the file.
+ * Read bytes of the tables for cfi.c, from one of two segments.  After the end of the file,
+ * memory is 0.
  */
 static int read_tables(void *ctx, unsigned long vaddr, void *to, size_t len)
 {
@@ -285,7 +285,7 @@ static int read_elf_header(struct reader *reader, struct unwind_file_layout *lay
 	return phdrs->offset < PAGE_SIZE && phdrs->nr <= MAX_PHDRS ? 0 : -EINVAL;
 }
 
-/* @hdr_size: set to that of .eh_frame_hdr */
+/* @hdr_size: set to the size of .eh_frame_hdr */
 static int note_phdr(struct unwind_file_layout *layout, const struct elf64_phdr *ph,
 		     u64 *hdr_size)
 {
@@ -334,7 +334,7 @@ static int read_phdr(struct reader *reader, const struct unwind_file_layout *lay
 	return ret;
 }
 
-/* The form is fixed: see read_eh_hdr() of object.c. */
+/* Only one form is supported: see read_eh_hdr() in object.c. */
 static int read_hdr(struct reader *reader, struct unwind_file_layout *layout, u64 size)
 {
 	struct {
@@ -372,8 +372,8 @@ static int read_hdr(struct reader *reader, struct unwind_file_layout *layout, u6
 }
 
 /*
- * 0; -EFAULT or -EBUSY if it cannot be read now; or another error if it is not what is known
- * here.
+ * Returns 0; -EFAULT or -EBUSY if the headers cannot be read now; or another error if their
+ * form is not supported.
  */
 static int read_layout(struct reader *reader, struct unwind_file_layout *layout)
 {
@@ -397,7 +397,7 @@ static int read_layout(struct reader *reader, struct unwind_file_layout *layout)
 	return read_hdr(reader, layout, hdr_size);
 }
 
-/* Under the mmap lock: the mapping of a file with code at an address, or NULL. */
+/* The mapping at an address, if it is of code of a file; else NULL. Under the mmap lock. */
 static struct vm_area_struct *code_mapping(unsigned long ip)
 {
 	struct vm_area_struct *vma = vma_lookup(current->mm, ip);
@@ -406,7 +406,7 @@ static struct vm_area_struct *code_mapping(unsigned long ip)
 	       unwind_is_plain_file(vma) ? vma : NULL;
 }
 
-/* The file of the code at an address. */
+/* Get the file of the code at an address, with a reference. */
 static struct file *get_code_file(unsigned long ip)
 {
 	struct mm_struct *mm = current->mm;
@@ -429,9 +429,9 @@ static bool has_layout(const struct unwind_file *known)
 }
 
 /*
- * A file whose tables cannot be used is kept as one without FDEs.  Its headers are read after
- * it was made known, so if they change the file becomes dead.  If a page is missing, or may
- * be pinned, nothing is kept, as the tables may be usable later.
+ * If the tables of a file cannot be used, store a layout without FDEs.  The headers are read
+ * after the file was made known, so if they change the file becomes dead.  If a page is
+ * missing, or may be pinned, store nothing, as the tables may be usable later.
  */
 static int find_layout(struct unwind_user_state *state, struct file *file,
 		       struct unwind_file *known)
@@ -458,8 +458,9 @@ static int find_layout(struct unwind_user_state *state, struct file *file,
  * @ip: linear user address of the object
  *
  * Context: Task context of a user task.
- * Return: true if what was read of its tables before the call may have changed; false if
- *	   there is no such object, which unwind_cache_holds() tells of one that was.
+ * Return: true if tables that were read before the call may have changed; false if there
+ *	   is no such object. If it was dropped meanwhile, unwind_cache_holds() tells
+ *	   that.
  */
 bool unwind_file_at_is_dead(unsigned long ip)
 {
@@ -473,7 +474,7 @@ bool unwind_file_at_is_dead(unsigned long ip)
 	return unlikely(dead);
 }
 
-/* The one segment that the code at an offset of the file is of, or NULL. */
+/* The segment with the code at an offset of the file, or NULL if there are none or several. */
 static const struct unwind_file_segment *
 code_segment(const struct unwind_file_layout *layout, u64 pos)
 {
@@ -493,8 +494,8 @@ code_segment(const struct unwind_file_layout *layout, u64 pos)
 }
 
 /*
- * Does the process have the bytes of the file where the segment lies?  Pages that were
- * written to privately have an anon_vma, and a mapping that has one keeps it.
+ * Does the process have the bytes of the file in the segment? A mapping with private
+ * pages has an anon_vma, and keeps it.
  */
 static bool segment_is_mapped(const struct unwind_file_segment *segment,
 			      const struct inode *inode, unsigned long bias)
@@ -516,7 +517,7 @@ static bool segment_is_mapped(const struct unwind_file_segment *segment,
 	return true;
 }
 
-/* Under the mmap lock, with the mapping of the code, which is of the file. */
+/* Fill in the object from the layout. Under the mmap lock. @vma is the mapping of the code. */
 static int place_object(const struct unwind_file *known, struct vm_area_struct *vma,
 			unsigned long ip, struct unwind_object *object)
 {
@@ -559,7 +560,7 @@ static int place_object(const struct unwind_file *known, struct vm_area_struct *
 	return 0;
 }
 
-/* The object at an address, if its file is known.  @open: set to the file if it is not. */
+/* Find the object at an address, if its file is known. If not, set @open to the file. */
 static int find_known_object(unsigned long ip, struct unwind_object *object,
 			     struct unwind_file **known, struct file **open)
 {
@@ -593,16 +594,16 @@ static int make_known(struct unwind_user_state *state, struct file *open,
 }
 
 /**
- * unwind_file_object - the object at an address, if its rules are a file's
+ * unwind_file_object - find the object at an address, if its rules are those of a file
  * @state: the walk, whose budgets are charged
  * @ip: linear user address
  * @object: filled in, without the file
- * @held: set to the file, with a reference, if changes of it are told; else to NULL
+ * @held: set to the file, with a reference, if changes of it are noticed; else to NULL
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0; -EOPNOTSUPP if the rules are to be found in memory, and may be kept; -EAGAIN if
- *	   they may not, as the file is being written to, or -EBUSY, -EFAULT or -ENOMEM for
- *	   another reason.
+ * Return: 0; -EOPNOTSUPP if the rules must be read from memory, and may be cached; -EAGAIN
+ *	   if they may not be cached because the file is being written to, or -EBUSY, -EFAULT
+ *	   or -ENOMEM for another reason.
  */
 int unwind_file_object(struct unwind_user_state *state, unsigned long ip,
 		       struct unwind_object *object, struct unwind_file **held)
@@ -620,7 +621,7 @@ int unwind_file_object(struct unwind_user_state *state, unsigned long ip,
 		made = *held;
 		open = NULL;
 		ret = find_known_object(ip, object, held, &open);
-		/* it has died, or the mapping has changed */
+		/* the file has died, or the mapping has changed */
 		if (*held != made || open)
 			ret = -EAGAIN;
 		if (open)
@@ -643,10 +644,10 @@ struct table_row {
 
 /**
  * struct row_search - a binary search for the last row that begins at @want or before it
- * @want: the address, as rows have it
+ * @want: the address, relative like that of rows
  * @low: rows below it begin at @want or before it
  * @high: rows from it on begin after @want
- * @pos: where the table is in the file
+ * @pos: offset of the table in the file
  */
 struct row_search {
 	s32	want;
@@ -655,7 +656,7 @@ struct row_search {
 	u64	pos;
 };
 
-/* Narrow it down by the rows that begin in the page where row @mid begins. */
+/* Narrow the search by the rows in the page where row @mid begins. */
 static int search_page(struct reader *reader, struct row_search *search, u32 mid)
 {
 	u64 pos = search->pos + (u64)mid * sizeof(struct table_row);
@@ -695,7 +696,7 @@ static int search_page(struct reader *reader, struct row_search *search, u32 mid
 	return 0;
 }
 
-/* The same by the rows that are kept, and keep those that are not there yet. */
+/* Narrow the search by the cached rows, and cache the missing ones. */
 static int search_probes(struct reader *reader, struct row_search *search)
 {
 	struct unwind_file_probes *probes = &reader->known->probes;
@@ -726,10 +727,10 @@ static int search_probes(struct reader *reader, struct row_search *search)
 }
 
 /**
- * struct function - what the sorted table says of an address
- * @fde: the FDE of the last function that begins at it or before it
- * @start: where that begins
- * @next: where the next one begins; 0 if there is none
+ * struct function - the function of an address, from the sorted table
+ * @fde: FDE of the last function that begins at the address or before it
+ * @start: start of that function
+ * @next: start of the next one; 0 if there is none
  */
 struct function {
 	u64	fde;
@@ -804,10 +805,10 @@ static int elf_decode_function(struct reader *reader, const struct function *fun
 }
 
 /*
- * Decode the rule of an address.  What it holds for is left in state->cfi.
+ * Decode the rule of an address. state->cfi then has the range for which it is valid.
  *
- * Returns 0; -ENOENT if the tables in memory are to be asked; -EBUSY if they may change
- * untold; or -EFAULT if a page is not there.
+ * Returns 0; -ENOENT if the tables in memory must be used; -EBUSY if they may change
+ * without notice; or -EFAULT if a page is missing.
  */
 static int elf_decode_rule(struct reader *reader, u64 vaddr, struct unwind_user_rule *rule,
 			   struct unwind_cfi_rule *full)
@@ -820,7 +821,7 @@ static int elf_decode_rule(struct reader *reader, u64 vaddr, struct unwind_user_
 	      elf_decode_function(reader, &function, vaddr, full);
 	reader_end(reader);
 	if (ret == -ENOENT && function.next > vaddr && vaddr >= cfi->row_end) {
-		/* between two functions that have tables there is code without */
+		/* code between two functions, without tables */
 		*rule = (struct unwind_user_rule) { .kind = UNWIND_RULE_NONE };
 		cfi->row_start = cfi->row_end;
 		cfi->row_end = function.next;
@@ -831,14 +832,14 @@ static int elf_decode_rule(struct reader *reader, u64 vaddr, struct unwind_user_
 		return ret == -EFAULT || ret == -EBUSY ? ret : -ENOENT;
 	clip_row(cfi, &function);
 	unwind_compact_rule(full, reader->layout->word, rule);
-	/* behind the last byte another function may begin, or a restorer */
+	/* another function or a restorer may begin after the last byte */
 	if (rule->kind == UNWIND_RULE_FULL || vaddr + 1 >= cfi->row_end)
 		return -ENOENT;
 	cfi->row_end--;
 	return 0;
 }
 
-/* Addresses of CIEs are those of a file. */
+/* Forget the last CIE if it was one of another file or in memory. */
 static void begin_decoding(struct unwind_user_state *state, const struct unwind_file *known)
 {
 	if (state->of_file != known->serial)
@@ -847,10 +848,10 @@ static void begin_decoding(struct unwind_user_state *state, const struct unwind_
 }
 
 /*
- * The usual case: all pages are in the page cache.  It runs under RCU and takes no reference.
- * The process knew the object, so it had the inode mapped, and an inode is freed a grace
- * period after its last mapping.  If the object is dropped meanwhile, the caller refuses the
- * result.
+ * The usual case: all pages are in the page cache.  It runs under RCU and takes no
+ * reference.  The process has an object of the file in its cache, so it had the inode mapped,
+ * and an inode is freed a grace period after its last mapping.  If the object is dropped
+ * meanwhile, the caller refuses the result.
  * @grow: set to the file, with a reference, if its rules need more room
  */
 static int rule_of_cached_pages(struct unwind_user_state *state, unsigned long ip,
@@ -893,7 +894,7 @@ unlock:
 	return ret;
 }
 
-/* A page of the file has to be read.  The rule will be found the next time. */
+/* Wait for missing pages of the file. The rule is decoded in the next attempt. */
 static int wait_for_pages(struct unwind_user_state *state, unsigned long ip,
 			  struct unwind_user_rule *rule, struct unwind_cfi_rule *full)
 {
@@ -952,7 +953,7 @@ int unwind_file_rule(struct unwind_user_state *state,
 		unwind_file_grow(grow);
 		unwind_file_put(grow);
 	}
-	/* What could not be read may be in pinned pages, which change without notice. */
+	/* Missing data may be in pinned pages, which change without notice. */
 	if (ret == -EFAULT)
 		return -EBUSY;
 	if (ret)

@@ -244,7 +244,10 @@ static int called_from(struct unwind_user_state *state, unsigned long ra,
 	return 0;
 }
 
-/* Is the frame's function called in front of @ra? An indirect call may be of any function. */
+/*
+ * Does the call in front of @ra call the frame's function? An indirect call may call any
+ * function.
+ */
 static bool is_called(struct unwind_user_state *state, unsigned long ra)
 {
 	struct unwind_code code = {

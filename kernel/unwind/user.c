@@ -75,9 +75,9 @@ static int find_rule(struct unwind_user_state *state,
 }
 
 /*
- * In a system call, and after one that a signal interrupted, ip is the address of the next
- * instruction, which may belong to another function.  A restarted system call has not
- * completed: its ip is at the instruction itself.
+ * In a system call, and in a frame whose system call a signal has interrupted, ip is the
+ * address of the next instruction, which may belong to another function.  A restarted
+ * system call has not completed: its ip is at the instruction itself.
  */
 static bool after_system_call(struct unwind_user_state *state)
 {
@@ -323,7 +323,7 @@ static enum unwind_rule_kind known_rule(struct unwind_user_state *state,
 /*
  * Fast path: steps with a known rule over resident memory, with page faults off.  It stops
  * at the first step that needs more, which unwind_user_next() then repeats.  Returns true
- * if the rule of the last frame says that it has no caller.
+ * if the last frame has no caller, according to its rule.
  */
 static bool quick_steps(struct unwind_user_state *state,
 			struct unwind_stacktrace *trace, unsigned int max)

@@ -18,7 +18,7 @@
 #define MAX_FRAMES	200
 #define CONTEXT_STEP	0x1000
 
-/* A file under construction: the buffers of a round, until it ends. */
+/* A file under construction. The buffers are written to it at the end of each flush round. */
 struct builder {
 	const struct synth_load *load;
 	struct synth *file;

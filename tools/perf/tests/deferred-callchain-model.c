@@ -412,13 +412,13 @@ static void check_chain(struct model *m, const struct step *step, const struct p
 	} else if (context->recorded && !(m->limit && sample->deferred_callchain)) {
 		m->complete++;
 		if (sample->deferred_callchain)
-			fail(m, time, "is incomplete although its record is there");
+			fail(m, time, "is incomplete although it has a record");
 		else if (!has_user_half(step, context, sample->callchain, nr))
 			fail(m, time, "has a wrong user half");
 	} else {
 		m->incomplete++;
 		if (!sample->deferred_callchain)
-			fail(m, time, "is complete although its record is not there");
+			fail(m, time, "is complete although it has no record");
 		else if (!has_no_user_half(step, sample, nr))
 			fail(m, time, "is incomplete but has a user half");
 	}
@@ -433,7 +433,7 @@ static int check_sample(const struct perf_tool *tool, union perf_event *event __
 	struct step *step = &m->steps[time <= m->now ? time : 0];
 
 	if (step->what != SAMPLE || sample->tid != step->tid || step->delivered)
-		fail(m, time, "was never taken or comes again");
+		fail(m, time, "was never taken, or is delivered twice");
 	else if (evsel->core.attr.config !=
 		 (step->second ? PERF_COUNT_SW_TASK_CLOCK : PERF_COUNT_SW_CPU_CLOCK))
 		fail(m, time, "is of the wrong event");

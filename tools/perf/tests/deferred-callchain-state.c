@@ -606,7 +606,7 @@ static int test__deferred_schedules(struct test_suite *test __maybe_unused,
 
 static struct test_case tests__deferred_callchain_state[] = {
 	TEST_CASE("Deferred samples that come late", deferred_state),
-	TEST_CASE("Deferred samples that come late or not", deferred_schedules),
+	TEST_CASE("Deferred samples in time and late", deferred_schedules),
 	{ .name = NULL, }
 };
 

@@ -116,7 +116,7 @@ static int read_records(struct perf_event_mmap_page *page, int (*read)(struct mm
 			sched_yield();
 	} while (status >= 0 && next < NR_RECORDS && !is_over(&map, page));
 
-	/* all is read; or after an error, do not let the writer wait for the reader */
+	/* release all space: after an error, the writer must not wait for the reader */
 	smp_store_release(&page->data_tail, END);
 	if (!status && next < NR_RECORDS)
 		pr_debug("%llu of %llu records\n", (unsigned long long)next, NR_RECORDS);

@@ -99,7 +99,7 @@ static int open_dummy(bool defer)
 	return 0;
 }
 
-/* If nothing can be opened at all, the real events will fail and say why. */
+/* If no event can be opened, the real events will fail with a message. */
 static bool kernel_can_defer(void)
 {
 	return !open_dummy(true) || open_dummy(false);

@@ -87,7 +87,7 @@ struct entry {
 	struct rb_node node;		/* in &indexed_thread.entries, until it is due */
 	u64 time;
 	u64 cookie;			/* of a deferred record, else 0 */
-	const union perf_event *event;	/* the record, in the file as it lies there, or a copy */
+	const union perf_event *event;	/* the record, in the mapped file or a copy */
 	u32 cpu;			/* CPU that wrote the event, or -1 */
 	u16 nr;				/* entries of its callchain */
 	bool copied : 1;		/* @event is a copy, right behind this */

@@ -3,8 +3,9 @@
  * Save a walk, and replay it, with the kernel's code in user space.
  *
  *	walk_replay --save TID FILE   walk the stack of a thread of 64-bit code, and save
- *				      what the walk saw of it: registers, mappings, bytes
- *	x walk_replay --print FILE replay one, and print its stack
+ *				      all that the walk has read: registers, mappings, bytes
+ *	walk_replay FILE...           replay them: TAP, one test for each
+ *	walk_replay --print FILE      replay one, and print its stack
  *
  * The lines "frame" and "end" of a saved walk are the expected result: correct them by
  * hand if the walk was wrong. ptrace() stops the thread during the walk.  The walk is

@@ -6,8 +6,8 @@
 #include <linux/types.h>
 
 /*
- * The registers in unwind rules go by their numbers in 64-bit DWARF (System V
- * ABI, AMD64 supplement, figure 3.36), those of 32-bit code too.
+ * Unwind rules use the register numbers of 64-bit DWARF (System V ABI, AMD64
+ * supplement, figure 3.36), also for 32-bit code.
  */
 #define UNWIND_REG_BX	3
 #define UNWIND_REG_SI	4

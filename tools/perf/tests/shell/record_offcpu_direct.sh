@@ -70,7 +70,7 @@ wait_for() { # words...
 	done
 }
 
-# Each wait has one sample of its own: the same name, thread and period.
+# Each wait has exactly one sample, with the same name, thread and period.
 waits_match() {
 	awk -v differs="${differs}" "${awk_off}"'
 	FNR == NR { if ($1 == "wait") { n++; name[n] = $2; tid[n] = $3; ns[n] = $4 }; next }
@@ -737,7 +737,7 @@ stop_perf() {
 	return "${status}"
 }
 
-# Fall asleep on one CPU, and come back on another: sets pid.
+# Run a process that falls asleep on one CPU and wakes up on another. Sets pid.
 sleep_and_move() { # from, to
 	local tries=0
 
@@ -765,8 +765,8 @@ moved() {
 	     END { exit !(n == 1 && !bad) }' "${work}/moved"
 }
 
-# A thread of perf whose only samples end on other CPUs continues after the first of
-# them.
+# If the only waits of a perf thread's CPUs end on other CPUs, the thread does not
+# end after the first.
 others_threads() {
 	local pid
 
@@ -775,7 +775,7 @@ others_threads() {
 	[ "$(awk '$1 == "sleep" && $3 > 500000000' "${work}/samples" | wc -l)" = 2 ]
 }
 
-# Count the waits of sleep of at least $1 ns whose user stack goes down to __libc_start_main.
+# Count the waits of sleep of at least $1 ns with a user stack from __libc_start_main.
 whole_sleeps() {
 	cat "${work}/samples"
 	# The outermost frame is in sleep itself, which has no symbols.

@@ -671,9 +671,9 @@ static __always_inline int prepare_task(struct task_struct *task)
 
 /*
  * The wait of a task that sleeps when recording begins starts at that time.  If the
- * task wakes up meanwhile, one of three things happens: its own switch has set since
- * already; or since is reset below; or the number of switches shows that this is
- * another wait.
+ * task wakes up meanwhile, one of three things happens: its own switch has already
+ * set waits->since; or that is reset below; or the number of switches shows that
+ * this is another wait.
  */
 static __always_inline int note_sleeper(struct task_struct *task, bool at_rest)
 {

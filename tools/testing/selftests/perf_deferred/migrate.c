@@ -422,7 +422,7 @@ static int move_to_new_cpu(void)
 	PD_TRY(start_reader(&child));
 	PD_TRY(pd_must_open(&event, &attr, -1, 0));
 	pd_enable(&event);
-	PD_CHECK(!pd_write_str(ONLINE, "1"), "CPU 1 does not come back");
+	PD_CHECK(!pd_write_str(ONLINE, "1"), "CPU 1 cannot be brought online again");
 	PD_TRY(move_reader(&child));
 	pd_disable(&event);
 	pd_drain(&event, &log);
@@ -435,7 +435,7 @@ static int new_cpu(void)
 	int ret;
 
 	if (pd_online_cpus() != 2)
-		return pd_skip("needs two CPUs and no more");
+		return pd_skip("needs exactly two CPUs");
 	if (pd_write_str(ONLINE, "0"))
 		return pd_skip("CPU 1 cannot be taken away");
 	ret = move_to_new_cpu();

@@ -103,7 +103,7 @@ static int load(const char *tracepoint, int arg, pid_t tid, int results)
 	return load_asking(tracepoint, arg, tid, results, ask, ARRAY_SIZE(ask));
 }
 
-/* When the task @tid is switched to, the program asks for the stack of another task, @other. */
+/* When the task @tid is switched to, the program requests the stack of another task, @other. */
 static int load_for_other(pid_t tid, pid_t other, int results)
 {
 	const struct bpf_insn ask[] = {
@@ -437,7 +437,7 @@ static int none_for_the_one_before(void)
 	return check_none(&sw, "for the previous task");
 }
 
-/* Ask for the stacks of other tasks: one runs on another CPU, one has slept on this CPU. */
+/* Request the stacks of other tasks: one runs on another CPU, one has slept on this CPU. */
 static int none_for_others(int (*other)(void *unused), int cpu)
 {
 	struct switches sw = {};
