@@ -87,7 +87,7 @@ series_hooks() {
 	done
 }
 
-# hook_overlay HOOK: print the overlay files that enter with it. The patch names them
+# hook_overlay HOOK: print the overlay files that it adds. The patch names them
 # below its message; a name that ends in a slash means all files in that folder.
 hook_overlay() {
 	sed -n -e '/^diff --git /q' -e 's/^+ //p' "$patches/$1" |

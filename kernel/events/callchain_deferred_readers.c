@@ -29,7 +29,7 @@
 /**
  * struct deferred_reader - a thread that has opened events for CPUs
  * @thread: the thread
- * @of_tasks: has its events for single tasks, not those for all tasks
+ * @of_tasks: this has the thread's events for single tasks; else those for all tasks
  * @nr_events: number of its events
  * @mixed: its defer_output events differ
  * @attr: attributes of its first defer_output event
@@ -233,8 +233,8 @@ static bool has_outputs(const struct deferred_reader *reader)
  * @reached: readers into whose buffers of this CPU the record was written
  *
  * CPUs go online and offline, so the CPUs of a reader are compared with the online CPUs
- * each time.  A request may come from a reader without a defer_output event, whose
- * buffer is written by an event of another reader.  Then no reader counts as served.
+ * each time.  If a request is from a reader without a defer_output event, the record gets
+ * into its buffer by an event of another reader.  Then no reader counts as served.
  *
  * Context: Task context.
  * Return: those of @reached that have the buffers of all CPUs.

@@ -23,7 +23,7 @@ struct unwind_file;
  * @base: the values in the table are relative to this address
  * @code_start: start of the mapping with the code that the walk needed
  * @code_end: end of the part of the object in this mapping
- * @stay_start: start of the mapping that the entries of @table begin in
+ * @stay_start: start of the mapping in which the first entries of @table lie
  * @stay_end: end of that mapping; entries elsewhere may change without notice
  * @nr: number of FDEs in @table
  * @word: bytes of its addresses, 4 or 8

@@ -311,7 +311,7 @@ static bool cache_object_is_void(const struct unwind_cache *cache,
  * @state: as unwind_cache_begin() set it when the search began
  * @object: the object; its reference to a file is taken over
  *
- * Rules may be added only for objects in the cache: no unmap would drop the others.
+ * Rules may be added only for objects in the cache: an unmap drops no other rules.
  *
  * Context: Task context of a user task; may sleep.
  * Return: true if the object is in the cache now.

@@ -39,7 +39,7 @@ static bool cache_note_writers(unsigned long *writers)
 
 	if (!mmap_read_trylock(mm))
 		return false;
-	/* a number, or a sequence count that begins with one */
+	/* an int, or a seqcount_t, which begins with one */
 	*writers = READ_ONCE(*(unsigned int *)&mm->mm_lock_seq);
 	mmap_read_unlock(mm);
 	return true;
@@ -69,7 +69,7 @@ bool unwind_cache_begin(struct unwind_cache_state *state)
 		if (!state->gen)
 			return cache_note_writers(&state->unmaps);
 	}
-	/* before the mmap lock is taken, which orders no loads before it */
+	/* taking the mmap lock later does not order these loads before those of the search */
 	smp_rmb();
 	return true;
 }

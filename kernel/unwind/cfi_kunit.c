@@ -639,7 +639,7 @@ static void addresses_wrap(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->cfi.row_start, CODE);
 }
 
-/* addresses and offsets in units of the CIE's */
+/* addresses and offsets are multiples of the CIE's factors */
 static void alignment_factors(struct kunit *test)
 {
 	static const u8 head[] = { 1, 'z', 'R', 0, 4, 0x7e, 16, 1, 0x1b };
@@ -865,7 +865,7 @@ static const struct frame_case frame_cases[] = {
 	/* as in OpenSSL's RSA; register 1 is rdx */
 	COMES_TO("a word by an index", 8,
 		 "\x77\x08\x71\x80\x60\x38\x1e\x22\x06\x23\x08", 0x101 + 8),
-	COMES_TO("a word by an index, the next one", 8,
+	COMES_TO("a word by the next index", 8,
 		 "\x77\x08\x71\x81\x60\x38\x1e\x22\x06\x23\x08", 0x102 + 8),
 	COMES_TO("bregx", 8, "\x92\x0b\x7f\x12\x22", 2 * (FRAME_REG(11) - 1)),
 	COMES_TO("an aligned register", 8, "\x76\xc1\x00\x09\xc0\x1a", FRAME_REG(6) + 64),

@@ -45,7 +45,7 @@
 #define MAX_INSNS	4096
 /* a second path must give the same rule, if one ends within this many more instructions */
 #define MAX_MORE	384
-/* on a long path, cache the rule for other addresses, too: their distance in bytes, number */
+/* on a long path, cache rules for more addresses: their distance in bytes, and number */
 #define NOTE_DISTANCE	256
 #define MAX_NOTES	24
 /* the most bytes from the beginning of a function to an address in it */
@@ -494,8 +494,8 @@ static struct code_value path_pop(struct code_path *path)
 }
 
 /*
- * Forget the registers that a function may destroy by the ABI.  Callers of functions
- * that destroy more do not rely on those either.
+ * Forget the registers that a function may destroy by the ABI.  Some functions destroy
+ * more, but their callers know that and do not use these registers.
  */
 static void path_forget(struct code_path *path)
 {
@@ -574,7 +574,7 @@ enum step {
 	NO_WAY,
 };
 
-/* Find the entry with which the path has saved its first frame pointer at @place. */
+/* Find the store with which the path has saved the caller's frame pointer at @place. */
 static struct code_written *path_find_fp_at(struct code_path *path, struct code_value place)
 {
 	const struct code_value caller = { .kind = FP };
@@ -1159,7 +1159,7 @@ static bool path_search(struct code_path *path)
 
 /*
  * The rule is doubtful after a call, as the path may have continued in another function,
- * and after a jump to another function, as it may be one within the same function.  But a
+ * and after a jump to another function, as its target may be in the same function.  But a
  * rule by the frame pointer is certain if the code uses memory below the frame pointer.
  */
 static bool path_is_doubtful(const struct code_path *path)

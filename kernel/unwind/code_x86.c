@@ -497,7 +497,7 @@ static unsigned int x86_opcode_map(struct insn *insn)
 	return insn->opcode.bytes[1] == 0x38 ? 2 : 3;
 }
 
-/* 8 bytes, or 4; opnd_bytes does not tell with EVEX */
+/* 8 or 4 bytes; opnd_bytes is wrong if there is an EVEX prefix */
 static unsigned int x86_wide_bytes(const struct insn *insn)
 {
 	if (insn->vex_prefix.nbytes)

@@ -122,8 +122,8 @@ static bool start_holds(struct unwind_task_info *info)
 }
 
 /*
- * Two requests, one on top of the other, may both get here.  They save the same
- * registers, so the order of their stores does not matter.  The first cookie stays.
+ * A request may interrupt another one here.  Both save the same registers, so the
+ * order of their stores does not matter.  The first cookie stays.
  */
 static u64 open_context(struct unwind_task_info *info)
 {
@@ -236,8 +236,8 @@ static bool too_many_passes(struct unwind_task_info *info, u64 cookie)
 }
 
 /*
- * If an NMI makes a request between the two xchg(), the bit of its CPU may stay for
- * the next round, without @only.
+ * If an NMI makes a request between the two xchg(), this may take @only of the request,
+ * and leave the bit of its CPU for the next round.
  */
 static void serve_cpus(struct unwind_task_info *info)
 {
@@ -267,7 +267,7 @@ static void call_client(struct unwind_task_info *info, unsigned int slot,
 	if (!READ_ONCE(info->owed[slot]))
 		return;
 	stamp = xchg(&info->owed[slot], 0);
-	/* after owed was taken, so that no request is served without its CPU */
+	/* after owed: if a request came between, its record would miss its CPU */
 	serve_cpus(info);
 	work = srcu_dereference(clients[slot], &clients_srcu);
 	if (work && work->stamp == stamp)
@@ -318,10 +318,10 @@ static void unwind_deferred_work(struct callback_head *head)
 }
 
 /*
- * An NMI may come after unwind_deferred_leave(), when only another interrupt can
- * still bring the task back before it runs a user instruction.  Requests with
- * interrupts off come before unwind_deferred_leave(), which raises that interrupt
- * only if a record is owed.  There are two exceptions:
+ * A request by an NMI may come after unwind_deferred_leave(), so it has to raise an
+ * interrupt, which stops the task before its first user instruction.  Other requests
+ * with interrupts off come before unwind_deferred_leave(), which raises that interrupt
+ * if a record is owed.  There are two exceptions:
  *
  * - On a CPU that cannot interrupt itself, a request with interrupts off may come
  *   after the last check of the work flags.

@@ -283,7 +283,7 @@ static int eh_look_up_object(struct unwind_user_state *state,
 	ret = unwind_object_at(state, ip, object);
 	if (ret)
 		return ret;
-	/* Rules are kept only if their object is. */
+	/* Rules of an object that is not kept are not kept either. */
 	object->no_index = unkept;
 	object->unkept = unkept || object->transient || !eh_keep_object(begun, object, *held);
 	return 0;
@@ -329,8 +329,8 @@ int unwind_eh_frame_object(struct unwind_user_state *state,
 }
 
 /*
- * If a function ends where a signal restorer begins, @ip has two rules: that of the
- * function, and for a return address that of the restorer.
+ * If a function ends where a signal restorer begins, a return address @ip can belong to
+ * either: find out which rule to use.
  */
 static int eh_look_behind(struct unwind_user_state *state, unsigned long ip,
 			  struct unwind_user_rule *rule, struct unwind_cfi_rule *full,
@@ -426,7 +426,7 @@ static int eh_search_tables(struct unwind_user_state *state, unsigned long ip,
 			return ret;
 	}
 
-	/* first: if the object is dropped in between, the state is not valid */
+	/* check the file first: if the object is dropped after this, the state is not valid */
 	if (object.file && unwind_file_at_is_dead(ip))
 		return -ESTALE;
 	if (!unwind_cache_holds(begun))

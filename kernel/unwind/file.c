@@ -286,8 +286,8 @@ static bool take_file(struct unwind_file *file)
 }
 
 /*
- * Evict a file or its rules if it was not used since the last check; with @alone, only a
- * file. Under files_lock.
+ * Evict a file, or its rules, if it was not used since the last check. With @alone, evict
+ * only files without objects. Under files_lock.
  */
 static bool take_unused(struct unwind_file *file, bool alone)
 {
@@ -680,7 +680,7 @@ void unwind_file_add_probe(struct unwind_file *file, unsigned int i, s32 ip)
 /**
  * unwind_file_add_rule - keep a rule of a file
  * @file: the file
- * @start: first address for which the rule is valid, as the file was linked
+ * @start: first address for which the rule is valid, before relocation
  * @end: end of its range
  * @at: the address in the range that was looked up
  * @rule: the rule

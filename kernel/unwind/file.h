@@ -105,8 +105,8 @@ struct unwind_file {
 };
 
 /*
- * Rows are hashed by granules of one of these sizes: the smallest of which a few cover
- * the row.
+ * Rows are hashed by granules of one of three sizes: the smallest size of which
+ * UNWIND_ROW_GRANULES cover the row.
  */
 #define UNWIND_ROW_SIZES	3
 #define UNWIND_ROW_GRANULES	4
@@ -154,7 +154,7 @@ static inline bool unwind_file_is_dead(const struct unwind_file *file)
  * unwind_files_changes - a number that changes after each death of a file
  *
  * Context: Any.
- * Return: the number.  For all files that it counts, unwind_file_is_dead() is then true.
+ * Return: the number.  unwind_file_is_dead() is already true for all files counted in it.
  */
 static inline u64 unwind_files_changes(void)
 {

@@ -100,7 +100,7 @@ static bool is_pinned(struct folio *folio)
 	mapped = folio_mapcount(folio);
 	/* read the count of references between two counts of mappings, which must be equal */
 	smp_rmb();
-	/* half, because some processes may have unmapped it and mapped it again in between */
+	/* half: the difference is too small if some processes had unmapped it meanwhile */
 	if (folio_ref_count(folio) - mapped >= GUP_PIN_COUNTING_BIAS / 2)
 		return true;
 	/* not paired: a lasting pin is seen, whatever else changes */

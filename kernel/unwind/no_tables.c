@@ -221,8 +221,8 @@ static bool may_be_return_address(struct unwind_user_state *state, unsigned long
 }
 
 /*
- * Find the function that the call in front of @ra calls; if that only jumps to another
- * one, the other one. @start is 0 if the call is indirect.
+ * Find the function that the call in front of @ra calls. If it only jumps to another one,
+ * take that. @start is 0 if the call is indirect.
  */
 static int called_from(struct unwind_user_state *state, unsigned long ra,
 		       unsigned long *start)
@@ -566,10 +566,10 @@ static bool may_have_left(struct unwind_user_state *state, const struct unwind_u
 /*
  * Does the function set up a frame of this size? If so, cache the size.  If the return
  * address above the frame pointer follows a call of a function with another prologue, then
- * the frame pointer is a caller's.  For innermost code that does not access its frame,
- * require that it follows a call of this function.  This would be wrong after the function
- * has removed its frame: its caller may be the same function, or one that it tail-calls.  So
- * refuse if there may be a return address on top of the stack or in a register.
+ * the frame pointer is a caller's.  If innermost code does not access its frame, that return
+ * address must follow a call of this function.  Even then the frame may be a caller's: the
+ * function may have removed its own, and its caller be the same function or one that
+ * tail-calls it.  So refuse if a return address may be on top of the stack or in a register.
  */
 static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 			  const struct unwind_user_rule *none)
@@ -651,8 +651,8 @@ static bool frame_by_call(struct unwind_user_state *state, unsigned long fp)
 }
 
 /*
- * The return address is somewhere above the stack pointer.  If no word up to the
- * frame pointer can be one, the word above the frame pointer is it.
+ * The return address is somewhere above the stack pointer.  If no word up to the frame
+ * pointer can be a return address, it is the word above the frame pointer.
  */
 static bool fp_is_certain(struct unwind_user_state *state, unsigned long fp,
 			  const struct unwind_user_rule *rule)
@@ -844,8 +844,8 @@ static bool is_at_bottom(struct unwind_user_state *state)
 }
 
 /*
- * May a rule without caller be cached? Its object must be known and have tables: else its end
- * would not drop the rule.
+ * May a rule without caller be cached? Its object must be known and have tables: otherwise
+ * the rule would stay when the object is unmapped.
  */
 static bool is_of_known_object(unsigned long ip)
 {

@@ -125,7 +125,7 @@ static void write_entry(struct unwind_rule_entry *entry, u64 key,
  * @key: the key of the rule
  * @rule: the rule
  *
- * It becomes the first of its set, and the first one the second, which is displaced.
+ * It becomes the first of its set. The previous first one replaces the second.
  *
  * Context: The owner's lock is held.
  */

@@ -145,8 +145,8 @@ enum unwind_rule_kind {
 /**
  * struct unwind_user_rule - how to get from a frame to its caller's
  * @cfa_off: offset of the canonical frame address (the caller's sp) from the
- *	     base register, in bytes; or of the place where it is, if the stack
- *	     was realigned
+ *	     base register, in bytes; if the stack was realigned, offset of
+ *	     the place that holds the canonical frame address
  * @kept_off: offset from the CFA of each slot in @kept, in bytes; or from the base register,
  *	      if the stack was realigned
  * @kept: bit mask of the slots that are saved in memory; the others still hold

@@ -491,7 +491,7 @@ static int full_return_address(struct unwind_user_state *state,
 	return check_return_address(*ra);
 }
 
-/* Find one callee-saved register for the caller: its place, its value, or lost. */
+/* Find one callee-saved register of the caller: note its place or value, or that it is lost. */
 static void full_kept(struct unwind_user_state *state,
 		      const struct unwind_cfi_rule *full, unsigned int slot,
 		      unsigned long cfa, struct unwind_frame *next)

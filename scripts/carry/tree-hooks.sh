@@ -19,7 +19,7 @@ hooks_stamp() {
 }
 
 # hook_commit HOOK PARENT: commit a mail on PARENT, with PARENT's index. The last lines of
-# the message name the hook's file and the overlay files that enter with it.
+# the message name the hook's file and the overlay files that it adds.
 hook_commit() {
 	local hook=$1 parent=$2 msg=$work/msg diff=$work/diff info=$work/info when
 

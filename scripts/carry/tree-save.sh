@@ -113,7 +113,7 @@ save_edits() {
 		die "the tree's history has a merge: rebase it onto the tag 'base' first"
 	tgit merge-base --is-ancestor base HEAD || die "the tree's HEAD does not stand on the tag 'base'"
 	[ "$(hooks_stamp)" = "$(cat "$tree/.git/hooks.stamp")" ] ||
-		die "patches/$BASE changed since the tree was made: both sides have news; merge by hand"
+		die "patches/$BASE changed since the tree was made: both sides have changes; merge by hand"
 	stray=$(stray_files)
 	[ -z "$stray" ] || say "not saved, new in the tree (put them into the repo, or git add them there):" "$stray"
 

@@ -118,7 +118,7 @@ void event_open_on_exec(struct event *event, const char *tracepoint, enum mode m
 }
 
 /*
- * Sample another process and its children by CPU 0's clock, from its next program on. The
+ * Sample another process and its children by CPU 0's clock, from its next execve() on. The
  * samples are not read, so the buffer overwrites the oldest.
  */
 void event_open_clock(struct event *event, uint64_t period, enum mode mode, pid_t pid)

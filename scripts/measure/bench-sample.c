@@ -436,8 +436,8 @@ static bool use_cycles(void)
 }
 
 /*
- * "frames": only the cost of a frame; "stacks": the cost of each way to a stack;
- * "cycles": all of this in cycles, with the samples once
+ * "frames": measure only a frame of each kind; "stacks": only each kind of user stack;
+ * "cycles": samples and frames, in cycles
  */
 int main(int argc, char **argv)
 {

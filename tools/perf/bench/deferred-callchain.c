@@ -513,7 +513,8 @@ static void print_naive(const struct cost *naive, const struct cost *in_place)
 }
 
 /*
- * The time grows with the square of the threads. @naive is the cost of a tenth of them.
+ * The time grows with the square of the number of threads. @naive was measured with a
+ * tenth of them.
  */
 static bool naive_takes_too_long(const struct cost *naive)
 {

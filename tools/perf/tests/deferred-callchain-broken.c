@@ -275,8 +275,8 @@ static void build_other_attr(struct synth *s)
 }
 
 /*
- * A sample with two ids: at the fixed position that of the second event, in the fields that of
- * the first.
+ * A sample with two ids: that at the fixed position is of the second event, that in the
+ * fields of the first.
  */
 static void build_other_fields(struct synth *s)
 {
@@ -671,7 +671,7 @@ static const struct {
 } desc_cases[] = {
 	{ 0, 0, 2 },
 	{ 1, 8, 1 },
-	{ 1U << 29, 0, 1 },	/* times the size of an id, 1 << 32 */
+	{ 1U << 29, 0, 1 },	/* 8 bytes each: 1 << 32 */
 	{ 0, -1U, 1 },
 	{ -1U, -1U, 1 },
 };
@@ -764,7 +764,7 @@ static bool reads_in_time(struct synth *s, const char *name)
 
 #define NR_CRAFTED	200000
 
-/* Cookies that all have the same hash if it is a product with the usual fixed factor. */
+/* Cookies that all have the same hash, if that is the cookie times the usual factor. */
 static int test__deferred_hashes(struct test_suite *test __maybe_unused,
 				 int subtest __maybe_unused)
 {

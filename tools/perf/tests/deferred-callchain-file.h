@@ -31,7 +31,7 @@ struct perf_tool;
  * @second: samples are of the second sampling event
  * @whose: id of the event in sample_id trailers; 0: the event with side-band records
  * @single: there is only the first sampling event
- * @branch_callchains: the sampling events have callchains from branches, and no branches
+ * @branch_callchains: the sampling events have PERF_SAMPLE_BRANCH_CALL_STACK
  * @branches: number of branches that each sample claims to have; it has none
  * @claims: PERF_SAMPLE_* fields at the end that each sample claims to have; it has none
  * @no_id: the samples of the first event have no id

@@ -164,7 +164,7 @@ static int run_fuzzer(int argc, const char **argv)
 
 	/* perf test writes each character by itself */
 	setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
-	/* The shell gets that with other arguments when libFuzzer starts children */
+	/* libFuzzer starts its children by this shell command, with other arguments */
 	snprintf(command, sizeof(command), "'%s' test -w deferred_fuzz --",
 		 perf_exe(exe, sizeof(exe)));
 	args[0] = command;

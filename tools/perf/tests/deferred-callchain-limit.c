@@ -32,7 +32,7 @@
  * @session: the session, for callbacks that act as a live tool
  * @complete: samples with their user half
  * @incomplete: samples without one
- * @last_bare: time of the last sample without one
+ * @last_bare: time of the last sample without its user half
  * @wrong: some sample had the user half of another one
  * @stats: of the session
  */
@@ -160,7 +160,7 @@ static int test__deferred_limit_of_all(struct test_suite *test __maybe_unused,
 	return ok && !alone && beside ? TEST_OK : TEST_FAIL;
 }
 
-/* Samples of many times the limit, in one flush round or each in a round of its own. */
+/* Samples that exceed the limit many times, in one flush round or in one round each. */
 static void build_many(struct synth *s, bool rounds)
 {
 	for (u32 i = 0; i < 500; i++) {

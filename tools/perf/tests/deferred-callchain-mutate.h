@@ -9,8 +9,8 @@
 #include "header.h"
 
 /*
- * The last byte of the feature bits chooses how to read a file.  A pipe has no
- * feature bits: its size chooses.
+ * The last byte of the feature bits chooses how to read a file.  For a pipe, which has
+ * no feature bits, the size of the input does.
  */
 #define DEFERRED_WAYS		8
 #define DEFERRED_WAY_OFFSET	(sizeof(struct perf_file_header) - 1)

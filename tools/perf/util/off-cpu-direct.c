@@ -66,8 +66,8 @@ static struct perf_event_attr file_attr;
 /* The clock of the program. */
 
 /*
- * timens_offsets are those of the children: the process has the same if both namespaces are
- * equal.
+ * timens_offsets has the offsets of the children. The process has the same ones if both
+ * namespaces are equal.
  */
 static bool has_offsets_of_children(void)
 {

@@ -164,7 +164,7 @@ static size_t make_sample(union perf_event *to, const struct perf_event_attr *at
  * @to: argument of @push
  * @out: data to be written next, if they were copied
  * @used: bytes in @out
- * @part: the begin of a record that ends in the next piece
+ * @part: the beginning of a record that ends in the next piece
  * @have: bytes in @part
  */
 struct unpack {

@@ -242,7 +242,7 @@ static void put_cie(struct image *to, unsigned int word)
 	put(to, word == 8 ? tail64 : tail32, sizeof(tail64));
 }
 
-/* The error of a broken seed in the distance to its entries. */
+/* By how much the distance to the entries is wrong, if that is what is broken. */
 static unsigned int moved(const struct seed *seed)
 {
 	return seed->broken == MOVED ? 2 * PAGE : 0;

@@ -245,7 +245,7 @@ static inline int arch_unwind_trampoline_pushed(unsigned long offset,
 	}
 }
 
-/* Is the return address on the stack at this offset, outside of the system call? */
+/* Is the original return address on the stack at this offset, unless in the system call? */
 static inline bool arch_unwind_trampoline_asked(unsigned long offset,
 						unsigned int word)
 {

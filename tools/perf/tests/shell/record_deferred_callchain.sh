@@ -62,9 +62,9 @@ without_record() {
 		     END { for (stay in asked) n += !(stay in has); print n + 0 }'
 }
 
-# At least 98 % of the deferred samples are stitched, or all except those of one entry
-# context for each CPU, in which recording ended: on a stalled machine, that one may have
-# many samples.
+# At least 98 % of the deferred samples are stitched.  Or all are, except those of the
+# last entry context on each CPU, which was open when recording ended: on a stalled
+# machine it may have many samples.
 complete() {
 	local samples stitched
 	samples=$(count 'deferred samples')

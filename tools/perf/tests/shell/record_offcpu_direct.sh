@@ -765,8 +765,8 @@ moved() {
 	     END { exit !(n == 1 && !bad) }' "${work}/moved"
 }
 
-# If the only waits of a perf thread's CPUs end on other CPUs, the thread does not
-# end after the first.
+# A thread of perf record keeps reading after the first wait, even if all waits of
+# its CPUs end on other CPUs.
 others_threads() {
 	local pid
 

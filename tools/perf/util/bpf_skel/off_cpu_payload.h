@@ -4,8 +4,8 @@
 #define __PERF_OFF_CPU_PAYLOAD_H
 
 /*
- * frames of a kernel stack; a power of 2, one more than are requested, to limit the size by a
- * mask
+ * Room for the frames of a kernel stack: a power of 2, so that a mask can limit the size,
+ * and one more than are requested.
  */
 #define OFF_CPU_KERNEL_ROOM	128
 

@@ -21,7 +21,7 @@ struct waits {
 	__u32 ended;
 	__u64 cut_off_at;		/* end of the recording at which it was sent */
 	__u64 key_before;		/* key in the task filter before execve */
-	struct off_cpu_sum sum;		/* the next sum; its next: the previous one */
+	struct off_cpu_sum sum;		/* the next sum; @sum.next: hash of the one before */
 };
 
 struct sched_entity___delayed {

@@ -5,7 +5,7 @@
  */
 #include "eh_code.h"
 
-/* offset in the frame of eh_object_keeps() of its CFA, in two bytes of LEB128 */
+/* where the frame of eh_object_keeps() holds its CFA; LEB128 encodes it in two bytes */
 #define KEPT_AT (FRAME - 24)
 
 #define TEXT_OF(x)	#x

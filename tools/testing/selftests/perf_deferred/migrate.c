@@ -327,7 +327,7 @@ static int two_readers(void)
 	return PD_PASS;
 }
 
-/* The same by one thread, which looks like a reader of both sets. */
+/* The same, but one thread opens the events of both readers, so they look like one. */
 static int two_sets_of_one_thread(bool one_first)
 {
 	struct perf_event_attr attr;

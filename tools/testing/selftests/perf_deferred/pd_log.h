@@ -64,7 +64,7 @@ bool pd_log_next(const struct pd_log *log, __u32 type, const struct pd_rec **rec
 /* The nth record of a type, counted from 0, or NULL. */
 const struct pd_rec *pd_log_nth(const struct pd_log *log, __u32 type, size_t n);
 
-/* The record, or the sample itself, with the sample's user frames. */
+/* Find the user frames of a sample: *stack is set to its record, or to the sample itself. */
 enum pd_half pd_user_half(struct pd_log *log, const struct pd_rec *sample,
 			  const struct pd_rec **stack);
 

@@ -176,9 +176,8 @@ static int trace_from_entry(pid_t pid)
 }
 
 /*
- * The request is made in the stop, after the last record before it. It is unwound
- * after the tracer has changed the saved registers: to its own frame at the entry, and
- * back after the call.
+ * Samples in the ptrace stop. Their stacks are walked only after the stop, when the tracer
+ * has changed the saved frame pointer: at entry to one of its own frames, and at exit back.
  */
 static int asked_in_stop(void)
 {

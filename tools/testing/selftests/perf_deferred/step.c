@@ -32,7 +32,7 @@
 #define MAX_CALLS	8192
 #define MAX_FRAMES	500
 #define MAX_STACK	(1UL << 16)
-/* steps of a program, or of one that steps slowly */
+/* how many steps to compare: of most programs, and of one that steps slowly */
 #define STEPS		66000
 #define FEW_STEPS	6000
 #define WINDOW		1000
@@ -190,8 +190,8 @@ static const Elf64_Phdr *segment_of(const struct object *object, unsigned long o
 }
 
 /*
- * Is there an FDE for the byte at @offset of the file? Reads only the usual
- * encoding, numbers of four bytes relative to the table; true for any other.
+ * Is there an FDE for the byte at @offset of the file? If the table does not have the
+ * usual encoding, numbers of four bytes relative to the table, this returns true.
  */
 static bool is_covered(const struct object *object, unsigned long offset)
 {
@@ -280,7 +280,7 @@ static size_t read_stack(struct stepper *s, unsigned long sp)
 	return bytes < 0 ? 0 : bytes / sizeof(long);
 }
 
-/* Is each place of a word on the stack one of its return addresses? */
+/* Is @ra on the stack as often as in the callchain, so that no copy of it can mislead? */
 static bool is_plain(struct stepper *s, const struct pd_rec *stack, unsigned long ra,
 		     size_t words)
 {

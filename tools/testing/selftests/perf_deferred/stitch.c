@@ -313,7 +313,7 @@ static bool is_right(struct count *count, const struct pd_rec *sample,
 	return true;
 }
 
-/* A sample in a named stack: check that it is that of the thread, complete or not. */
+/* A sample of a thread with named frames: check that all frames are its own, and count it. */
 static void count_named(struct count *count, const struct pd_rec *sample,
 			const struct pd_rec *stack, int name)
 {
