@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Indexes of .eh_frame: which task makes the index of an object, and searches in it.
+ * Indexes of .eh_frame: choose the task that makes the index of an object; search in it.
  */
 
 #include <linux/compiler.h>

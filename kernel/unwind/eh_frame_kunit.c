@@ -901,7 +901,10 @@ static void flush_pending(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, rule_is_known(FAR_OFF));
 }
 
-/* Anonymous code may have tables: without a budget to look, that is unknown. */
+/*
+ * Anonymous code may have tables.  If the budget does not suffice to look for them, the
+ * walk ends, rather than use the frame pointer.
+ */
 static void no_budget(struct kunit *test)
 {
 	unsigned long base = map_as(test, OBJECT_BYTES, MAP_PRIVATE);

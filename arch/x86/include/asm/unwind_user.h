@@ -137,7 +137,7 @@ static inline void arch_unwind_general(struct pt_regs *regs, unsigned long *vals
 }
 
 /*
- * A system call changes ax, and by the syscall instruction cx and r11 as well.  The
+ * A system call changes ax, and the syscall instruction changes cx and r11 as well.  The
  * entries of 32-bit code keep its cx: vfork() has its return address there.  Other
  * entries change nothing.
  */

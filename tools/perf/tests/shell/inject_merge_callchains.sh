@@ -49,7 +49,7 @@ in_time_order() { # file
 	[ -s "${work}/times" ] && sort -c "${work}/times"
 }
 
-# In their order in the file, not in that of a reader.
+# They are printed in the order of the file, which a reader would sort.
 written_in_time_order() { # file
 	"${PYTHON}" "${maker}" -o "${work}/$1" times > "${work}/times" &&
 	[ -s "${work}/times" ] && grep -v round "${work}/times" | sort -n -c

@@ -175,8 +175,8 @@ privileged() {
 	[ "$(id -u)" = 0 ]
 }
 
-# On our kernel the flags are tested, so look at the version; on other kernels try
-# the flags.
+# A kernel of the series is recognized by a symbol, because its flags are what is
+# tested; on other kernels, try the flags.
 kernel_defers() {
 	grep -q ' perf_callchain_deferred$' /proc/kallsyms ||
 	{ record -e "${event}" --call-graph fp,defer true && [ "$(flags defer_callchain)" != 0 ]; }

@@ -3,9 +3,9 @@
  * The stack at every instruction of distributed programs, from the first to the
  * last: it must be the one that a tracer has recorded while stepping.
  *
- * The tracer follows calls: after a call instruction the word on top of the
- * stack is a return address, and as long as the stack pointer has not passed it
- * that call has not returned.  It does not use unwind tables.
+ * The tracer follows calls, and does not use unwind tables.  After a call
+ * instruction, the word on top of the stack is a return address.  The call has
+ * returned when the stack pointer is above that word.
  */
 #define _GNU_SOURCE
 #include <elf.h>
