@@ -382,10 +382,11 @@ known_callchain(struct perf_event *event, struct pt_regs *regs)
  * @regs: the registers at the sample
  *
  * Context: Any, NMI included, with preemption disabled.
- * Return: the callchain: the kernel half as the event wants it, then the marker
- *	   and the cookie, or the user half if it is known and cannot be deferred,
- *	   or nothing if there is no user stack; or NULL if @event does not defer,
- *	   or if the user half should be unwound in place.
+ * Return: NULL if @event does not defer, or if the user half should be unwound in
+ *	   place.  Otherwise the callchain: the kernel half as the event wants it,
+ *	   then the marker and the cookie.  If the user half cannot be deferred but
+ *	   is known already, it replaces these two; if there is no user stack,
+ *	   nothing does.
  */
 struct perf_callchain_entry *perf_callchain_deferred(struct perf_event *event,
 						     struct pt_regs *regs)

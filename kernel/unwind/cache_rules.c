@@ -58,7 +58,7 @@ static noinline bool cache_peek_file(struct unwind_cache *cache, u64 key,
 	struct unwind_object *object;
 	unsigned long addr = cache_key_addr(key);
 
-	/* read the generation before the object: it must not be a newer one */
+	/* read the generation first: it must not be newer than the object */
 	smp_rmb();
 	object = unwind_cache_object_at(cache, addr);
 	if (!object || !object->by_file || (key >> UNWIND_KEY_WORD) != (object->word & 4) >> 2 ||

@@ -13,7 +13,7 @@
 #include "off_cpu_payload.h"
 
 struct waits {
-	__u64 since;			/* begin of the wait, or 0 */
+	__u64 since;			/* start of the wait, or 0 */
 	__u64 switches;
 	__u32 state;
 	__u32 serial;

@@ -282,7 +282,7 @@ static int return_of_fork(void)
 	PD_TRY(pd_attr_kprobe(&attr, "do_exit"));
 	attr.config |= 1; /* on return */
 	attr.kprobe_func = (__u64)(unsigned long)"schedule_tail";
-	PD_CHECK(!pd_try_open(&attr), "no probe of any return");
+	PD_CHECK(!pd_try_open(&attr), "the return of schedule_tail() cannot be probed");
 	attr.kprobe_func = (__u64)(unsigned long)"ret_from_fork";
 	PD_CHECK(pd_try_open(&attr), "a probe is allowed");
 	return PD_PASS;

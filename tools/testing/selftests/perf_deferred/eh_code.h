@@ -68,7 +68,7 @@ long eh_plain(struct eh_walk *walk);
 long eh_pushes(struct eh_walk *walk);		/* uses all registers */
 long eh_allocates(struct eh_walk *walk);	/* a frame of no fixed size */
 long eh_aligned(struct eh_walk *walk);		/* a realigned stack */
-long eh_aligned_call(struct eh_walk *walk);	/* a realigned stack, by the caller's needs */
+long eh_aligned_call(struct eh_walk *walk);	/* a stack that is realigned at entry */
 long eh_aligned_allocates(struct eh_walk *walk);
 long eh_sorts(struct eh_walk *walk);		/* called back by qsort_r() */
 long eh_searches(struct eh_walk *walk);		/* ... and bsearch() */

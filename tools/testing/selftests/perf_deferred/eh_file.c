@@ -249,7 +249,7 @@ static int shared_on_tmpfs(void)
 	return is_shared(A, A);
 }
 
-/* Find the file system by its mount: statfs() returns the type of the server's. */
+/* Look in the list of mounts: statfs() returns the type of the server's own file system. */
 static bool is_on_9p(const char *path)
 {
 	FILE *f = fopen("/proc/self/mountinfo", "r");

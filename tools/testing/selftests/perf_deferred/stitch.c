@@ -40,7 +40,7 @@
 #define PROGRAM_LOW	0x70000000ULL
 #define PROGRAM_HIGH	0x78000000ULL
 
-/* Data of the threads for the reader of their samples. */
+/* What the threads tell the reader of their samples. */
 struct shared {
 	int stop;
 	struct {

@@ -705,7 +705,7 @@ def main():
     parser.add_argument('-o', '--output', required=True)
     parser.add_argument('case', choices=sorted(CASES) + ['samples', 'times'],
                         help='or "samples": print those of OUTPUT in hex, a line each; or '
-                        '"times": print when, and the ends of rounds')
+                        '"times": print their times, and the ends of rounds')
     args = parser.parse_args()
 
     if args.case == 'samples':
