@@ -15,8 +15,8 @@
  * before it takes the mmap lock to look for the object, and passes both back with its
  * result.  A mapping that it saw under the lock is unmapped only after the search has
  * released the lock.  The unmap is counted after the pages are gone, and before anything
- * else is mapped there.  Before a mapping becomes writable, that is counted, with the
- * lock held.  So rules from tables that are unmapped or replaced during the search are
+ * else is mapped there.  A mapping that becomes writable is counted before it does, with
+ * the lock held.  So rules from tables that are unmapped or replaced during the search are
  * not kept, and unwind_cache_holds() tells that they must not be used either.
  *
  * An unmap is counted after the page table entries are gone and before the TLB is flushed.

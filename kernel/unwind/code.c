@@ -45,8 +45,9 @@
 #define MAX_INSNS	4096
 /* a second path must give the same rule, if one ends within this many more instructions */
 #define MAX_MORE	384
-/* on a long path, cache rules for more addresses: their distance in bytes, and number */
+/* on a long path, rules are also cached for addresses at this distance in bytes ... */
 #define NOTE_DISTANCE	256
+/* ... for at most this many */
 #define MAX_NOTES	24
 /* the most bytes from the beginning of a function to an address in it */
 #define MAX_BODY	SZ_16K

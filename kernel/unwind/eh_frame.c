@@ -371,8 +371,8 @@ static void eh_leave_file(struct unwind_user_state *state)
 
 /*
  * Search the tables of the object in memory. Errors of reads are not cached, as
- * the read may succeed the next time. The result that there is no usable rule
- * is.
+ * the read may succeed the next time. If there is no usable rule, that is
+ * cached.
  */
 static int eh_search_tables(struct unwind_user_state *state, unsigned long ip,
 			    struct unwind_user_rule *rule, struct unwind_cfi_rule *full,

@@ -42,7 +42,7 @@ deb_suite() {
 	sed -n 's/^VERSION_CODENAME=//p' /etc/os-release
 }
 
-# deb_mirrors SUITE: print lines for apt of Debian and its security updates, with the mirrors of
+# deb_mirrors SUITE: print apt's lines for Debian and its security updates, with the mirrors of
 # this machine
 deb_mirrors() {
 	# shellcheck disable=SC2016

@@ -276,7 +276,8 @@ static int test__deferred_far(struct test_suite *test __maybe_unused,
 }
 
 /*
- * Return the CPU time in ms for reading @nr records of a thread before the record of another one.
+ * Return the CPU time in ms for reading a file in which @nr records of one thread come before
+ * the record of another.
  */
 static long read_records(u64 nr, bool *ok)
 {
