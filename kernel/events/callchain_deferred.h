@@ -51,7 +51,7 @@ void perf_deferred_join(struct perf_event *event);
 void perf_deferred_leave(struct perf_event *event);
 unsigned long perf_deferred_served(unsigned long asked, unsigned long reached);
 
-/* for BPF programs; here for sparse */
+/* for BPF programs; declared here because sparse wants that */
 u64 bpf_perf_defer_callchain(struct task_struct *task);
 
 #else /* !CONFIG_UNWIND_USER */

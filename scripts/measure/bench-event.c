@@ -111,7 +111,7 @@ void event_open(struct event *event, const char *tracepoint, enum mode mode)
 	open_on(event, tracepoint, mode, 0, false);
 }
 
-/* Sample another process from its next program on. */
+/* Sample another process from its next execve() on. */
 void event_open_on_exec(struct event *event, const char *tracepoint, enum mode mode, pid_t pid)
 {
 	open_on(event, tracepoint, mode, pid, true);

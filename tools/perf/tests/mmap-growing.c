@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A ring buffer that is written while it is read: check that each record is read
- * exactly once, whether it is read as by perf record, or as by perf top and perf
- * trace.
+ * exactly once, in the way of perf record, and in that of perf top and perf trace.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -273,7 +273,7 @@ static int write_build_id(struct dso *dso, struct machine *machine, void *priv)
 }
 
 /**
- * deferred_merge__build_ids - write the build ids in the header of a file into a pipe
+ * deferred_merge__build_ids - copy build ids from a file's header into a pipe
  * @merge: the merge; if it is not enabled, nothing is done
  * @process: writes an event
  *

@@ -45,7 +45,7 @@ struct shared {
 	int stop;
 	struct {
 		__u32 tid;
-		__u64 begin, end;	/* part of its time, in its named stack */
+		__u64 begin, end;	/* times between which it is in its named stack */
 	} threads[THREADS];
 };
 
