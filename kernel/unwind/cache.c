@@ -158,8 +158,8 @@ void unwind_cache_make(void)
 	 * The store of mm->unwind_cache is before the load of mm->tlb_flush_pending in
 	 * cache_note_state().  Pairs with an unmap, which raises tlb_flush_pending, takes the
 	 * locks of page tables, which are full barriers on x86, and then loads
-	 * mm->unwind_cache in unwind_user_unmap().  So an unmap that sees no cache, and is not
-	 * counted, has its flush pending when the search begins, or has ended.
+	 * mm->unwind_cache in unwind_user_unmap().  So an unmap that sees no cache and is not
+	 * counted is noticed by its pending flush, or has ended before the search begins.
 	 */
 	smp_mb();
 }

@@ -28,7 +28,7 @@
 #define MAX_OBJECT	(9 * (1 + 64 + 1))
 /* ... then 32 steps of the search and the row; and entries, at least a byte for each read */
 #define MAX_SEARCH	(MAX_OBJECT + 33 + MAX_TABLES / UNWIND_CFI_WINDOW + 64)
-/* reads of a file: its header, that of the names, and each section's with its name */
+/* reads of a file: the ELF header, the header of the section of names, header and name of each */
 #define MAX_FILE_READS	(9 * (2 + 2 * 256))
 /* reads for an index: length, FDE and CIE of each entry, in a few windows */
 #define MAX_MAPS_BYTES	(FINDER_FUZZ_MAPS * 64 * 4096U)

@@ -418,7 +418,8 @@ control_events() { # mount point
 		echo +pids >"$1/cgroup.subtree_control"
 }
 
-# A cgroup with one of two processes in it: a thread that sleeps and one that takes turns.
+# Three processes that sleep and poll in turn: one in the recorded cgroup, one two levels
+# below it, and one outside.
 in_cgroup() { # mount point
 	local root=$1 pids=() status=0
 
