@@ -64,7 +64,7 @@ struct unwind_cache_state {
  * @regs: registers of the innermost frame, while that is this frame
  * @cs_base: base of the code segment; 0 except for odd 32-bit tasks
  * @ss_base: base of the stack segment; 0 except for odd 32-bit tasks
- * @insn: where the instruction that is the next to run can be read, while @exact
+ * @insn: where to read the next instruction to run, while @exact
  * @ri: innermost uretprobe whose hijacked return address the walk has not reached yet
  * @word: bytes of a stack word of the code at @ip, 4 or 8
  * @switches: how often the stack may still continue at lower addresses

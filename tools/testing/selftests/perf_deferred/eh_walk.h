@@ -12,7 +12,7 @@
 
 /* 0, or PD_SKIP with a message: no .eh_frame method. */
 int eh_usable(void);
-/* Make an event take deep stacks, or make one at getppid() that does: 0, or a reported result. */
+/* Let an event take deep stacks; or make such an event, at getppid(): 0, or a reported result. */
 int eh_deepen(struct perf_event_attr *attr);
 int eh_attr(struct perf_event_attr *attr);
 int eh_open(struct pd_event *event);

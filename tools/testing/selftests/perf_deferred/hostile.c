@@ -298,7 +298,7 @@ static int under_load(struct perf_event_attr *attr)
 	pd_child_go(&child);
 	while ((status = pd_child_wait(&child, 0)) == -1)
 		pd_set_drain(&set, &log);
-	PD_CHECK(!status, "the liars ended with %#x", status);
+	PD_CHECK(!status, "the children ended with %#x", status);
 	pd_set_disable(&set);
 	pd_set_drain(&set, &log);
 	PD_CHECK(!log.malformed[0], "malformed: %s", log.malformed);
