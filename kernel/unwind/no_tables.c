@@ -290,7 +290,7 @@ static bool leads_to_caller(struct unwind_user_state *state,
 	if (unlikely(state->probed) && unwind_is_return_address(state, slot))
 		return true;
 	ra += state->cs_base;
-	/* Functions in files lie side by side, so check that the call in front of @ra leads here. */
+	/* Functions in files lie side by side, so the call in front of @ra must lead here. */
 	if (is_doubtful && (unwind_is_of_file(state->ip) || is_on_top_of_stack(rule, state->word)))
 		return is_called(state, ra);
 	return unwind_may_return_to(state, ra, false);

@@ -4,7 +4,7 @@
  *
  *	perf test -w deferred_fuzz seeds FOLDER		write good files to begin with
  *	perf test -w deferred_fuzz -- OPTIONS FOLDER...	libFuzzer's options and folders
- *	perf test -w deferred_fuzz FILE...		read these, as it did
+ *	perf test -w deferred_fuzz FILE...		read them like the fuzzer
  *
  * libFuzzer comes with a perf that "make perf SAN=1" built.
  */
