@@ -298,6 +298,12 @@ void unwind_cache_drop_rules(struct unwind_cache *cache, unsigned long start,
 	}
 }
 
+static void cache_copy_rule(struct unwind_rule_table *table, u64 key,
+			    const struct unwind_user_rule *rule)
+{
+	unwind_rules_add(table, unwind_rules_hash(key), key, rule);
+}
+
 /* Enlarge the table when rules displace each other. */
 void unwind_cache_grow_rules(void)
 {
@@ -312,7 +318,7 @@ void unwind_cache_grow_rules(void)
 	rcu_read_unlock();
 	if (!bits || bits >= MAX_RULES_BITS || !unwind_task_may_allocate())
 		return;
-	bits = min_t(unsigned int, bits < 7 ? 7 : bits + 1, MAX_RULES_BITS);
+	bits = min_t(unsigned int, bits < 7 ? 7 : bits + 2, MAX_RULES_BITS);
 	table = unwind_rules_alloc(bits, UNWIND_CACHE_GFP);
 	if (!table)
 		return;
@@ -323,7 +329,7 @@ void unwind_cache_grow_rules(void)
 		spin_lock(&cache->lock);
 		if (cache->gen && cache_rules(cache)->bits < bits) {
 			old = cache_rules(cache);
-			unwind_rules_copy(table, old, unwind_rules_hash);
+			unwind_rules_copy(table, old, cache_copy_rule);
 			rcu_assign_pointer(cache->rules, table);
 			atomic_long_add(unwind_rules_bytes(bits) - unwind_rules_bytes(old->bits),
 					&unwind_caches_bytes);

@@ -80,8 +80,8 @@
 #include "file.h"
 #include "task.h"
 
-/* 262,144 bytes for a file's rules: 8192 entries */
-#define MAX_RULES_BITS	13
+/* 1 MiB for a file's rules: 32,768 entries */
+#define MAX_RULES_BITS	15
 
 /* how many files to check under the lock for one to evict, and how often */
 #define MAX_LOOKS	16
@@ -417,23 +417,35 @@ static void files_add_row(struct unwind_rule_table *table, u32 start, u32 len, u
 				 unwind_row_key(start, len), rule);
 }
 
-static u64 hash_of_row(u64 key)
+/* A very long row is copied for its first granules only, until it is added again. */
+static void files_copy_row(struct unwind_rule_table *table, u64 key,
+			   const struct unwind_user_rule *rule)
 {
-	return unwind_row_hash((u32)key, row_size(key >> 32));
+	u32 start = key, len = key >> 32;
+	const struct unwind_rule_entry *set;
+
+	/* once, though the row has an entry for each granule */
+	set = unwind_rules_set(table, unwind_row_hash(start, row_size(len)));
+	if (set[0].key != key && set[1].key != key)
+		files_add_row(table, start, len, start, rule);
+}
+
+static bool want_room(const struct unwind_rule_table *table)
+{
+	return !table || (table->bits < MAX_RULES_BITS && unwind_rules_is_crowded(table));
 }
 
 /* The wanted size of the rules' table, or 0 if it is large enough. */
 static unsigned int wanted_bits(const struct unwind_file *file)
 {
 	const struct unwind_rule_table *table;
-	unsigned int bits = UNWIND_RULES_FIRST;
+	unsigned int bits = 0;
 
 	rcu_read_lock();
 	table = rcu_dereference(file->rules);
-	if (table && (!unwind_rules_is_crowded(table) || table->bits == MAX_RULES_BITS))
-		bits = 0;
-	else if (table)
-		bits = min_t(unsigned int, table->bits + 2, MAX_RULES_BITS);
+	if (want_room(table))
+		bits = table ? min_t(unsigned int, table->bits + 2, MAX_RULES_BITS) :
+			       UNWIND_RULES_FIRST;
 	rcu_read_unlock();
 	return bits;
 }
@@ -452,12 +464,8 @@ static struct unwind_rule_table *replace_rules(struct unwind_file *file,
 	if (file->dead || (old && old->bits >= table->bits)) {
 		old = table;
 	} else {
-		/*
-		 * a row of several granules is copied to the first one only, until it is added
-		 * again
-		 */
 		if (old)
-			unwind_rules_copy(table, old, hash_of_row);
+			unwind_rules_copy(table, old, files_copy_row);
 		rcu_assign_pointer(file->rules, table);
 	}
 	spin_unlock(&file->lock);
@@ -704,7 +712,7 @@ int unwind_file_add_rule(struct unwind_file *file, u64 start, u64 end, u64 at,
 	/* a rule that another task has added meanwhile has the same key */
 	if (table && fits && !dead)
 		files_add_row(table, start - first, end - start, at - first, rule);
-	if (!table || unwind_rules_is_crowded(table))
+	if (want_room(table))
 		ret = -ENOSPC;
 	spin_unlock(&file->lock);
 	return dead ? -ESTALE : ret;

@@ -175,12 +175,13 @@ void unwind_rules_drop(struct unwind_rule_table *table,
  * unwind_rules_copy - copy all rules of a table into another
  * @to: the table to copy to
  * @from: the table to copy from
- * @hash_of: computes the hash of a key
+ * @add: adds a rule under all hashes that it is found by
  *
  * Context: The owner's lock is held.
  */
 void unwind_rules_copy(struct unwind_rule_table *to, struct unwind_rule_table *from,
-		       u64 (*hash_of)(u64 key))
+		       void (*add)(struct unwind_rule_table *table, u64 key,
+				   const struct unwind_user_rule *rule))
 {
 	unsigned long i;
 
@@ -188,7 +189,7 @@ void unwind_rules_copy(struct unwind_rule_table *to, struct unwind_rule_table *f
 		struct unwind_rule_entry *entry = nth_entry(from, i);
 
 		if (has_rule(entry))
-			unwind_rules_add(to, hash_of(entry->key), entry->key, &entry->rule);
+			add(to, entry->key, &entry->rule);
 	}
 	to->displaced = 0;
 }

@@ -84,12 +84,16 @@ void unwind_rules_drop(struct unwind_rule_table *table,
 		       bool (*is_dropped)(u64 key, unsigned long start, unsigned long end),
 		       unsigned long start, unsigned long end);
 void unwind_rules_copy(struct unwind_rule_table *to, struct unwind_rule_table *from,
-		       u64 (*hash_of)(u64 key));
+		       void (*add)(struct unwind_rule_table *table, u64 key,
+				   const struct unwind_user_rule *rule));
 
-/* Is the table too small for its rules? */
+/*
+ * Has the table become too small for its rules?  One that is displaced has to be found again,
+ * so this is the case when some 40 % of the entries have one: 1/32 were displaced by then.
+ */
 static inline bool unwind_rules_is_crowded(const struct unwind_rule_table *table)
 {
-	return READ_ONCE(table->displaced) > 1U << table->bits >> 1;
+	return READ_ONCE(table->displaced) > (1U << table->bits >> 5) + 7;
 }
 
 #endif /* _KERNEL_UNWIND_RULES_H */
