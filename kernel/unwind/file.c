@@ -667,21 +667,16 @@ bool unwind_file_set_layout(struct unwind_file *file,
 /**
  * unwind_file_add_probe - keep an address of the sorted table
  * @file: the file
- * @i: index in unwind_file_probes::ip
+ * @i: index in unwind_file::probes
  * @ip: the address as in the table
  *
  * Context: Under RCU, or with a reference to the file.
  */
 void unwind_file_add_probe(struct unwind_file *file, unsigned int i, s32 ip)
 {
-	struct unwind_file_probes *probes = &file->probes;
-
 	spin_lock(&file->lock);
-	if (!file->dead) {
-		WRITE_ONCE(probes->ip[i], ip);
-		/* pairs with search_probes() of file_elf.c */
-		smp_store_release(&probes->known, probes->known | BIT(i));
-	}
+	if (!file->dead)
+		WRITE_ONCE(file->probes[i], ip);
 	spin_unlock(&file->lock);
 }
 

@@ -57,19 +57,8 @@ struct unwind_file_layout {
 };
 
 /* binary searches of a table begin with the same rows; number of steps that are cached */
-#define UNWIND_FILE_STEPS	4
+#define UNWIND_FILE_STEPS	7
 #define UNWIND_FILE_PROBES	(BIT(UNWIND_FILE_STEPS) - 1)
-
-/**
- * struct unwind_file_probes - the rows of the sorted table where binary searches begin
- * @known: bit mask of the valid members of @ip
- * @ip: addresses of these rows as a binary tree: the first is that of the middle row;
- *	after n, a search goes on at 2n + 1 for lower addresses, else at 2n + 2
- */
-struct unwind_file_probes {
-	u16	known;
-	s32	ip[UNWIND_FILE_PROBES];
-};
 
 /**
  * struct unwind_file - a file, and the rules decoded from its tables
@@ -86,7 +75,9 @@ struct unwind_file_probes {
  * @has_layout: @layout is filled in
  * @layout: from its headers
  * @rules: by address, as the file was linked; may be evicted
- * @probes: of the sorted table
+ * @probes: addresses of the rows of the sorted table where binary searches begin, as a binary
+ *	    tree: the first is that of the middle row; after n, a search goes on at 2n + 1 for
+ *	    lower addresses, else at 2n + 2; 0 if it is not known
  */
 struct unwind_file {
 	struct hlist_node		node;
@@ -101,7 +92,7 @@ struct unwind_file {
 	bool				has_layout;
 	struct unwind_file_layout	layout;
 	struct unwind_rule_table __rcu	*rules;
-	struct unwind_file_probes	probes;
+	s32				probes[UNWIND_FILE_PROBES];
 };
 
 /*

@@ -699,17 +699,14 @@ static int search_page(struct reader *reader, struct row_search *search, u32 mid
 /* Narrow the search by the cached rows, and cache the missing ones. */
 static int search_probes(struct reader *reader, struct row_search *search)
 {
-	struct unwind_file_probes *probes = &reader->known->probes;
-	/* pairs with unwind_file_add_probe() */
-	u16 known = smp_load_acquire(&probes->known);
 	unsigned int i = 0;
 	int ret;
 
 	while (i < UNWIND_FILE_PROBES && search->low < search->high) {
 		u32 mid = search->low + (search->high - search->low) / 2;
-		s32 ip = READ_ONCE(probes->ip[i]);
+		s32 ip = READ_ONCE(reader->known->probes[i]);
 
-		if (!(known & BIT(i))) {
+		if (!ip) {
 			u64 pos = search->pos + (u64)mid * sizeof(struct table_row);
 
 			ret = reader_read_at(reader, pos, &ip, sizeof(ip));
