@@ -1321,15 +1321,45 @@ static bool code_insn_is_last(const struct unwind_code_insn *insn)
 	       insn->op == UNWIND_CODE_RETURN || insn->op == UNWIND_CODE_END;
 }
 
+/* Where the stack pointer is behind an instruction; false if that cannot be told. */
+static bool straight_sp(const struct unwind_code *code, const struct unwind_code_insn *insn,
+			unsigned long *sp)
+{
+	switch (insn->op) {
+	case UNWIND_CODE_PUSH:
+	case UNWIND_CODE_PUSH_MEM:
+		*sp -= code->word;
+		break;
+	case UNWIND_CODE_POP:
+	case UNWIND_CODE_POP_MEM:
+		*sp += code->word;
+		return insn->reg != unwind_code_sp;
+	case UNWIND_CODE_MOVE:
+		if (insn->reg == unwind_code_sp)
+			*sp += insn->off;
+		return insn->reg != unwind_code_sp || insn->base == unwind_code_sp;
+	case UNWIND_CODE_LOAD:
+		return insn->reg != unwind_code_sp;
+	case UNWIND_CODE_LEAVE:
+		return false;
+	}
+	/* it is aligned, or what follows does not fit */
+	if (insn->clobbers & BIT(unwind_code_sp))
+		*sp = ALIGN_DOWN(*sp, 16);
+	return true;
+}
+
 /**
  * unwind_code_is_straight - is code between two addresses straight-line code?
  * @code: the code
  * @at: the address of an instruction
  * @ip: the same address or a higher one
+ * @sp: the stack pointer at @at; changed to that at @ip
  *
  * Return: true if each instruction continues with the next; calls are assumed to return.
  */
-bool unwind_code_is_straight(struct unwind_code *code, unsigned long at, unsigned long ip)
+bool unwind_code_is_straight(struct unwind_code *code, unsigned long at, unsigned long ip,
+			     unsigned long *sp)
 {
 	u8 bytes[UNWIND_CODE_INSN_BYTES];
 	struct unwind_code_insn insn;
@@ -1338,7 +1368,8 @@ bool unwind_code_is_straight(struct unwind_code *code, unsigned long at, unsigne
 	for (; at < ip; at += insn.len) {
 		nr = code->read(code->ctx, at, bytes, sizeof(bytes));
 		if (!unwind_code_decode(bytes, nr, code->word, &insn) ||
-		    insn.op == UNWIND_CODE_BRANCH || code_insn_is_last(&insn))
+		    insn.op == UNWIND_CODE_BRANCH || code_insn_is_last(&insn) ||
+		    !straight_sp(code, &insn, sp))
 			return false;
 	}
 	return at == ip;

@@ -457,6 +457,7 @@ static bool eh_is_by_tables(const struct unwind_user_rule *rule)
 {
 	switch (rule->kind) {
 	case UNWIND_RULE_NONE:
+	case UNWIND_RULE_BEGIN:
 	case UNWIND_RULE_NO_PATH:
 	case UNWIND_RULE_CODE:
 	case UNWIND_RULE_CODE_SIZE:

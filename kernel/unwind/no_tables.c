@@ -699,6 +699,9 @@ static bool find_kept(struct unwind_user_state *state, struct unwind_user_rule *
 	case UNWIND_RULE_CODE_MEM:
 	case UNWIND_RULE_NO_PATH:
 		return code_holds(state->ip, rule);
+	case UNWIND_RULE_BEGIN:
+		rule->kind = UNWIND_RULE_END;
+		return state->sp + rule->cfa_off == unwind_start_stack();
 	case UNWIND_RULE_CODE_SIZE:
 		if (!code_holds(state->ip, rule))
 			return false;
@@ -868,17 +871,20 @@ static bool rule_at_entry(struct unwind_user_state *state, struct unwind_user_ru
 		.read = read_code, .ctx = state, .word = state->word,
 	};
 	struct unwind_cache_state begun;
-	unsigned long entry;
+	unsigned long entry, sp = unwind_start_stack();
 
 	if (!unwind_cache_begin(&begun))
 		return false;
 	entry = entry_in_front(state);
-	if (!entry || !unwind_code_is_straight(&code, entry, state->ip) || !is_at_bottom(state))
+	if (!entry || !unwind_code_is_straight(&code, entry, state->ip, &sp) ||
+	    sp != state->sp || !is_at_bottom(state))
 		return false;
-	*rule = (struct unwind_user_rule) { .kind = UNWIND_RULE_END };
-	/* do not cache this for a program, as any function may follow its entry point */
-	if (entry == interpreter_entry(state) && is_of_known_object(state->ip))
+	*rule = (struct unwind_user_rule) {
+		.kind = UNWIND_RULE_BEGIN, .cfa_off = unwind_start_stack() - sp,
+	};
+	if (is_of_known_object(state->ip))
 		unwind_cache_add_rule(&begun, unwind_rule_key(state), rule, NULL);
+	rule->kind = UNWIND_RULE_END;
 	return true;
 }
 

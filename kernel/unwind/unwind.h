@@ -131,6 +131,7 @@ struct unwind_user_state {
 enum unwind_rule_kind {
 	UNWIND_RULE_NONE,	/* there is no rule: try another method */
 	UNWIND_RULE_END,	/* the frame has no caller */
+	UNWIND_RULE_BEGIN,	/* no caller if the stack pointer is @cfa_off below the arguments */
 	UNWIND_RULE_STOP,	/* there is a rule that cannot be followed */
 	UNWIND_RULE_NO_PATH,	/* no tables, and no rule from the code */
 	UNWIND_RULE_CODE_SIZE,	/* the frame pointer is set up if it is at @cfa_off */
