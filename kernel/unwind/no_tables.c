@@ -836,7 +836,7 @@ static bool is_at_bottom(struct unwind_user_state *state)
 	unsigned long bottom = unwind_start_stack(), addr = state->sp;
 	unsigned long top = bottom + MAX_ENTRY_POPS * state->word;
 
-	if (unwind_sp_is_low(state) ||
+	if (unwind_sp_is_low(state) || is_in_register(state, U16_MAX) ||
 	    top - addr > (MAX_ENTRY_POPS + MAX_ENTRY_WORDS) * state->word)
 		return false;
 	for (; addr < top; addr += state->word) {
