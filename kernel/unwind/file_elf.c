@@ -663,7 +663,7 @@ static int search_page(struct reader *reader, struct row_search *search, u32 mid
 	u32 before = offset_in_page(pos) / sizeof(struct table_row);
 	u32 first = max(search->low, mid - min(mid, before));
 	u32 behind = (PAGE_SIZE - sizeof(s32) - offset_in_page(pos)) / sizeof(struct table_row);
-	u32 end = min(search->high, mid + behind + 1);
+	u32 end = search->high - mid <= behind ? search->high : mid + behind + 1;
 	const void *page;
 	int ret;
 
