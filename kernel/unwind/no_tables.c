@@ -684,7 +684,8 @@ static bool is_on_top(struct unwind_user_state *state, const struct unwind_user_
 {
 	return state->exact && rule->kind == UNWIND_RULE_NO_PATH && !rule->extends &&
 	       rule->fp_off >= 0 && !unwind_sp_is_low(state) &&
-	       unwind_is_return_address(state, state->sp + rule->fp_off);
+	       unwind_is_return_address(state, state->sp + rule->fp_off) &&
+	       !is_in_register(state, rule->cfa_off);
 }
 
 /* Is there a cached rule, and is its code unchanged? */
