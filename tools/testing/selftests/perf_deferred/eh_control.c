@@ -319,15 +319,15 @@ static int starts_of_programs(void)
 	return PD_PASS;
 }
 
-static int run_without_tables(void *unused)
+static int run_without_tables(void *arg)
 {
-	(void)unused;
-	execl(pd_beside("entry_prog"), "entry_prog", NULL);
+	const char *name = arg;
+
+	execl(pd_beside(name), name, "1", "2", "3", "4", "5", "6", "7", "8", NULL);
 	return 1;
 }
 
-/* A function that is called from the entry point, and follows it, is not the outermost frame. */
-static int behind_the_start(void)
+static int frames_of_program(const char *name, unsigned int nr)
 {
 	struct perf_event_attr attr;
 	const struct pd_rec *sample = NULL, *stack = NULL;
@@ -336,25 +336,32 @@ static int behind_the_start(void)
 	struct pd_child child;
 	int status;
 
-	PD_TRY(usable());
 	PD_TRY(eh_attr(&attr));
 	attr.enable_on_exec = 1;
-	PD_TRY(pd_child_start(&child, run_without_tables, NULL));
+	PD_TRY(pd_child_start(&child, run_without_tables, (void *)name));
 	PD_TRY(pd_must_open(&event, &attr, child.pid, -1));
 	pd_child_go(&child);
 	status = pd_child_wait(&child, 10);
-	PD_CHECK(!status, "the program ended with %#x", status);
+	PD_CHECK(!status, "%s ended with %#x", name, status);
 	pd_drain(&event, &log);
 	PD_TRY(pd_log_clean(&log));
-	PD_CHECK(pd_log_next(&log, PERF_RECORD_SAMPLE, &sample), "no sample");
-	PD_CHECK(pd_user_half(&log, sample, &stack) != PD_BARE && stack, "no stack");
-	if (stack->nr_user != 7) {
-		pd_note_stack("of the program", stack);
-		return pd_fail("%u frames, 7 are true", stack->nr_user);
+	PD_CHECK(pd_log_next(&log, PERF_RECORD_SAMPLE, &sample), "no sample of %s", name);
+	PD_CHECK(pd_user_half(&log, sample, &stack) != PD_BARE && stack, "no stack of %s", name);
+	if (stack->nr_user != nr) {
+		pd_note_stack(name, stack);
+		return pd_fail("%u frames of %s, %u are true", stack->nr_user, name, nr);
 	}
 	pd_event_close(&event);
 	pd_log_free(&log);
 	return PD_PASS;
+}
+
+/* A function that is called from the entry point, and follows it, is not the outermost frame. */
+static int behind_the_start(void)
+{
+	PD_TRY(usable());
+	PD_TRY(frames_of_program("entry_prog", 7));
+	return frames_of_program("entry_drop", 2);
 }
 
 const struct pd_test pd_tests[] = {
