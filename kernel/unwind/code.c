@@ -1355,11 +1355,12 @@ static bool straight_sp(const struct unwind_code *code, const struct unwind_code
  * @at: the address of an instruction
  * @ip: the same address or a higher one
  * @sp: the stack pointer at @at; changed to that at @ip
+ * @high: raised to the highest one in between
  *
  * Return: true if each instruction continues with the next; calls are assumed to return.
  */
 bool unwind_code_is_straight(struct unwind_code *code, unsigned long at, unsigned long ip,
-			     unsigned long *sp)
+			     unsigned long *sp, unsigned long *high)
 {
 	u8 bytes[UNWIND_CODE_INSN_BYTES];
 	struct unwind_code_insn insn;
@@ -1371,6 +1372,7 @@ bool unwind_code_is_straight(struct unwind_code *code, unsigned long at, unsigne
 		    insn.op == UNWIND_CODE_BRANCH || code_insn_is_last(&insn) ||
 		    !straight_sp(code, &insn, sp))
 			return false;
+		*high = max(*high, *sp);
 	}
 	return at == ip;
 }

@@ -174,7 +174,7 @@ void unwind_code_tell(const struct unwind_code *code);
 bool unwind_code_goes_on(struct unwind_code *code, unsigned long ip, unsigned long *to);
 bool unwind_code_is_one(struct unwind_code *code, unsigned long from, unsigned long to);
 bool unwind_code_is_straight(struct unwind_code *code, unsigned long at, unsigned long ip,
-			     unsigned long *sp);
+			     unsigned long *sp, unsigned long *high);
 unsigned long unwind_code_prologue(struct unwind_code *code, unsigned long start);
 s64 unwind_code_depth(struct unwind_code *code, unsigned long start, unsigned long ip);
 enum unwind_code_frame unwind_code_has_frame(struct unwind_code *code, unsigned long ip,

@@ -43,9 +43,8 @@
 #define MAX_STRAIGHT_WORDS	32
 /* the largest distance of startup code from the entry point, in bytes */
 #define MAX_ENTRY_BYTES	256
-/* the most words that startup code may have pushed, and that it may have popped */
+/* the most words that startup code may have on the stack */
 #define MAX_ENTRY_WORDS	32
-#define MAX_ENTRY_POPS	8
 /* how many jumps to another function to follow; see unwind_code_goes_on() */
 #define MAX_GOING_ON	2
 
@@ -829,18 +828,17 @@ static bool may_be_called_from(struct unwind_user_state *state, unsigned long ad
 
 /*
  * At the entry point, the stack pointer points to the arguments that the kernel has
- * pushed.  A function that was called from there has a return address below them, or in
- * place of arguments that were popped.
+ * pushed.  A function that was called from there has a return address between its stack
+ * pointer and @high, the highest one of the startup code: below the arguments, or in place
+ * of arguments that were popped.
  */
-static bool is_at_bottom(struct unwind_user_state *state)
+static bool is_at_bottom(struct unwind_user_state *state, unsigned long high)
 {
 	unsigned long bottom = unwind_start_stack(), addr = state->sp;
-	unsigned long top = bottom + MAX_ENTRY_POPS * state->word;
 
-	if (unwind_sp_is_low(state) || is_in_register(state, U16_MAX) ||
-	    top - addr > (MAX_ENTRY_POPS + MAX_ENTRY_WORDS) * state->word)
+	if (is_in_register(state, U16_MAX) || high - addr > MAX_ENTRY_WORDS * state->word)
 		return false;
-	for (; addr < top; addr += state->word) {
+	for (; addr < high; addr += state->word) {
 		if (may_be_called_from(state, addr, addr >= bottom))
 			return false;
 	}
@@ -863,8 +861,8 @@ static bool is_of_known_object(unsigned long ip)
  * Is this the code at the entry point, which has no caller? The startup code of C programs
  * has tables that say so, but that of glibc's dynamic linker has none.  Functions that the
  * linker has placed after the entry point look like a part of its code if the code in front
- * of them calls a function that does not return.  So check on the stack that the frame has
- * not been called.
+ * of them calls a function that does not return.  So the stack pointer must be the one that the
+ * startup code would have here, and no return address may lie above it.
  */
 static bool rule_at_entry(struct unwind_user_state *state, struct unwind_user_rule *rule)
 {
@@ -872,13 +870,13 @@ static bool rule_at_entry(struct unwind_user_state *state, struct unwind_user_ru
 		.read = read_code, .ctx = state, .word = state->word,
 	};
 	struct unwind_cache_state begun;
-	unsigned long entry, sp = unwind_start_stack();
+	unsigned long entry, sp = unwind_start_stack(), high = sp;
 
 	if (!unwind_cache_begin(&begun))
 		return false;
 	entry = entry_in_front(state);
-	if (!entry || !unwind_code_is_straight(&code, entry, state->ip, &sp) ||
-	    sp != state->sp || !is_at_bottom(state))
+	if (!entry || !unwind_code_is_straight(&code, entry, state->ip, &sp, &high) ||
+	    sp != state->sp || !is_at_bottom(state, high))
 		return false;
 	*rule = (struct unwind_user_rule) {
 		.kind = UNWIND_RULE_BEGIN, .cfa_off = unwind_start_stack() - sp,
