@@ -379,13 +379,22 @@ with_limit() { # limit, command...
 refuses_limit() { # limit
 	! with_limit "$1" perf report --stats -i "${work}/many.little" \
 		>"${work}/out" 2>"${work}/err" &&
-	grep -q "bad config value for 'call-graph.defer-limit'" "${work}/err"
+	grep -q "^ *call-graph.defer-limit: invalid size '$1': " "${work}/err"
 }
 
 # All commands that read pipes obey the limit. It does not matter for files, which need no queue.
 limit() {
+	local size command
+
 	make_data many little || return 1
-	refuses_limit x && refuses_limit 5x || return 1
+	# 2^34 + 1 gigabytes would be one, in 64 bits
+	for size in x 5x 5kk 0 0g -1 -5m 17179869185g 99999999999999999999; do
+		refuses_limit "${size}" || return 1
+	done
+	for size in 8192 4K 1g 8000000000g; do
+		with_limit "${size}" perf report --stats -i "${work}/many.little" \
+			>/dev/null 2>&1 || return 1
+	done
 	count_is "${work}/many.little" incomplete 0 || return 1
 	perf inject -i "${work}/many.little" -o "${work}/piped" >/dev/null 2>&1
 	perf inject -i "${work}/many.little" -o - > "${work}/pipe" 2>/dev/null
