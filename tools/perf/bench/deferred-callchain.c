@@ -6,7 +6,8 @@
  * Each thread is sampled in one entry context.  All samples come before the
  * first deferred record, so all of them wait at once.  If the records are in
  * the same flush round, they have been read when the samples are delivered.  If
- * they are rounds later, the reader scans ahead for them.
+ * they are rounds later, the reader scans ahead for them.  If half of them are
+ * lost, their samples are delivered without a user half, in order as well.
  *
  * One reader looks up thread, maps and symbols of every sample and its frames,
  * as all commands do that show callchains.  Another one only visits the
@@ -49,6 +50,7 @@
 #include "util/tool.h"
 
 #define LATER_ROUNDS	3
+#define LOST_PERCENT	50
 
 static unsigned int only_threads;
 static unsigned int nr_samples = 4;
@@ -452,9 +454,14 @@ static double cost_disorder(const struct cost *cost)
 	return 100 * cost_ratio(cost->disordered, cost->samples);
 }
 
-static bool is_right(const char *what, const struct cost *cost, u64 samples)
+static const char *load_name(const struct synth_load *load)
 {
-	if (!cost->err && !cost->wrong && !cost->bare && cost->samples == samples)
+	return load->lose ? "lost" : load->delay ? "later" : "at hand";
+}
+
+static bool is_right(const char *what, const struct cost *cost, u64 samples, bool lost)
+{
+	if (!cost->err && !cost->wrong && (lost || !cost->bare) && cost->samples == samples)
 		return true;
 
 	pr_err("%s: error %d, %llu of %llu samples, %llu incomplete, %llu wrong\n", what,
@@ -468,8 +475,9 @@ static void print_intro(void)
 	printf("# Reading deferred callchains, against the same callchains in place: CPU time and\n"
 	       "# peak memory of a process, the mapped file included; the best of %u runs.\n"
 	       "# %u user frames.  at hand: records in the flush round of their samples;\n"
-	       "# later: behind it.  disorder: samples delivered out of time order.\n",
-	       nr_repeat, nr_frames);
+	       "# later: behind it; lost: at hand, but %u %% are not in the file.\n"
+	       "# disorder: samples delivered out of time order.\n",
+	       nr_repeat, nr_frames, LOST_PERCENT);
 }
 
 static void print_head(const char *title, const char *last)
@@ -494,18 +502,17 @@ static void print_costs(const struct pair *pair)
 
 static void print_row(const struct synth_load *load, const struct pair *pair)
 {
-	printf("%7u %7u %8s |", load->threads, load->threads * load->samples,
-	       load->delay ? "later" : "at hand");
+	printf("%7u %7u %8s |", load->threads, load->threads * load->samples, load_name(load));
 	print_costs(pair);
 	printf(" %7.1f%% |", cost_disorder(&pair->ours));
 }
 
-static void print_naive(const struct cost *naive, const struct cost *in_place)
+static void print_naive(const struct cost *naive, const struct cost *in_place, bool lost)
 {
 	if (naive->samples)
 		printf(" %9.1f %5.1fx %7.1f%%\n", cost_ms(naive),
 		       cost_ratio(naive->ns, in_place->ns), cost_disorder(naive));
-	else if (naive_limit)
+	else if (naive_limit && !lost)
 		printf("  would take more than %u s\n", naive_limit);
 	else
 		printf("\n");
@@ -523,12 +530,13 @@ static bool naive_takes_too_long(const struct cost *naive)
 
 static int measure_naive(const struct input *input, u64 samples, struct cost *naive)
 {
-	if (naive_takes_too_long(naive)) {
+	/* it keeps the samples whose record is lost for ever */
+	if (input->load.lose || naive_takes_too_long(naive)) {
 		naive->samples = 0;
 		return 0;
 	}
 	*naive = measure_once(input, READER_NAIVE, NULL);
-	return is_right("naive list", naive, samples) ? 0 : -EIO;
+	return is_right("naive list", naive, samples, /*lost=*/false) ? 0 : -EIO;
 }
 
 /* Take turns, so that a busy moment of the machine does not hit only one reader. */
@@ -551,10 +559,10 @@ static struct pair measure_pair(const struct input *deferred, const struct input
 	return best;
 }
 
-static bool pair_is_right(const struct pair *pair, u64 samples)
+static bool pair_is_right(const struct pair *pair, u64 samples, bool lost)
 {
-	return is_right("in place", &pair->in_place, samples) &&
-	       is_right("stitched", &pair->ours, samples);
+	return is_right("in place", &pair->in_place, samples, /*lost=*/false) &&
+	       is_right("stitched", &pair->ours, samples, lost);
 }
 
 static int bench_files(const struct input *deferred, const struct input *in_place,
@@ -563,11 +571,12 @@ static int bench_files(const struct input *deferred, const struct input *in_plac
 	u64 samples = (u64)deferred->load.threads * deferred->load.samples;
 	struct pair pair = measure_pair(deferred, in_place, READER_RESOLVE, NULL, NULL);
 
-	if (!pair_is_right(&pair, samples) || measure_naive(deferred, samples, naive))
+	if (!pair_is_right(&pair, samples, deferred->load.lose) ||
+	    measure_naive(deferred, samples, naive))
 		return -EIO;
 
 	print_row(&deferred->load, &pair);
-	print_naive(naive, &pair.in_place);
+	print_naive(naive, &pair.in_place, deferred->load.lose);
 	return 0;
 }
 
@@ -577,7 +586,7 @@ static int bench_bare(const struct input *deferred, const struct input *in_place
 	u64 samples = (u64)deferred->load.threads * deferred->load.samples;
 	struct pair pair = measure_pair(deferred, in_place, READER_BARE, NULL, NULL);
 
-	if (!pair_is_right(&pair, samples))
+	if (!pair_is_right(&pair, samples, deferred->load.lose))
 		return -EIO;
 
 	print_row(&deferred->load, &pair);
@@ -600,11 +609,11 @@ static int bench_index(const struct input *deferred, const struct input *in_plac
 		again = measure_once(deferred, READER_INDEX, NULL);
 		keep_best(&index, &again);
 	}
-	if (!is_right("in place", &plain, samples) || index.err)
+	if (!is_right("in place", &plain, samples, /*lost=*/false) || index.err)
 		return -EIO;
 
 	printf("%7u %7llu %8s | %8.1f %16s %8.1f %14.1f%% |\n", deferred->load.threads,
-	       (unsigned long long)samples, deferred->load.delay ? "later" : "at hand",
+	       (unsigned long long)samples, load_name(&deferred->load),
 	       cost_ms(&plain), "", cost_ms(&index), 100 * cost_ratio(index.ns, plain.ns));
 	fflush(stdout);
 	return 0;
@@ -646,12 +655,13 @@ static int bench_commands(const struct input *deferred, const struct input *in_p
 typedef int (*bench_fn)(const struct input *deferred, const struct input *in_place,
 			struct cost *naive);
 
-static int with_files(unsigned int threads, unsigned int samples, unsigned int delay,
+/* @how: the kind of load, by how far behind their samples records are and how many are lost */
+static int with_files(unsigned int threads, unsigned int samples, const struct synth_load *how,
 		      bench_fn bench, struct cost *naive)
 {
 	const struct synth_load load = {
 		.threads = threads, .contexts = 1, .samples = samples, .kernel = 4,
-		.depth = nr_frames, .cpus = 4, .delay = delay,
+		.depth = nr_frames, .cpus = 4, .delay = how->delay, .lose = how->lose,
 	};
 	struct input deferred, in_place;
 	int ret = make_input(&deferred, &load, false);
@@ -668,37 +678,43 @@ static int with_files(unsigned int threads, unsigned int samples, unsigned int d
 	return ret;
 }
 
-static int bench_sizes(unsigned int delay, bench_fn bench)
+static int bench_sizes(const struct synth_load *how, bench_fn bench)
 {
 	struct cost naive = { .ns = 0 };
 	int ret = 0;
 
 	if (only_threads)
-		return with_files(only_threads, nr_samples, delay, bench, &naive);
+		return with_files(only_threads, nr_samples, how, bench, &naive);
 
 	for (unsigned int threads = 100; !ret && threads <= 100000; threads *= 10)
-		ret = with_files(threads, nr_samples, delay, bench, &naive);
+		ret = with_files(threads, nr_samples, how, bench, &naive);
 	naive.ns = 0;
-	return ret ?: with_files(1, 100000, delay, bench, &naive);
+	return ret ?: with_files(1, 100000, how, bench, &naive);
 }
 
 static int bench_table(const char *title, bench_fn bench)
 {
-	int ret;
+	static const struct synth_load kinds[] = {
+		{ .delay = 0 }, { .delay = LATER_ROUNDS }, { .lose = LOST_PERCENT },
+	};
+	int ret = 0;
 
 	print_head(title, bench == bench_files ? "naive list" : "");
-	ret = bench_sizes(0, bench);
-	return ret ?: bench_sizes(LATER_ROUNDS, bench);
+	for (size_t i = 0; !ret && i < ARRAY_SIZE(kinds); i++)
+		ret = bench_sizes(&kinds[i], bench);
+	return ret;
 }
 
 static int bench_tools(void)
 {
+	const struct synth_load at_hand = { .delay = 0 };
+
 	if (!tools_threads)
 		return 0;
 
 	printf("\n# Whole commands: %u threads, %u samples each, records at hand\n\n",
 	       tools_threads, nr_samples);
-	return with_files(tools_threads, nr_samples, 0, bench_commands, NULL);
+	return with_files(tools_threads, nr_samples, &at_hand, bench_commands, NULL);
 }
 
 static bool options_make_sense(void)
