@@ -222,6 +222,27 @@ static int test__deferred_sleeper(struct test_suite *test __maybe_unused,
 	return ok ? TEST_OK : TEST_FAIL;
 }
 
+/* The last records of many threads have a limit of their own: nothing goes short for them. */
+static int test__deferred_limit_of_kept(struct test_suite *test __maybe_unused,
+					int subtest __maybe_unused)
+{
+	struct synth s = { .piped = true };
+	bool ok;
+
+	for (u32 i = 0; i < 1000; i++) {
+		synth__deferred(&s, 1000 + i, 10 + 10 * i, 1);
+		synth__record(&s, 1000 + i, 12 + 10 * i, 1, 10);
+		synth__round(&s);
+	}
+	synth__deferred(&s, 300, 20000, 1);
+	for (u64 time = 20010; time <= 20030; time += 10)
+		synth__pass_time(&s, time);
+	synth__record(&s, 300, 20040, 1, 1);
+	ok = check_limited(&s, 64 << 10, 1004, 0);
+	synth__free(&s);
+	return ok ? TEST_OK : TEST_FAIL;
+}
+
 /* The same in a file that is too large to be scanned in one step. */
 static int test__deferred_sleeper_in_file(struct test_suite *test __maybe_unused,
 					  int subtest __maybe_unused)
@@ -705,6 +726,7 @@ static struct test_case tests__deferred_callchain_limit[] = {
 	TEST_CASE("Deferred samples past the limit", deferred_limit),
 	TEST_CASE("Deferred samples and records at hand past the limit", deferred_limit_of_all),
 	TEST_CASE("Deferred records read ahead past the limit", deferred_ahead),
+	TEST_CASE("Deferred samples beside last records past the limit", deferred_limit_of_kept),
 	TEST_CASE("Deferred sample of a thread that sleeps", deferred_sleeper),
 	TEST_CASE("Deferred sample of a thread that sleeps, in a file", deferred_sleeper_in_file),
 	TEST_CASE("Deferred record behind 4 GB", deferred_far),

@@ -114,7 +114,7 @@ struct deferred_callchains {
 
 	size_t bytes;			/* memory used by the index */
 	struct list_head kept;		/* threads with a last record, the oldest first */
-	size_t kept_bytes;
+	size_t kept_bytes;		/* of @bytes, what these take */
 
 	bool started;			/* the first event was read */
 	const char *map, *scan, *end;	/* the file, how far it is scanned, how far it can be */
@@ -986,14 +986,15 @@ static int wait_for_record(struct perf_session *session, const union perf_event 
 	struct deferred_callchains *dc = session->deferred;
 	const struct ordered_events *oe = &session->ordered_events;
 	u64 age = is_time(sample->time) ? oe->max_timestamp + dc->idle - sample->time : 0;
-	int ret = dc->bytes <= deferred_callchain_limit ? scan_file(session) : 0;
+	const size_t indexed = dc->bytes - dc->kept_bytes;
+	int ret = indexed <= deferred_callchain_limit ? scan_file(session) : 0;
 
 	if (ret)
 		return min(ret, 0);
 
 	if (oe->next_flush == ULLONG_MAX)	/* end of the data */
 		*reason = DEFERRED_INCOMPLETE__END;
-	else if (dc->bytes + dc->queued_bytes > deferred_callchain_limit ||
+	else if (indexed + dc->queued_bytes > deferred_callchain_limit ||
 		 oe->flush_type == OE_FLUSH__HALF)
 		*reason = DEFERRED_INCOMPLETE__LIMIT;
 	else if (!session->tool->ordered_events ||
