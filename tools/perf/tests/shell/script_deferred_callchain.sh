@@ -422,6 +422,7 @@ malformed() {
 	[ "$(grep -c 'CALLCHAIN_DEFERRED.* size:[0-9]*: malformed, ignored$' \
 		"${work}/out")" = 10 ] &&
 	grep -q 'CALLCHAIN_DEFERRED(IP, 0x2): 100/100: 0x1 nr:5 size:88: ' "${work}/out" || return 1
+	count_is "${work}/malformed.little" "deferred records" 11 &&
 	count_is "${work}/malformed.little" "malformed records" 10 || return 1
 	stacks "${work}/malformed.little" | grep -q $'^\t *55' && return 1
 	grep -q '^Ignored 10 deferred callchain records with an invalid size' "${work}/err"
