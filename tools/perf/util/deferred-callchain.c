@@ -442,13 +442,18 @@ static void index_clear(struct deferred_callchains *dc)
 	struct indexed_thread *thread, *next;
 	struct entry *entry, *behind;
 
+	/* do not touch pages of the table that were not used */
 	for (size_t i = 0; dc->bytes && i < NR_TREES; i++) {
+		if (RB_EMPTY_ROOT(&dc->threads[i]))
+			continue;
 		rbtree_postorder_for_each_entry_safe(thread, next, &dc->threads[i], node) {
 			rbtree_postorder_for_each_entry_safe(entry, behind,
 							     &thread->entries.rb_root, node)
-				free(entry);
-			free(thread->last);
+				entry_free(dc, entry);
+			if (thread->last)
+				entry_free(dc, thread->last);
 			free(thread);
+			dc->bytes -= sizeof(*thread);
 		}
 		dc->threads[i] = RB_ROOT;
 	}
