@@ -40,8 +40,7 @@ static u64 without_last_contexts(const u64 *ips, u64 nr)
 
 /*
  * Write a sample with @chain instead of its own callchain at @place.  The size of an event has
- * 16 bits: if the new one would be larger, drop outermost frames.  Return: the number of
- * dropped frames.
+ * 16 bits: drop outermost frames that do not fit.  Return: the number of dropped frames.
  */
 static u64 write_sample(const union perf_event *event, const struct ip_callchain *place,
 			const struct ip_callchain *chain, union perf_event *out)
@@ -230,8 +229,7 @@ void deferred_merge__finish(struct deferred_merge *merge)
  * @feat: HEADER_HOSTNAME, ...
  * @writer: writes into the section
  *
- * Return: 1 if the section was written, 0 if there was no such event, or a negative
- * error code.
+ * Return: 1 if the section was written, 0 if there was no such event, or an error.
  */
 int deferred_merge__copy_feat(const struct deferred_merge *merge, int feat,
 			      struct feat_writer *writer)

@@ -129,9 +129,7 @@ struct deferred_callchains {
 	struct deferred_callchain_stats stats;
 };
 
-/*
- * Layout of samples and records.  Every count and size is checked before it is used.
- */
+/* Layout of samples and records.  Every count and size is checked before it is used. */
 
 /**
  * ip_callchain__marker_nr - number of entries of the marker at the end
@@ -174,8 +172,7 @@ u64 ip_callchain__nr_frames(const u64 *ips, size_t nr)
  * evlist__deferring_evsel - find an event that defers callchains
  * @evlist: the events of a session
  *
- * Records can belong to an event without callchains, so they are shown for this
- * one.
+ * Records can belong to an event without callchains, so they are shown for this one.
  *
  * Return: the first event that defers the user half of its callchains, or NULL.
  */
@@ -373,10 +370,7 @@ static void thread_remove(struct indexed_thread *thread, struct entry *entry)
 	rb_erase_cached(&entry->node, &thread->entries);
 }
 
-/*
- * The first entry at or after @time; with @end, skip records at @time itself. If samples come in
- * time order, that is the first entry of the tree.
- */
+/* The first entry at or after @time, mostly the first of all; with @end, no record at @time. */
 static struct entry *thread_first_since(struct indexed_thread *thread, u64 time, bool end)
 {
 	struct entry *first = rb_entry_safe(rb_first_cached(&thread->entries), struct entry, node);
@@ -600,10 +594,7 @@ static void index_end_round(struct deferred_callchains *dc)
 
 /* The scan. */
 
-/*
- * Types are small numbers, so a large one is not swapped yet. The reader swaps each event in
- * place when it reaches it.
- */
+/* The reader swaps events in place: a type, which is a small number, is large before that. */
 static bool is_foreign(const union perf_event *event)
 {
 	return event->header.type > 0xffff;
@@ -627,9 +618,7 @@ static int scan_foreign(struct perf_session *session, const union perf_event *ev
 	return ret;
 }
 
-/*
- * Index the next event of the file. Return: 0, 1 to stop the scan before this event, or an error.
- */
+/* Index the next event. Return: 0, 1 to stop the scan before this event, or an error. */
 static int scan_event(struct perf_session *session)
 {
 	struct deferred_callchains *dc = session->deferred;
@@ -937,10 +926,7 @@ static void append_user(struct ip_callchain *chain, u64 max_stack, const u64 *ip
 		chain->ips[chain->nr++] = swap ? bswap_64(ips[i]) : ips[i];
 }
 
-/*
- * Replace marker and cookie by the callchain of @record, or if that is NULL by the innermost user
- * frame, if known.
- */
+/* Replace marker and cookie by the frames of @record, or without one by the user ip if known. */
 static int stitch_sample(struct perf_session *session, struct perf_sample *sample,
 			 const struct entry *record)
 {
