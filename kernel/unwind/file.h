@@ -96,12 +96,13 @@ struct unwind_file {
 };
 
 /*
- * Rows are hashed by granules of one of three sizes: the smallest size of which
- * UNWIND_ROW_GRANULES cover the row.
+ * Rows are hashed by granules of one of four sizes: the smallest size of which
+ * UNWIND_ROW_GRANULES cover the row.  All rows of a granule share a set, so the smallest is
+ * for the many short rows of prologues.
  */
-#define UNWIND_ROW_SIZES	3
+#define UNWIND_ROW_SIZES	4
 #define UNWIND_ROW_GRANULES	4
-#define unwind_row_shift(i)	(6 + 3 * (i))
+#define unwind_row_shift(i)	((i) ? 3 + 3 * (i) : 4)
 
 /* The key of a row: its start in the lower half, its length in the upper half. */
 static inline u64 unwind_row_key(u32 start, u32 len)
