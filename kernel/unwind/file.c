@@ -80,8 +80,8 @@
 #include "file.h"
 #include "task.h"
 
-/* 1 MiB for a file's rules: 32,768 entries */
-#define MAX_RULES_BITS	15
+/* 512 KiB for a file's rules: 16,384 entries */
+#define MAX_RULES_BITS	14
 
 /* how many files to check under the lock for one to evict, and how often */
 #define MAX_LOOKS	16
@@ -438,12 +438,14 @@ static bool want_room(const struct unwind_rule_table *table)
 /* The wanted size of the rules' table, or 0 if it is large enough. */
 static unsigned int wanted_bits(const struct unwind_file *file)
 {
-	const struct unwind_rule_table *table;
+	struct unwind_rule_table *table;
 	unsigned int bits = 0;
 
 	rcu_read_lock();
 	table = rcu_dereference(file->rules);
-	if (want_room(table))
+	if (table && want_room(table) && !unwind_rules_are_many(table))
+		WRITE_ONCE(table->displaced, 0);
+	else if (want_room(table))
 		bits = table ? min_t(unsigned int, table->bits + 2, MAX_RULES_BITS) :
 			       UNWIND_RULES_FIRST;
 	rcu_read_unlock();

@@ -166,6 +166,23 @@ static void rows_in_grown_table(struct kunit *test)
 	unwind_file_put(file);
 }
 
+/* A table does not grow for rows that displace each other whatever its size. */
+static void rows_in_one_granule(struct kunit *test)
+{
+	struct unwind_file *file = get_file_of(test, make_inode(test));
+	unsigned long nr, before, bytes;
+	unsigned int n;
+
+	add_rule(file, FIRST, FIRST + 3, FIRST, 0);
+	unwind_files_stat(&nr, &before);
+	for (n = 0; n < 4000; n++)
+		add_rule(file, FIRST + n % 4 * 3, FIRST + n % 4 * 3 + 3, FIRST + n % 4 * 3, n % 4);
+	unwind_files_stat(&nr, &bytes);
+	KUNIT_EXPECT_EQ(test, bytes, before);
+	KUNIT_EXPECT_EQ(test, rule_at(file, FIRST + 9), 3);
+	unwind_file_put(file);
+}
+
 /* Rules outside the file's range are not kept. */
 static void rows_outside(struct kunit *test)
 {
@@ -853,6 +870,7 @@ static struct kunit_case file_cases[] = {
 	KUNIT_CASE(row_ranges),
 	KUNIT_CASE(many_rows),
 	KUNIT_CASE(rows_in_grown_table),
+	KUNIT_CASE(rows_in_one_granule),
 	KUNIT_CASE(rows_outside),
 	KUNIT_CASE(written_to),
 	KUNIT_CASE(written_before_layout),

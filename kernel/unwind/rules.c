@@ -143,9 +143,27 @@ void unwind_rules_add(struct unwind_rule_table *table, u64 hash, u64 key,
 	write_entry(&set[0], key, rule);
 }
 
-static struct unwind_rule_entry *nth_entry(struct unwind_rule_table *table, unsigned long i)
+static struct unwind_rule_entry *nth_entry(const struct unwind_rule_table *table, unsigned long i)
 {
 	return &table->pages[i / UNWIND_RULE_PAGE][i % UNWIND_RULE_PAGE];
+}
+
+/**
+ * unwind_rules_are_many - would rules be displaced less in a larger table?
+ * @table: the table
+ *
+ * Not if only a few sets are in use, and those by more rules than a set has entries.
+ *
+ * Context: Under RCU, or the owner's lock is held.
+ * Return: true if at least a quarter of the entries have a rule.
+ */
+bool unwind_rules_are_many(const struct unwind_rule_table *table)
+{
+	unsigned long i, used = 0;
+
+	for (i = 0; i < BIT(table->bits); i++)
+		used += !(READ_ONCE(nth_entry(table, i)->seq) & 1);
+	return used >= BIT(table->bits) / 4;
 }
 
 /**

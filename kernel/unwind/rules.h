@@ -96,4 +96,6 @@ static inline bool unwind_rules_is_crowded(const struct unwind_rule_table *table
 	return READ_ONCE(table->displaced) > (1U << table->bits >> 5) + 7;
 }
 
+bool unwind_rules_are_many(const struct unwind_rule_table *table);
+
 #endif /* _KERNEL_UNWIND_RULES_H */
