@@ -45,6 +45,8 @@
 #define MAX_ENTRY_BYTES	256
 /* the most words that startup code may have on the stack */
 #define MAX_ENTRY_WORDS	32
+/* where a return address may lie above the highest stack pointer of startup code, in bytes */
+#define MAX_ENTRY_ABOVE	16
 /* how many jumps to another function to follow; see unwind_code_goes_on() */
 #define MAX_GOING_ON	2
 
@@ -687,6 +689,43 @@ static bool is_on_top(struct unwind_user_state *state, const struct unwind_user_
 	       !is_in_register(state, rule->cfa_off);
 }
 
+/*
+ * Could this word be the return address of a call? The arguments of the program can have
+ * any value, so among them only a word after a call counts.
+ */
+static bool may_be_called_from(struct unwind_user_state *state, unsigned long addr,
+			       bool is_argument)
+{
+	unsigned long word;
+
+	if (!may_scan(state) || unwind_read_word(state, addr, &word) ||
+	    (!is_argument && may_be_return_address(state, word)))
+		return true;
+	if (is_argument && (word < PAGE_SIZE || !unwind_is_executable(word + state->cs_base)))
+		return false;
+	return unwind_is_return_address(state, addr);
+}
+
+/*
+ * At the entry point, the stack pointer points to the arguments that the kernel has pushed.
+ * @high is the highest stack pointer of the startup code.  A function that this code has called
+ * has its return address below @high.  One that lies further down in the same code, and was
+ * called by another function, has it at the stack pointer that the startup code would have at
+ * the beginning of that function, or up to 12 bytes above where that aligns its stack.
+ */
+static bool is_at_bottom(struct unwind_user_state *state, unsigned long high)
+{
+	unsigned long bottom = unwind_start_stack(), addr = state->sp;
+
+	if (is_in_register(state, U16_MAX) || high - addr > MAX_ENTRY_WORDS * state->word)
+		return false;
+	for (; addr < high + MAX_ENTRY_ABOVE; addr += state->word) {
+		if (may_be_called_from(state, addr, addr >= bottom))
+			return false;
+	}
+	return true;
+}
+
 /* Is there a cached rule, and is its code unchanged? */
 static bool find_kept(struct unwind_user_state *state, struct unwind_user_rule *rule,
 		      struct unwind_cfi_rule *full)
@@ -701,7 +740,8 @@ static bool find_kept(struct unwind_user_state *state, struct unwind_user_rule *
 		return code_holds(state->ip, rule);
 	case UNWIND_RULE_BEGIN:
 		rule->kind = UNWIND_RULE_END;
-		return state->sp + rule->cfa_off == unwind_start_stack();
+		return state->sp + rule->cfa_off == unwind_start_stack() &&
+		       is_at_bottom(state, unwind_start_stack() + rule->code_end);
 	case UNWIND_RULE_CODE_SIZE:
 		if (!code_holds(state->ip, rule))
 			return false;
@@ -811,41 +851,6 @@ static unsigned long entry_in_front(struct unwind_user_state *state)
 }
 
 /*
- * Could this word be the return address of a call? The arguments of the program can have
- * any value, so among them only a word after a call counts.
- */
-static bool may_be_called_from(struct unwind_user_state *state, unsigned long addr,
-			       bool is_argument)
-{
-	unsigned long word;
-
-	if (!may_scan(state) || unwind_read_word(state, addr, &word) ||
-	    (!is_argument && may_be_return_address(state, word)))
-		return true;
-	return (!is_argument || unwind_is_executable(word + state->cs_base)) &&
-	       unwind_is_return_address(state, addr);
-}
-
-/*
- * At the entry point, the stack pointer points to the arguments that the kernel has
- * pushed.  A function that was called from there has a return address between its stack
- * pointer and @high, the highest one of the startup code: below the arguments, or in place
- * of arguments that were popped.
- */
-static bool is_at_bottom(struct unwind_user_state *state, unsigned long high)
-{
-	unsigned long bottom = unwind_start_stack(), addr = state->sp;
-
-	if (is_in_register(state, U16_MAX) || high - addr > MAX_ENTRY_WORDS * state->word)
-		return false;
-	for (; addr < high; addr += state->word) {
-		if (may_be_called_from(state, addr, addr >= bottom))
-			return false;
-	}
-	return true;
-}
-
-/*
  * May a rule without caller be cached? Its object must be known and have tables: otherwise
  * the rule would stay when the object is unmapped.
  */
@@ -879,7 +884,9 @@ static bool rule_at_entry(struct unwind_user_state *state, struct unwind_user_ru
 	    sp != state->sp || !is_at_bottom(state, high))
 		return false;
 	*rule = (struct unwind_user_rule) {
-		.kind = UNWIND_RULE_BEGIN, .cfa_off = unwind_start_stack() - sp,
+		.kind = UNWIND_RULE_BEGIN,
+		.cfa_off = unwind_start_stack() - sp,
+		.code_end = high - unwind_start_stack(),
 	};
 	if (is_of_known_object(state->ip))
 		unwind_cache_add_rule(&begun, unwind_rule_key(state), rule, NULL);

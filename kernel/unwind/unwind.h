@@ -166,7 +166,8 @@ enum unwind_rule_kind {
  * @start_off: for UNWIND_RULE_CODE_SIZE: distance from the beginning of the function that was
  *	       called to the address; 0 if that is not known
  * @code_end: for rules of code without tables: distance in bytes from the address to
- *	      the end of the instructions that the rule was found from
+ *	      the end of the instructions that the rule was found from; for UNWIND_RULE_BEGIN:
+ *	      how far above the arguments the startup code has had its stack pointer
  * @code_sum: for those: unwind_code_sum() of the code, which may change without notice
  *
  * The return address is the word below the CFA.  This is what all but a few

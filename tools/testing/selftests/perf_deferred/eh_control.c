@@ -359,9 +359,17 @@ static int frames_of_program(const char *name, unsigned int nr)
 /* A function that is called from the entry point, and follows it, is not the outermost frame. */
 static int behind_the_start(void)
 {
+	long before[NR], after[NR];
+
 	PD_TRY(usable());
 	PD_TRY(frames_of_program("entry_prog", 7));
-	return frames_of_program("entry_drop", 2);
+	PD_TRY(frames_of_program("entry_drop", 2));
+	/* nothing is known of the second one of three, which is not the last one */
+	read_all(before);
+	PD_TRY(frames_of_program("entry_again", 2));
+	read_all(after);
+	PD_CHECK(after[COMPLETE] == before[COMPLETE], "the stack of entry_again is called complete");
+	return PD_PASS;
 }
 
 const struct pd_test pd_tests[] = {
