@@ -21,7 +21,9 @@
 /* nanoseconds from sample to sample */
 static unsigned long period = 200000;
 
-#define RUNS	3
+/* how often CMD is measured at least, and for how many nanoseconds in all */
+#define MIN_RUNS	3
+#define MIN_TIME	2e9
 
 static const struct {
 	const char *name;
@@ -83,11 +85,12 @@ static double time_of(char **argv, enum mode mode)
 
 static double least_time_of(char **argv, enum mode mode)
 {
-	double least = time_of(argv, mode), ns;
+	double least = time_of(argv, mode), sum = least, ns;
 	int i;
 
-	for (i = 1; i < RUNS; i++) {
+	for (i = 1; i < MIN_RUNS || sum < MIN_TIME; i++) {
 		ns = time_of(argv, mode);
+		sum += ns;
 		if (ns < least)
 			least = ns;
 	}
