@@ -49,11 +49,12 @@ disk_free_port() {
 # disk_start IMAGE FOLDER [QEMU-OPTION...]: boot, and wait until ssh answers. The kernel's log and
 # grub's are added to FOLDER/console.log. DISK_ACCEL is for qemu's -accel and -smp.
 disk_start() {
-	local image=$1 format=raw end=$((SECONDS + disk_wait))
+	local image=$1 format=raw end=$((SECONDS + disk_wait)) seen
 	local accel=${DISK_ACCEL:--accel tcg,thread=single -smp 2}
 
 	case $image in *.qcow2) format=qcow2 ;; esac
 	disk_log=$2/console.log
+	seen=$(stat -c %s "$disk_log" 2>/dev/null || echo 0)
 	disk_port=$(disk_free_port)
 	# shellcheck disable=SC2086
 	qemu-system-x86_64 $accel -cpu max -M pc -m 1536 -nodefaults -no-user-config -display none \
@@ -67,6 +68,11 @@ disk_start() {
 		if ! kill -0 "$disk_qemu" 2>/dev/null; then
 			echo "the VM has ended: see $2/qemu.log and $disk_log" >&2
 			cat "$2/qemu.log" >&2
+			return 1
+		fi
+		if tail -c "+$((seen + 1))" "$disk_log" | grep '\] Kernel panic' >&2; then
+			echo "the VM does not boot: see $disk_log" >&2
+			disk_kill
 			return 1
 		fi
 		if [ "$SECONDS" -ge "$end" ]; then
