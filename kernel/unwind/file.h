@@ -102,7 +102,11 @@ struct unwind_file {
  */
 #define UNWIND_ROW_SIZES	4
 #define UNWIND_ROW_GRANULES	4
-#define unwind_row_shift(i)	((i) ? 3 + 3 * (i) : 4)
+
+static __always_inline unsigned int unwind_row_shift(unsigned int i)
+{
+	return i ? 3 + 3 * i : 4;
+}
 
 /* The key of a row: its start in the lower half, its length in the upper half. */
 static inline u64 unwind_row_key(u32 start, u32 len)
