@@ -65,7 +65,7 @@
 /* Memory limit for the last records of threads. */
 #define MAX_KEPT_BYTES		(16UL << 20)
 /* Number of trees of threads. The tid chooses the tree. */
-#define NR_TREES		(1UL << 16)
+#define NR_TREES		65536UL
 /* Warn only if more than this percentage of the deferred samples are incomplete. */
 #define WARN_PERCENT		2
 
@@ -1306,7 +1306,7 @@ void deferred_callchain_stats__warn(const struct deferred_callchain_stats *stats
 		 (unsigned long long)stats->samples, (unsigned long long)stats->stitched,
 		 (unsigned long long)incomplete);
 	if (stats->malformed)
-		ui__warning("Ignored %llu deferred callchain records with an invalid size or invalid contents.\n",
+		ui__warning("Ignored %llu deferred callchain records: size or contents invalid.\n",
 			    (unsigned long long)stats->malformed);
 	if (incomplete * 100 <= stats->samples * WARN_PERCENT)
 		return;

@@ -211,7 +211,8 @@ features() {
 # A section of a file can be larger than an event, and can be empty.
 odd_features() {
 	make_data deferred basic --odd-features &&
-	perf inject --merge-callchains -i "${work}/deferred" -o - > "${work}/piped" 2>"${work}/err" &&
+	perf inject --merge-callchains -i "${work}/deferred" -o - \
+		> "${work}/piped" 2>"${work}/err" &&
 	says 'header feature 3 is skipped: 70000 bytes do not fit into an event' || return 1
 	perf script -D -i - < "${work}/piped" 2>/dev/null > "${work}/dump"
 	for feat in 0f 13; do

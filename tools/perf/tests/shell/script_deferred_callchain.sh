@@ -290,7 +290,8 @@ reasons() {
 	make_data many little &&
 	perf inject -i "${work}/many.little" -o - | with_limit 4K perf script -i - \
 		>/dev/null 2>"${work}/err" &&
-	says_why 'the memory limit was reached before the record was read' "larger 'perf config call-graph.defer-limit'" &&
+	says_why 'the memory limit was reached before the record was read' \
+		"larger 'perf config call-graph.defer-limit'" &&
 	! grep -e --defer-limit "${work}/err"
 }
 
@@ -311,7 +312,8 @@ lost() {
 	count_is "${work}/lost.little" "stitched" 1 &&
 	count_is "${work}/lost.little" "orphan records" 1 || return 1
 	stacks "${work}/lost.little" >/dev/null
-	says_why 'the record was lost because the buffer was full' "larger 'perf record -m', or a lower frequency"
+	says_why 'the record was lost because the buffer was full' \
+		"larger 'perf record -m', or a lower frequency"
 }
 
 # A late sample has the thread's name and map of its own time, a later one the
@@ -425,7 +427,7 @@ malformed() {
 	count_is "${work}/malformed.little" "deferred records" 11 &&
 	count_is "${work}/malformed.little" "malformed records" 10 || return 1
 	stacks "${work}/malformed.little" | grep -q $'^\t *55' && return 1
-	grep -q '^Ignored 10 deferred callchain records with an invalid size' "${work}/err"
+	grep -q '^Ignored 10 deferred callchain records: size or contents invalid' "${work}/err"
 }
 
 # Folders of perf record --threads give the same as a file, in time order.

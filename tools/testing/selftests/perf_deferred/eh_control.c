@@ -368,7 +368,7 @@ static int behind_the_start(void)
 	read_all(before);
 	PD_TRY(frames_of_program("entry_again", 2));
 	read_all(after);
-	PD_CHECK(after[COMPLETE] == before[COMPLETE], "the stack of entry_again is called complete");
+	PD_CHECK(after[COMPLETE] == before[COMPLETE], "a stack of entry_again is complete");
 	return PD_PASS;
 }
 
