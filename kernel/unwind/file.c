@@ -443,6 +443,7 @@ static unsigned int wanted_bits(const struct unwind_file *file)
 
 	rcu_read_lock();
 	table = rcu_dereference(file->rules);
+	/* a rule that is displaced meanwhile may not be counted, or undo this */
 	if (table && want_room(table) && !unwind_rules_are_many(table))
 		WRITE_ONCE(table->displaced, 0);
 	else if (want_room(table))

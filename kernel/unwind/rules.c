@@ -137,7 +137,7 @@ void unwind_rules_add(struct unwind_rule_table *table, u64 hash, u64 key,
 	if (has_rule(&set[0]) && set[0].key != key) {
 		/* readers share the cache line of the count: write to it only if needed */
 		if (has_rule(&set[1]) && set[1].key != key && !unwind_rules_is_crowded(table))
-			WRITE_ONCE(table->displaced, table->displaced + 1);
+			WRITE_ONCE(table->displaced, READ_ONCE(table->displaced) + 1);
 		write_entry(&set[1], set[0].key, &set[0].rule);
 	}
 	write_entry(&set[0], key, rule);

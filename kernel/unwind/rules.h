@@ -88,8 +88,8 @@ void unwind_rules_copy(struct unwind_rule_table *to, struct unwind_rule_table *f
 				   const struct unwind_user_rule *rule));
 
 /*
- * Has the table become too small for its rules?  One that is displaced has to be found again,
- * so this is the case when some 40 % of the entries have one: 1/32 were displaced by then.
+ * Is the table too small for its rules?  A displaced rule has to be found again, so do not wait
+ * until many are.  When 1/32 were displaced, some 40 % of the entries have a rule.
  */
 static inline bool unwind_rules_is_crowded(const struct unwind_rule_table *table)
 {
