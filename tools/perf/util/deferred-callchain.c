@@ -16,15 +16,15 @@
  *      +--------------- scan_file(), ahead of the reader ---+
  *
  * A file that is mapped as a whole is scanned ahead of the reader, event header by event
- * header, until the record of the current sample is found.  All other input is a stream:
- * its records enter the index when they are read, and the ordered queue holds the sample
- * and all events behind it until its record is read.  If too much memory is held, or for
- * too long, the sample is delivered without its user half, and counted.
+ * header.  All other input is a stream: its records enter the index when they are read, and
+ * the ordered queue holds the sample and all events behind it.  Both stop when the record is
+ * found and flush rounds show that no earlier entry follows.  If too much memory is held,
+ * or for too long, the sample is delivered without its user half, and counted.
  *
  * For each thread, the index holds the records that are not yet due, and the ends of the
  * thread's life (exit, fork of another thread with the same tid, exec).  The next entry at
- * or after a sample decides: either it is the sample's record, or there is none.  An entry
- * is freed when it is due, except for the last record of each thread.
+ * or after a sample decides: either it is the sample's record, or there is none.  An entry is
+ * freed when it is due, but a thread keeps its last record: later samples may have its cookie.
  */
 #include <byteswap.h>
 #include <errno.h>
@@ -66,7 +66,7 @@
 #define MAX_KEPT_BYTES		(16UL << 20)
 /* Number of trees of threads. The tid chooses the tree. */
 #define NR_TREES		65536UL
-/* Warn only if more than this percentage of the deferred samples are incomplete. */
+/* Warn above this percentage of incomplete samples: some records come after the end of data. */
 #define WARN_PERCENT		2
 
 /* Memory limit of a session for held events and the index. */
