@@ -1126,7 +1126,8 @@ static int take_turn(struct perf_session *session, union perf_event *event,
 
 	switch (event->header.type) {
 	case PERF_RECORD_SAMPLE:
-		return ip_callchain__marker_nr(sample->callchain) ?
+		return ip_callchain__marker_nr(sample->callchain) &&
+		       evlist__deferring_evsel(session->evlist) ?
 		       sample_turn(session, event, sample) : 0;
 	case PERF_RECORD_CALLCHAIN_DEFERRED:
 		record_turn(session, event, sample);

@@ -196,10 +196,25 @@ piped_foreign() {
 		grep -q $'^\t *55' "${work}/before"
 }
 
+# If no event defers, a program may have put the marker on its stack.
 no_flags() {
 	make_data basic little --no-flags || return 1
-	perf script --stats -i "${work}/basic.little" 2>/dev/null > "${work}/out"
-	make_data basic little && grep -q '^ *stitched: *4$' "${work}/out"
+	perf script --stats -i "${work}/basic.little" > "${work}/out" 2>&1 &&
+	perf script -i "${work}/basic.little" > "${work}/before" 2>/dev/null &&
+	make_data basic little || return 1
+	grep -q 'cycles\|clock' "${work}/before" && ! grep -q 'stitched\|miss' "${work}/out"
+}
+
+# With -G, records have no line either.
+without_callchains() {
+	perf script -G --no-merge-callchains -i "${work}/basic.little" > "${work}/out" 2>/dev/null &&
+	[ -s "${work}/out" ] && ! grep -q DEFERRED "${work}/out"
+}
+
+per_event_dump() {
+	(cd "${work}" && perf script --per-event-dump --no-merge-callchains -i basic.little) \
+		> "${work}/out" 2>/dev/null &&
+	! grep -q DEFERRED "${work}/out" && grep -q DEFERRED "${work}"/basic.little.*.dump
 }
 
 # Attrs of the first version have a size of zero, in a file and as events.
@@ -500,6 +515,8 @@ check "merged" merged little
 check "merged, other byte order" merged big
 check "from a file of the other byte order into a pipe" piped_foreign
 check "attrs without flags" no_flags
+check "perf script -G" without_callchains
+check "perf script --per-event-dump" per_event_dump
 check "unmerged" unmerged little
 check "unmerged, other byte order" unmerged big
 check "unmerged, lines as mainline prints them" unmerged_lines
