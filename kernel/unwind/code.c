@@ -1343,10 +1343,14 @@ static bool straight_sp(const struct unwind_code *code, const struct unwind_code
 	case UNWIND_CODE_LEAVE:
 		return false;
 	}
-	/* it is aligned, or what follows does not fit */
-	if (insn->clobbers & BIT(unwind_code_sp))
-		*sp = ALIGN_DOWN(*sp, 16);
-	return true;
+	return !(insn->clobbers & BIT(unwind_code_sp));
+}
+
+/* Is this an instruction that may not return: a call or a system call? */
+static bool may_not_return(const struct unwind_code_insn *insn, const u8 *bytes)
+{
+	return insn->op == UNWIND_CODE_CALL || insn->op == UNWIND_CODE_CALL_OTHER ||
+	       unwind_code_is_syscall(bytes, insn->len);
 }
 
 /**
@@ -1357,6 +1361,10 @@ static bool straight_sp(const struct unwind_code *code, const struct unwind_code
  * @sp: the stack pointer at @at; changed to that at @ip
  * @high: raised to the highest one in between
  *
+ * Behind a call that does not return, another function may begin.  It would have its return
+ * address on top of the stack, and could remove it.  So no instruction behind a call may raise
+ * the stack pointer.
+ *
  * Return: true if each instruction continues with the next; calls are assumed to return.
  */
 bool unwind_code_is_straight(struct unwind_code *code, unsigned long at, unsigned long ip,
@@ -1364,14 +1372,23 @@ bool unwind_code_is_straight(struct unwind_code *code, unsigned long at, unsigne
 {
 	u8 bytes[UNWIND_CODE_INSN_BYTES];
 	struct unwind_code_insn insn;
+	unsigned long before;
+	bool called = false;
 	unsigned int nr;
 
 	for (; at < ip; at += insn.len) {
 		nr = code->read(code->ctx, at, bytes, sizeof(bytes));
 		if (!unwind_code_decode(bytes, nr, code->word, &insn) ||
-		    insn.op == UNWIND_CODE_BRANCH || code_insn_is_last(&insn) ||
-		    !straight_sp(code, &insn, sp))
+		    insn.op == UNWIND_CODE_BRANCH || code_insn_is_last(&insn))
 			return false;
+		before = *sp;
+		if (unwind_code_aligns_sp(bytes, insn.len, code->word))
+			*sp = ALIGN_DOWN(*sp, 16);
+		else if (!straight_sp(code, &insn, sp))
+			return false;
+		if (called && *sp > before)
+			return false;
+		called |= may_not_return(&insn, bytes);
 		*high = max(*high, *sp);
 	}
 	return at == ip;
@@ -1509,6 +1526,33 @@ static bool frame_keeps_pointers(const struct unwind_code_insn *insn)
 	       !(code_written_by(insn) & (BIT(unwind_code_sp) | BIT(unwind_code_fp)));
 }
 
+/**
+ * unwind_code_has_fp - does a function set up a frame pointer that leads to its caller's?
+ * @code: the code
+ * @start: address of the function, or 0
+ *
+ * Return: true if the last push before it sets its frame pointer is that of the caller's.
+ */
+bool unwind_code_has_fp(struct unwind_code *code, unsigned long start)
+{
+	unsigned long ip, prologue = unwind_code_prologue(code, start);
+	u8 bytes[UNWIND_CODE_INSN_BYTES];
+	struct unwind_code_insn insn;
+	bool is_pushed = false;
+	unsigned int nr;
+
+	for (ip = start; ip < prologue; ip += insn.len) {
+		nr = code->read(code->ctx, ip, bytes, sizeof(bytes));
+		if (!unwind_code_decode(bytes, nr, code->word, &insn))
+			return false;
+		if (insn.op == UNWIND_CODE_PUSH)
+			is_pushed = insn.reg == unwind_code_fp;
+		else if (!frame_keeps_pointers(&insn))
+			is_pushed = false;
+	}
+	return is_pushed;
+}
+
 static bool insn_moves_sp(const struct unwind_code_insn *insn)
 {
 	return insn->op == UNWIND_CODE_MOVE && insn->reg == unwind_code_sp &&
@@ -1598,7 +1642,7 @@ static enum unwind_code_frame frame_is_of(struct unwind_code *code, s64 has, uns
 
 /**
  * unwind_code_has_frame - does the function of an address set up a frame of this size?
- * @code: the code; @prologue is filled in, valid unless UNWIND_CODE_FRAME_OTHER is returned
+ * @code: the code; @prologue is filled in, 0 if there is none
  * @ip: address in the code, not the first of a function
  * @size: distance of the frame pointer from the stack pointer at @ip, in bytes
  *
@@ -1618,7 +1662,7 @@ enum unwind_code_frame unwind_code_has_frame(struct unwind_code *code, unsigned 
 	for (at = ALIGN_DOWN(ip, 64); at >= low; at -= 64) {
 		memset(bytes, 0, sizeof(bytes));
 		if (!code->read(code->ctx, at, bytes, 64))
-			return UNWIND_CODE_FRAME_OTHER;
+			break;
 		code->read(code->ctx, at + 64, bytes + 64, UNWIND_CODE_FRAME_BYTES);
 		for (i = 63; i >= 0; i--) {
 			code->prologue = at + i;
@@ -1628,6 +1672,7 @@ enum unwind_code_frame unwind_code_has_frame(struct unwind_code *code, unsigned 
 				return frame_is_of(code, has, ip, size);
 		}
 	}
+	code->prologue = 0;
 	return UNWIND_CODE_FRAME_OTHER;
 }
 

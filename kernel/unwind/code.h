@@ -175,6 +175,7 @@ bool unwind_code_goes_on(struct unwind_code *code, unsigned long ip, unsigned lo
 bool unwind_code_is_one(struct unwind_code *code, unsigned long from, unsigned long to);
 bool unwind_code_is_straight(struct unwind_code *code, unsigned long at, unsigned long ip,
 			     unsigned long *sp, unsigned long *high);
+bool unwind_code_has_fp(struct unwind_code *code, unsigned long start);
 unsigned long unwind_code_prologue(struct unwind_code *code, unsigned long start);
 s64 unwind_code_depth(struct unwind_code *code, unsigned long start, unsigned long ip);
 enum unwind_code_frame unwind_code_has_frame(struct unwind_code *code, unsigned long ip,
@@ -184,6 +185,11 @@ u16 unwind_code_keeps(struct unwind_code *code, unsigned long start, unsigned lo
 /* by architecture: false if the instruction is not known */
 bool unwind_code_decode(const u8 *bytes, unsigned int nr, unsigned int word,
 			struct unwind_code_insn *insn);
+/* bytes in front of such an instruction, and from it on, that unwind_code_saves_fp() needs */
+#define UNWIND_CODE_SAVE_BYTES	8
+bool unwind_code_saves_fp(const u8 *bytes, unsigned int word);
+bool unwind_code_aligns_sp(const u8 *insn, unsigned int len, unsigned int word);
+bool unwind_code_is_syscall(const u8 *insn, unsigned int len);
 /* bytes that tell whether an instruction sets the frame pointer from the stack pointer */
 #define UNWIND_CODE_FRAME_BYTES	4
 bool unwind_code_sets_frame(const u8 *bytes, unsigned int word);

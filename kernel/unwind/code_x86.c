@@ -9,6 +9,7 @@
  * Opcodes: Intel SDM, volume 2, appendix A.
  */
 
+#include <linux/string.h>
 #include <linux/types.h>
 
 #include <asm/insn.h>
@@ -777,4 +778,59 @@ bool unwind_code_sets_frame(const u8 *bytes, unsigned int word)
 	return (bytes[0] == 0x89 && bytes[1] == 0xe5) ||
 	       (bytes[0] == 0x8b && bytes[1] == 0xec) ||
 	       (bytes[0] == 0x8d && (bytes[1] & 0x3f) == 0x2c && bytes[2] == 0x24);
+}
+
+/**
+ * unwind_code_saves_fp - does the code save the frame pointer where it makes it point to?
+ * @bytes: code: UNWIND_CODE_SAVE_BYTES in front of an instruction that sets the frame pointer,
+ *	   then UNWIND_CODE_SAVE_BYTES from that instruction on
+ * @word: bytes of a stack word of the code, 4 or 8
+ *
+ * Return: true for push %rbp; mov %rsp,%rbp, and for mov %rbp,x(%rsp); lea x(%rsp),%rbp.
+ */
+bool unwind_code_saves_fp(const u8 *bytes, unsigned int word)
+{
+	const u8 *insn = bytes + UNWIND_CODE_SAVE_BYTES, *save;
+	unsigned int rex = word == sizeof(u64), offset;
+
+	/* not push %r13, which has the same last byte */
+	if (insn[rex] != 0x8d)
+		return insn[-1] == 0x55 && (!rex || insn[-2] != 0x41);
+	/* ModR/M: an offset of 8 or 32 bits */
+	if ((insn[rex + 1] & 0xc0) != 0x40 && (insn[rex + 1] & 0xc0) != 0x80)
+		return false;
+	offset = (insn[rex + 1] & 0xc0) == 0x40 ? 1 : 4;
+	save = insn - rex - 3 - offset;
+	return (!rex || save[0] == insn[0]) && save[rex] == 0x89 &&
+	       !memcmp(save + rex + 1, insn + rex + 1, 2 + offset);
+}
+
+/**
+ * unwind_code_aligns_sp - does an instruction align the stack pointer to 16 bytes?
+ * @insn: its bytes
+ * @len: its length in bytes
+ * @word: bytes of a stack word of the code, 4 or 8
+ *
+ * Return: true for "and $-16, %rsp" in the form that compilers write; "and $-16, %esp" in 32-bit
+ *	   code.
+ */
+bool unwind_code_aligns_sp(const u8 *insn, unsigned int len, unsigned int word)
+{
+	static const u8 aligns[] = { 0x48, 0x83, 0xe4, 0xf0 };
+	unsigned int skip = word == sizeof(u32);
+
+	return len == sizeof(aligns) - skip && !memcmp(insn, aligns + skip, len);
+}
+
+/**
+ * unwind_code_is_syscall - is this a system call?
+ * @insn: bytes of an instruction
+ * @len: its length in bytes
+ *
+ * Return: true for syscall, sysenter and int $0x80.
+ */
+bool unwind_code_is_syscall(const u8 *insn, unsigned int len)
+{
+	return len == 2 && ((insn[0] == 0x0f && (insn[1] == 0x05 || insn[1] == 0x34)) ||
+			    (insn[0] == 0xcd && insn[1] == 0x80));
 }

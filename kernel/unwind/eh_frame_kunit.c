@@ -927,12 +927,15 @@ static void lost_register(struct kunit *test)
 	unsigned long base = make_object(test, 1, bx_plus_8);
 	unsigned long text = map_shared(test, SZ_4K, 0), stack = map_shared(test, SZ_4K, 0);
 	struct unwind_user_state state = state_at(test, text, stack, 8);
+	struct pt_regs regs = {};
 
 	write_user(test, text, "\x90\x90\x90\x90", 4);
 	write_user(test, base + CODE + 0x1b, "\xe8\0\0\0\0", 5);
 	put_word(test, stack + 72, base + CODE + 0x20);
 	put_word(test, stack + 192, base + CODE + 0x30);
 
+	/* no register holds a return address */
+	state.regs = &regs;
 	state.kept[UNWIND_SLOT_FP] = stack + 64;
 	state.kept[UNWIND_SLOT_BX] = stack + 192;
 	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);

@@ -485,6 +485,12 @@ static bool vma_is_of_file(struct vm_area_struct *vma)
 	return vma->vm_file;
 }
 
+/* Code of a compiler and a linker.  SBCL's core is a file, too, but it moves its code. */
+static bool vma_is_fixed(struct vm_area_struct *vma)
+{
+	return vma->vm_file && !(vma->vm_flags & VM_WRITE);
+}
+
 /* Call @is for the mapping of an address; true if the mapping cannot be looked up now. */
 static bool ask_mapping(unsigned long addr, bool (*is)(struct vm_area_struct *vma))
 {
@@ -530,6 +536,18 @@ bool unwind_is_executable(unsigned long addr)
 bool unwind_is_of_file(unsigned long addr)
 {
 	return ask_mapping(addr, vma_is_of_file);
+}
+
+/**
+ * unwind_is_fixed - is a file mapped at an address that the program cannot write to?
+ * @addr: linear user address, any value
+ *
+ * Context: Task context of a user task; may sleep.
+ * Return: true if it is, or if that is not known; false if nothing is mapped there.
+ */
+bool unwind_is_fixed(unsigned long addr)
+{
+	return ask_mapping(addr, vma_is_fixed);
 }
 
 /**

@@ -46,7 +46,7 @@
 /* the most words that startup code may have on the stack */
 #define MAX_ENTRY_WORDS	32
 /* where a return address may lie above the highest stack pointer of startup code, in bytes */
-#define MAX_ENTRY_ABOVE	16
+#define MAX_ENTRY_ABOVE	64
 /* how many jumps to another function to follow; see unwind_code_goes_on() */
 #define MAX_GOING_ON	2
 
@@ -544,8 +544,9 @@ static bool is_in_register(struct unwind_user_state *state, u16 live)
 	unsigned long vals[UNWIND_ARCH_NR_GENERAL];
 	unsigned int i;
 
+	/* not known in a frame that a signal has interrupted */
 	if (!state->regs)
-		return false;
+		return state->exact;
 	arch_unwind_general(state->regs, vals);
 	for (i = 0; i < UNWIND_ARCH_NR_GENERAL; i++) {
 		if ((live & BIT(i)) && may_be_return_address(state, vals[i]))
@@ -562,6 +563,51 @@ static bool may_have_left(struct unwind_user_state *state, const struct unwind_u
 {
 	return !state->regs || unwind_is_return_address(state, state->sp) ||
 	       is_in_register(state, none->cfa_off);
+}
+
+/* Does the prologue save the caller's frame pointer where it makes the register point to? */
+static bool saves_fp(struct unwind_user_state *state, unsigned long prologue)
+{
+	u8 bytes[2 * UNWIND_CODE_SAVE_BYTES];
+
+	return !unwind_read(state, prologue - UNWIND_CODE_SAVE_BYTES, bytes, sizeof(bytes)) &&
+	       unwind_code_saves_fp(bytes, state->word);
+}
+
+/*
+ * Does the function of an outer frame keep a frame pointer?  It has called another function, so
+ * its frame is set up.
+ */
+static bool keeps_fp(struct unwind_user_state *state)
+{
+	struct unwind_code code = {
+		.read = read_code, .ctx = state, .word = state->word,
+	};
+
+	if (state->exact)
+		return false;
+	unwind_code_has_frame(&code, state->ip, 0);
+	return code.prologue && saves_fp(state, code.prologue) &&
+	       unwind_code_is_one(&code, code.prologue, state->ip);
+}
+
+/*
+ * Does the return address above the frame pointer follow a direct call of this function?  Code
+ * of files may use the register for other addresses.  If it then points into the frame, the word
+ * above it may be left from a function that has returned.
+ */
+static bool has_caller_at_fp(struct unwind_user_state *state, unsigned long fp)
+{
+	struct unwind_code code = {
+		.read = read_code, .ctx = state, .word = state->word,
+	};
+	unsigned long ra;
+
+	if (!unwind_is_fixed(state->ip) || keeps_fp(state))
+		return true;
+	return unwind_code_has_fp(&code, function_at_fp(state, fp)) &&
+	       !unwind_read_word(state, fp + state->word, &ra) &&
+	       is_called(state, ra + state->cs_base);
 }
 
 /*
@@ -582,7 +628,7 @@ static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 	struct unwind_user_rule rule = unwind_fp_set_up(state->word);
 	enum unwind_code_frame frame;
 	unsigned long size, start = 0, called;
-	bool by_call;
+	bool by_call, is_saved;
 
 	if (!frame_size(state, fp, &size) || !unwind_cache_begin(&search.begun))
 		return false;
@@ -601,6 +647,9 @@ static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 		return called && is_deoptimized(state);
 	if (!leads_to_caller(state, &rule, false))
 		return false;
+	is_saved = saves_fp(state, code.prologue);
+	if (!is_saved && !has_caller_at_fp(state, fp))
+		return false;
 	/* do not cache: may_have_frame() has looked at the contents of the stack */
 	if (state->exact && !by_call && none->fp_off >= 0)
 		return true;
@@ -609,7 +658,7 @@ static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 		.cfa_off = size,
 		.fp_off = state->ip - code.prologue,
 		.start_off = called && state->ip - start < SZ_32K ? state->ip - start : 0,
-		.by_call = by_call,
+		.by_call = by_call || (!is_saved && unwind_is_fixed(state->ip)),
 	};
 	keep_rule(&search, state->ip, unwind_rule_key(state),
 		  code.prologue + UNWIND_CODE_LAST, &rule);
@@ -678,12 +727,13 @@ static bool fp_is_certain(struct unwind_user_state *state, unsigned long fp,
 }
 
 /*
- * Handlers of an interpreter have no frame of their own: when they jump to other code,
- * their return address is on top of the stack.
+ * Handlers of an interpreter that is made at run time have no frame of their own: when they jump
+ * to other code, their return address is on top of the stack.
  */
 static bool is_on_top(struct unwind_user_state *state, const struct unwind_user_rule *rule)
 {
 	return state->exact && rule->kind == UNWIND_RULE_NO_PATH && !rule->extends &&
+	       !unwind_is_of_file(state->ip) &&
 	       rule->fp_off >= 0 && !unwind_sp_is_low(state) &&
 	       unwind_is_return_address(state, state->sp + rule->fp_off) &&
 	       !is_in_register(state, rule->cfa_off);
@@ -711,7 +761,7 @@ static bool may_be_called_from(struct unwind_user_state *state, unsigned long ad
  * @high is the highest stack pointer of the startup code.  A function that this code has called
  * has its return address below @high.  One that lies further down in the same code, and was
  * called by another function, has it at the stack pointer that the startup code would have at
- * the beginning of that function, or up to 12 bytes above where that aligns its stack.
+ * the beginning of that function, or higher where that has aligned its stack or removed its frame.
  */
 static bool is_at_bottom(struct unwind_user_state *state, unsigned long high)
 {
@@ -775,9 +825,9 @@ static bool rule_by_fp(struct unwind_user_state *state, struct unwind_user_rule 
 
 	if (read_fp(state, &fp))
 		return false;
-	/* 0 is the end of the stack, but interrupted code may use the register for a number */
-	certain = (!fp && !state->exact) || fp_is_certain(state, fp, rule) ||
-		  frame_by_code(state, fp, rule) || frame_by_call(state, fp);
+	certain = (fp_is_certain(state, fp, rule) && has_caller_at_fp(state, fp)) ||
+		  frame_by_code(state, fp, rule) ||
+		  (frame_by_call(state, fp) && has_caller_at_fp(state, fp));
 	if (!certain)
 		return false;
 	*rule = unwind_fp_set_up(state->word);

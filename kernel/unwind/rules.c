@@ -161,7 +161,7 @@ bool unwind_rules_are_many(const struct unwind_rule_table *table)
 {
 	unsigned long i, used = 0;
 
-	for (i = 0; i < BIT(table->bits); i++)
+	for (i = 0; i < BIT(table->bits) && used < BIT(table->bits) / 4; i++)
 		used += !(READ_ONCE(nth_entry(table, i)->seq) & 1);
 	return used >= BIT(table->bits) / 4;
 }

@@ -394,6 +394,7 @@ bool unwind_is_mapped(unsigned long addr);
 bool unwind_other_mapping(unsigned long a, unsigned long b);
 bool unwind_is_executable(unsigned long addr);
 bool unwind_is_of_file(unsigned long addr);
+bool unwind_is_fixed(unsigned long addr);
 unsigned long unwind_auxv(struct unwind_user_state *state, unsigned long type);
 unsigned long unwind_start_stack(void);
 

@@ -230,6 +230,13 @@ bool unwind_is_of_file(unsigned long addr)
 	return vma && vma->vm_file;
 }
 
+bool unwind_is_fixed(unsigned long addr)
+{
+	const struct vm_area_struct *vma = vma_lookup(&mm, addr);
+
+	return vma && vma->vm_file && !(vma->vm_flags & VM_WRITE);
+}
+
 /* These are not saved with a walk. */
 unsigned long unwind_auxv(struct unwind_user_state *state, unsigned long type)
 {

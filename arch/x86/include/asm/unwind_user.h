@@ -125,14 +125,14 @@ static inline unsigned int arch_unwind_insn_reg(unsigned int reg)
 }
 
 /*
- * All general registers, by their numbers in instructions, except sp and the frame pointer.
+ * All general registers but the stack pointer, by their numbers in instructions.
  * The address of the next instruction in cx is what the syscall instruction has put there.
  */
 static inline void arch_unwind_general(struct pt_regs *regs, unsigned long *vals)
 {
 	const unsigned long all[UNWIND_ARCH_NR_GENERAL] = {
 		regs->ax, regs->cx == regs->ip ? 0 : regs->cx, regs->dx, regs->bx,
-		0, 0, regs->si, regs->di,
+		0, regs->bp, regs->si, regs->di,
 		regs->r8, regs->r9, regs->r10, regs->r11, regs->r12, regs->r13,
 		regs->r14, regs->r15,
 	};

@@ -207,7 +207,8 @@ no_flags() {
 
 # With -G, records have no line either.
 without_callchains() {
-	perf script -G --no-merge-callchains -i "${work}/basic.little" > "${work}/out" 2>/dev/null &&
+	perf script -G --no-merge-callchains -i "${work}/basic.little" > "${work}/out" \
+		2>/dev/null &&
 	[ -s "${work}/out" ] && ! grep -q DEFERRED "${work}/out"
 }
 
