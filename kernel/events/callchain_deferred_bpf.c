@@ -23,7 +23,8 @@ __bpf_kfunc_start_defs();
  * Return: the cookie of a PERF_RECORD_CALLCHAIN_DEFERRED that will be written
  *	   before @task returns to user space, the same for all its waits until
  *	   then; or 0 if there will be none, because no event defers, or @task has
- *	   no user stack, is exiting or in execve.
+ *	   no user stack, is exiting or in execve, is a real-time task and these are
+ *	   excluded, has had too many rounds of records, or is not the next task.
  */
 __bpf_kfunc u64 bpf_perf_defer_callchain(struct task_struct *task)
 {

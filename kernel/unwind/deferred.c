@@ -551,7 +551,8 @@ static void deferred_close_for_good(struct unwind_task_info *info, int error)
  * unwind_deferred_exec_begin - the old program's entry context ends
  *
  * To be called before the point of no return of execve, while thread id, mm and
- * registers are still the old program's.  From here on there is no user stack.
+ * registers are still the old program's.  From here on there is no user stack.  If
+ * execve fails after this, the task is killed, so nothing has to be restored.
  *
  * Context: Task context; may sleep.
  */
@@ -576,8 +577,10 @@ void unwind_deferred_exec_end(void)
 /**
  * unwind_deferred_exit - the task's last entry context ends
  *
- * To be called while the mm and the perf events are still there.  Later requests fail
- * with -ESRCH, or after a failed execve with -EINVAL, as there is no user stack.
+ * To be called while the mm and the perf events are still there, and before PF_EXITING.
+ * The walk takes page faults if the task exits by itself, but not if it is being killed
+ * or has dumped core.  Later requests fail with -ESRCH, or after a failed execve with
+ * -EINVAL, as there is no user stack.
  *
  * Context: Task context; may sleep.
  */

@@ -30,8 +30,9 @@
 /**
  * unwind_in_uprobe_handler - was the walk requested by a uprobe handler?
  *
- * uprobe handlers run in an RCU section.  So the walk must not wait for a page of a file,
- * whose file system may be in user space.
+ * uprobe handlers run in an RCU tasks trace section, which may sleep, but delays the grace
+ * period.  So the walk must not wait for a page of a file, whose file system may be in user
+ * space.
  *
  * Context: Task context of a user task.
  * Return: true if it was.
