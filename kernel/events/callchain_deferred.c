@@ -20,7 +20,10 @@
 #include "internal.h"
 #include "callchain_deferred.h"
 
-/* The kernel's context marker, the deferred one, and the cookie behind it. */
+/*
+ * Context entries of a deferred callchain: PERF_CONTEXT_KERNEL,
+ * PERF_CONTEXT_USER_DEFERRED and the cookie.
+ */
 #define DEFERRED_CONTEXTS	3
 
 struct deferred_record {

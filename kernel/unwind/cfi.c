@@ -261,7 +261,7 @@ static bool cfi_set_loc(struct unwind_cfi_bytes *b, unsigned long loc)
 {
 	struct unwind_cfi *cfi = b->cfi;
 
-	/* Only an FDE starts rows after the first one, in the order of addresses. */
+	/* only an FDE may start new rows, in ascending order of addresses */
 	if (b != &cfi->fde || loc < cfi->row_start) {
 		cfi_fail(cfi, -EINVAL);
 		return false;

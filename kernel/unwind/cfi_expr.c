@@ -392,7 +392,10 @@ static bool expr_drop(struct expr *e)
 	return expr_below_top(e, 0) && e->nr--;
 }
 
-/* Returns false if the operation fails. If e->err is set, it fails in every frame. */
+/*
+ * Returns false if the operation fails.  If e->err is set then, the operation
+ * fails in every frame.
+ */
 static bool expr_carry_out(struct expr *e, const struct operation *o)
 {
 	switch (o->op) {

@@ -1134,11 +1134,13 @@ static void path_begin(struct code_path *path, struct unwind_code *code, unsigne
 /*
  * Follow all paths until one gives a rule.
  *
- * Registers that may hold the return address: those that a path copies.  If no path copies a
- * register, it cannot hold the return address in two cases: if all paths overwrite it, and if
- * a path jumps to an unknown address, because compilers do that with the return address on
- * the stack.  Code that uses memory below the frame pointer has a frame on all of its paths.
- * For such code, only registers count that are copied on every path with such a jump.
+ * Which registers may hold the return address?  A register that a path copies
+ * may hold it.  A register that no path copies cannot hold it in two cases: if
+ * all paths overwrite the register, and if a path jumps to an unknown address,
+ * because compilers do that with the return address on the stack.  Code that
+ * uses memory below the frame pointer has a frame on all of its paths.  For
+ * such code, only registers count that are copied on every path with such a
+ * jump.
  */
 static bool path_search(struct code_path *path)
 {
@@ -1159,9 +1161,10 @@ static bool path_search(struct code_path *path)
 }
 
 /*
- * The rule is doubtful after a call, as the path may have continued in another function,
- * and after a jump to another function, as its target may be in the same function.  But a
- * rule by the frame pointer is certain if the code uses memory below the frame pointer.
+ * The rule is doubtful after a call, as the path may have continued in another
+ * function, and after a jump to another function, as its target may be in the
+ * same function.  But if the rule computes the CFA from the frame pointer, and
+ * the code uses memory below the frame pointer, the rule is certain.
  */
 static bool path_is_doubtful(const struct code_path *path)
 {

@@ -361,7 +361,10 @@ static bool eh_begin_search(struct unwind_user_state *state)
 	return true;
 }
 
-/* Forget the last CIE if it was one of a file: its address is not one in memory. */
+/*
+ * Forget the last CIE if it was read from a file: its address does not belong
+ * to this process's memory.
+ */
 static void eh_leave_file(struct unwind_user_state *state)
 {
 	if (state->of_file)

@@ -98,7 +98,10 @@ static bool is_pinned(struct folio *folio)
 	if (folio_test_large(folio))
 		return true;
 	mapped = folio_mapcount(folio);
-	/* read the count of references between two counts of mappings, which must be equal */
+	/*
+	 * Read the reference count between two reads of the mapcount, which
+	 * must be equal.
+	 */
 	smp_rmb();
 	/* half: the difference is too small if some processes had unmapped it meanwhile */
 	if (folio_ref_count(folio) - mapped >= GUP_PIN_COUNTING_BIAS / 2)

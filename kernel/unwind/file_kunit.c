@@ -249,8 +249,9 @@ static int change_file(void *inode)
 }
 
 /*
- * While a writer kills the file, another one changes it as soon as the bit is clear.  The
- * first one is held up before the file is dead.
+ * A second writer does not wait for the first one if UNWIND_FILE_BIT is clear.
+ * So the first writer must mark the file dead before it clears the bit.  The
+ * test holds file->lock, which blocks the first writer before the file is dead.
  */
 static void written_by_two(struct kunit *test)
 {

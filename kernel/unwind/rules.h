@@ -88,8 +88,10 @@ void unwind_rules_copy(struct unwind_rule_table *to, struct unwind_rule_table *f
 				   const struct unwind_user_rule *rule));
 
 /*
- * Is the table too small for its rules?  A displaced rule has to be found again, so do not wait
- * until many are.  When 1/32 were displaced, some 40 % of the entries have a rule.
+ * Is the table too small for its rules?  A displaced rule has to be searched
+ * for again, so enlarge the table before many rules are displaced.  When the
+ * number of displaced rules is 1/32 of the number of entries, some 40 % of the
+ * entries are in use.
  */
 static inline bool unwind_rules_is_crowded(const struct unwind_rule_table *table)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * made-threads THREADS SECONDS: THREADS threads compute, each 20 calls deep in writable code
- * made at run time.
+ * made-threads THREADS SECONDS: THREADS threads compute, each 20 calls deep in
+ * writable code that was generated at run time.
  */
 #define _GNU_SOURCE
 #include <err.h>

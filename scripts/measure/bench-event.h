@@ -13,11 +13,11 @@
 /* kinds of user stacks in a sample */
 enum mode {
 	OFF,		/* there are no samples */
-	BARE,		/* nothing */
-	IN_PLACE,	/* its callchain, by frame pointers */
+	BARE,		/* no user stack */
+	IN_PLACE,	/* a user callchain by frame pointers */
 	DEFERRED,	/* a cookie, and a record later on */
-	DUMP_8K,	/* registers and a copy of its top */
-	DUMP_64K,	/* the same; as much as perf takes */
+	DUMP_8K,	/* registers and a copy of the top 8 KiB of the stack */
+	DUMP_64K,	/* the same with 65528 bytes, the maximum */
 };
 
 struct event {

@@ -6,7 +6,7 @@ disk_key=$build/deb/image/key
 disk_qemu=
 disk_port=
 disk_log=
-# how long to wait for it to start or to stop, in seconds
+# how long to wait for the VM to start or to stop, in seconds
 disk_wait=${DISK_WAIT:-600}
 
 disk_make_key() {

@@ -6,8 +6,9 @@
  * Each thread is sampled in one entry context.  All samples come before the
  * first deferred record, so all of them wait at once.  If the records are in
  * the same flush round, they have been read when the samples are delivered.  If
- * they are rounds later, the reader scans ahead for them.  If half of them are
- * lost, their samples are delivered without a user half, in order as well.
+ * the records are in later flush rounds, the reader scans ahead for them.  If
+ * half of the records are lost, their samples are delivered without a user
+ * half, in order as well.
  *
  * One reader looks up thread, maps and symbols of every sample and its frames,
  * as all commands do that show callchains.  Another one only visits the

@@ -663,7 +663,11 @@ static int test__deferred_layouts(struct test_suite *test __maybe_unused,
 
 #define DESC_ATTR_SIZE	PERF_ATTR_SIZE_VER0
 
-/* Two events as in HEADER_EVENT_DESC. The first claims to have ids and a name. */
+/*
+ * Broken HEADER_EVENT_DESC features with two events: number of ids and length
+ * of the name that the first event claims, and number of events that are
+ * cleared.
+ */
 static const struct {
 	u32 nr_ids;
 	u32 name_size;
@@ -828,7 +832,7 @@ static void build_all_back_in_time(struct synth *s)
 	}
 }
 
-/* A thread that ends many times at the same time. */
+/* Many EXIT events of one thread, all with the same time. */
 static void build_same_ends(struct synth *s)
 {
 	for (u64 i = 1; i <= NR_CRAFTED / 2; i++) {

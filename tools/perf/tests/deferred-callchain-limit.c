@@ -203,8 +203,9 @@ static int test__deferred_ahead(struct test_suite *test __maybe_unused,
 }
 
 /*
- * For the sample of a sleeping thread, no more than the limit is read ahead or held:
- * it is dropped, and no other.
+ * A sample of a sleeping thread waits for a record at the end of the file.  No
+ * more than the limit is read ahead or held for it.  At the limit, only this
+ * sample loses its user half.
  */
 static int test__deferred_sleeper(struct test_suite *test __maybe_unused,
 				  int subtest __maybe_unused)

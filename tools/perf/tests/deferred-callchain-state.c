@@ -425,7 +425,7 @@ static int test__deferred_state(struct test_suite *test __maybe_unused,
 #define NR_TIDS		8
 #define NR_STEPS	800
 
-/* What the threads of a random schedule do next. */
+/* State of a random schedule of threads, from which the next step is chosen. */
 struct schedule {
 	unsigned int seed;
 	bool late;		/* samples are delivered before records are read */

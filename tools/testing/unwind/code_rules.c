@@ -113,7 +113,7 @@ CODE(sbcl_tail, MARK(sbcl_tail) "push 8(%rbp); jmp *%rax");
 CODE(sbcl_args, MARK(sbcl_args) "lea -16(%rsp), %r15; sub $0xc0, %rsp; mov %rbp, (%r15);"
 	"mov %r15, %rbp; call *%rax; nopl (%rax); pop %rbx; ret");
 
-/* Erlang: after a call of C, it returns to the stack of the Erlang process */
+/* Erlang: after a call to C, switch back to the stack of the Erlang process */
 CODE(erlang, MARK(erlang) "mov 0x58(%r13), %rsp; mov 0x60(%r13), %rbp; leave; ret");
 CODE(erlang_no_fp, MARK(erlang_no_fp) "mov 0x58(%r13), %rsp; add $8, %rsp; ret");
 CODE(erlang_stored, MARK(erlang_stored) "mov %rax, 0x60(%r13); mov 0x60(%r13), %rbp; leave; ret");

@@ -4,8 +4,9 @@
 #define _CODE_RULES_H
 
 /*
- * A case begins and ends at labels with its name.  The search begins at the mark.
- * Bytes after the end cannot be read.
+ * The code of a case lies between the labels NAME and NAME_end.  The search
+ * begins at the label NAME_mark, see MARK().  Bytes after the end cannot be
+ * read.
  */
 #define CODE(name, insns)						\
 	extern const u8 name[], name##_mark[], name##_end[];		\

@@ -156,7 +156,7 @@ small_attrs() {
 	[ "$(od -A n -t u8 -j 16 -N 8 "${work}/merged")" -eq 144 ]
 }
 
-# In a pipe, an attr size of zero means that of the first version.
+# In a pipe, an attr size of zero means PERF_ATTR_SIZE_VER0.
 attrs_without_size() {
 	make_data deferred basic && stacks deferred > "${work}/before" || return 1
 	perf inject -i "${work}/deferred" -o - | "${PYTHON}" -c '

@@ -62,9 +62,9 @@ without_record() {
 		     END { for (stay in asked) n += !(stay in has); print n + 0 }'
 }
 
-# At least 98 % of the deferred samples are stitched.  Or all are, except those of the
-# last entry context on each CPU, which was open when recording ended: on a stalled
-# machine it may have many samples.
+# At least 98 % of the deferred samples are stitched.  Fewer are accepted if at most one
+# entry context per CPU has no record: the last one on each CPU may have been open when
+# recording ended, and on a stalled machine it may have many samples.
 complete() {
 	local samples stitched
 	samples=$(count 'deferred samples')

@@ -961,7 +961,7 @@ sys.exit(not (same(total(flames), both) and slept > 1e9 and slept <= there < sle
 END
 }
 
-# For tools that know neither deferral nor offcpu-time.
+# The merged file is for tools that support neither deferral nor offcpu-time.
 merged() {
 	deferred || return 1
 	perf inject --merge-callchains -i "${data}" -o "${work}/merged" || return 1
@@ -972,7 +972,7 @@ merged() {
 
 switched_deferred() {
 	switched --call-graph defer || return
-	# If a process exits just when a new file begins, the file has no maps of it.
+	# If a process exits just when a new file begins, the file has no MMAP events of it.
 	stacks_are_whole || return "${differs}"
 }
 

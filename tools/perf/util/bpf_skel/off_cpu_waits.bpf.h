@@ -2,9 +2,9 @@
 /*
  * A wait lasts from the switch away from a task to the switch back to it.  If it
  * lasts at least the threshold, it is sent when it ends.  Shorter waits are
- * summed up by thread, stack, state and cgroup.  The sums of a thread are a list
- * in the map.  The list is sent when the thread exits or calls execve, or when
- * recording ends.
+ * summed up by thread, stack, state and cgroup.  The sums of a thread are
+ * entries of a map and form a linked list.  The list is sent when the thread
+ * exits or calls execve, or when recording ends.
  *
  * The state of a task's wait is written when the task is switched, and by the
  * iterator while it sleeps.  The number of switches of the task identifies a
@@ -528,7 +528,10 @@ static __always_inline void end_task(void *ctx, struct task_struct *task, bool a
 		waits->ended = 1;
 }
 
-/* Runs before perf writes the EXIT record; the tracepoint is after that. */
+/*
+ * Runs before perf writes the EXIT record.  The tracepoint sched_process_exit
+ * comes after that record.
+ */
 SEC("?fentry/exit_signals")
 int on_exit(u64 *ctx)
 {
@@ -630,7 +633,7 @@ static __always_inline void follow_key(void)
 		__sync_fetch_and_add(&not_followed, 1);
 }
 
-/* The last place before execve changes the state of the task. */
+/* The last tracepoint in execve before the state of the task changes. */
 SEC("?tp_btf/sched_prepare_exec")
 int on_exec(u64 *ctx)
 {

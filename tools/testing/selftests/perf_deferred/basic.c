@@ -115,7 +115,7 @@ static int exclude_user_half(void)
 	PD_CHECK(sample && sample->kernel, "no sample with a kernel half");
 	PD_CHECK(!sample->deferred && !sample->inplace,
 		 "a user half despite exclude_callchain_user");
-	PD_CHECK(!pd_log_count(&log, PD_RECORD_DEFERRED), "a record that nobody asked for");
+	PD_CHECK(!pd_log_count(&log, PD_RECORD_DEFERRED), "an unrequested deferred record");
 	return PD_PASS;
 }
 
@@ -131,7 +131,7 @@ static int without_the_flag(void)
 	PD_TRY(sample_once(&attr, &event, &log));
 	sample = pd_log_nth(&log, PERF_RECORD_SAMPLE, 0);
 	PD_CHECK(sample && sample->inplace, "not unwound in place");
-	PD_CHECK(!pd_log_count(&log, PD_RECORD_DEFERRED), "a record that nobody asked for");
+	PD_CHECK(!pd_log_count(&log, PD_RECORD_DEFERRED), "an unrequested deferred record");
 	return pd_check_stack(sample, NAME, DEPTH);
 }
 

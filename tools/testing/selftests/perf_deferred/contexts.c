@@ -249,9 +249,10 @@ static int fpu_restore(void)
 }
 
 /*
- * An event after the last check of the work flags raises an interrupt, whose return has
- * such an event, too: the task still returns to user mode, and every sample has its
- * stack.
+ * The event also fires after the last check of the work flags.  The request
+ * then raises an interrupt, and the event fires again on the return from that
+ * interrupt.  The task must still return to user mode, and every sample must
+ * have its stack.
  */
 static int on_each_way_out(void)
 {
@@ -274,7 +275,10 @@ static int on_each_way_out(void)
 	return PD_PASS;
 }
 
-/* It returns after the last check for owed records, so it must not be probed. */
+/*
+ * ret_from_fork() returns after the last check for owed records, so its return
+ * must not be probed.
+ */
 static int return_of_fork(void)
 {
 	struct perf_event_attr attr;

@@ -614,8 +614,8 @@ static int threads(void)
 }
 
 /*
- * A 32-bit program. It prints the addresses of its three functions; its entry point is in the
- * file.
+ * A 32-bit program.  It prints the addresses of its three functions.  The
+ * address of its entry point is read from the ELF header.
  */
 #define IA32_PROG	"eh_ia32_prog"
 #define IA32_FUNCTIONS	3

@@ -25,7 +25,7 @@
 
 /* Functions that send records. One calls the other and may be optimized away. */
 static struct pd_range senders[2];
-/* Function that allocates memory for rules, which belongs to the process. */
+/* Function that allocates the memory of a process for rules. */
 static struct pd_range room_for_rules;
 /* Functions at a task's exit. */
 static struct pd_range exit_functions[2];

@@ -355,7 +355,10 @@ static PD_LEAF long read_zeros(void *buffer)
 	return ret;
 }
 
-/* The same from the timer: few records, many samples, each of them complete. */
+/*
+ * A timer samples long system calls many times.  There are few records, and
+ * every sample is complete.
+ */
 static int long_system_calls(void)
 {
 	size_t cookies = 0, samples = 0, records;

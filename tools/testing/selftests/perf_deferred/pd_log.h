@@ -23,7 +23,7 @@ struct pd_rec {
 	bool deferred;			/* ... and the marker and a cookie */
 	bool inplace;			/* ... or PERF_CONTEXT_USER */
 	__u32 nr_kernel, nr_user;
-	__u64 *frames;			/* kernel and user frames, without contexts */
+	__u64 *frames;			/* kernel and user frames, no PERF_CONTEXT_* */
 	__u64 *user;			/* number of user frames */
 	void *raw;			/* PERF_SAMPLE_RAW, or NULL */
 	__u32 raw_size;

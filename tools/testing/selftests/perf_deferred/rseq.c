@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* An aborted restartable sequence continues elsewhere, but samples in it keep their stack. */
+/*
+ * An aborted restartable sequence continues at its abort handler.  Samples that
+ * were taken in the sequence still have the stack of the sequence.
+ */
 #include <linux/rseq.h>
 #include <signal.h>
 #include <stddef.h>
