@@ -77,7 +77,10 @@ static bool is_of_task(struct perf_event *event)
 	return event->attach_state & PERF_ATTACH_TASK;
 }
 
-/* The number of the current thread's reader, or a free number, or 0 if there is none. */
+/*
+ * Return the number of the current thread's reader.  If the thread has none,
+ * return a free number, or 0 if all numbers are in use.
+ */
 static unsigned int find_number(bool of_tasks)
 {
 	struct deferred_reader *reader;

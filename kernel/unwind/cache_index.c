@@ -92,7 +92,10 @@ static void object_end_index(struct unwind_object *object, struct unwind_eh_inde
 	WRITE_ONCE(object->indexing, false);
 }
 
-/* Another object was dropped meanwhile: let the next task make the index anew. */
+/*
+ * Release the claim on the index: an object was dropped while the index was
+ * made, so let the next task make it again.
+ */
 static void cache_unclaim_index(struct unwind_cache *cache, unsigned long ip)
 {
 	struct unwind_object *object = unwind_cache_object_at(cache, ip);

@@ -138,7 +138,7 @@ struct unwind_object_list *unwind_cache_alloc_list(unsigned int max)
 	return list;
 }
 
-/* Only an object with tables has rules. */
+/* Does the object have tables?  Only objects with tables have rules. */
 static bool object_has_tables(const struct unwind_object *object)
 {
 	return object->nr || object->eh_frame_size;

@@ -21,12 +21,13 @@
  * If a called function does not return, another function may follow the call.  So paths
  * end at calls, and continue after them only when all other paths have ended.
  *
- * Two conventions of runtimes are known besides that of C.  In SBCL the caller makes
- * room for the callee's frame, saves its own frame pointer there and points the frame
- * pointer at it; the callee stores the return address above that, and removes both.
- * Erlang's code runs on the stack of an Erlang process and calls C on that of a thread;
- * after such a call it loads both pointers from a structure that a callee-saved
- * register leads to.
+ * Besides the calling convention of C, those of two runtimes are known.  In
+ * SBCL the caller makes room for the callee's frame, saves its own frame
+ * pointer there and points the frame pointer at it; the callee stores the
+ * return address above that, and removes both.  Erlang's code runs on the stack
+ * of an Erlang process, and calls C on the stack of a thread; after such a call
+ * it loads the stack pointer and the frame pointer from a structure that a
+ * callee-saved register points to.
  */
 
 #include <linux/align.h>

@@ -131,7 +131,7 @@ static void decode_mov(const struct insn *insn, const struct operands *o, bool t
 	}
 }
 
-/* The eight operations of 80 to 83, whose second operand is a number. */
+/* The eight operations of opcodes 80 to 83, with an immediate operand. */
 static void decode_group1(const struct insn *insn, const struct operands *o,
 			  struct unwind_code_insn *to)
 {

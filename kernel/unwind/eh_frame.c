@@ -283,7 +283,7 @@ static int eh_look_up_object(struct unwind_user_state *state,
 	ret = unwind_object_at(state, ip, object);
 	if (ret)
 		return ret;
-	/* Rules of an object that is not kept are not kept either. */
+	/* If the object is not cached, its rules are not cached either. */
 	object->no_index = unkept;
 	object->unkept = unkept || object->transient || !eh_keep_object(begun, object, *held);
 	return 0;
@@ -510,7 +510,7 @@ int unwind_eh_frame_rule(struct unwind_user_state *state,
 	unsigned long ip = state->ip - state->back;
 	int ret, tries;
 
-	/* an address that is not a user address can have the key of one that is */
+	/* kernel addresses can share a key with user addresses */
 	if (eh_find_cached(state, rule, full) && likely(ip < TASK_SIZE_MAX))
 		return eh_is_by_tables(rule) ? 0 : -ENOENT;
 

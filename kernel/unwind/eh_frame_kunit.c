@@ -782,7 +782,7 @@ static bool object_is_known(unsigned int n)
 	return !unwind_cache_find_object(FAR_OFF + n * PAGE_SIZE, &object);
 }
 
-/* A rule is not found for words of another size. */
+/* A rule of 64-bit code is not used for 32-bit code at the same address. */
 static void other_word(struct kunit *test)
 {
 	struct unwind_user_rule rule = { .kind = UNWIND_RULE_FRAME };

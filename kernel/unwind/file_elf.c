@@ -839,7 +839,7 @@ static int elf_decode_rule(struct reader *reader, u64 vaddr, struct unwind_user_
 	return 0;
 }
 
-/* Forget the last CIE if it was one of another file or in memory. */
+/* Forget the last CIE if it was read from another file or from memory. */
 static void begin_decoding(struct unwind_user_state *state, const struct unwind_file *known)
 {
 	if (state->of_file != known->serial)

@@ -474,7 +474,10 @@ static void many_files(struct kunit *test)
 	KUNIT_ASSERT_LT(test, n, ARRAY_SIZE(files));
 	for (i = 0; i < 100; i++)
 		KUNIT_EXPECT_EQ(test, PTR_ERR(unwind_file_get(make_inode(test))), -ENOMEM);
-	/* This has displaced no rules, and there is still room for rules of known files. */
+	/*
+	 * The refused files have displaced no rules, and there is still room
+	 * for rules of known files.
+	 */
 	KUNIT_EXPECT_EQ(test, rule_at(old, FIRST), 1);
 	unwind_files_stat(&nr, &bytes);
 	KUNIT_EXPECT_LT(test, bytes, unwind_files_max_kb * SZ_1K * 3 / 4);

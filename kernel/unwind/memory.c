@@ -95,7 +95,7 @@ refused:
 	return -EFAULT;
 }
 
-/* A walk without this callback would split a huge entry. */
+/* Without this callback, the page table walk would split a huge PMD. */
 static int check_pmd_none(pmd_t *pmd, unsigned long addr, unsigned long next,
 			  struct mm_walk *walk)
 {
@@ -331,9 +331,10 @@ static struct file *get_plain_file(unsigned long addr)
  * @file: the open file
  * @index: index of the page
  *
- * Like a page fault, this takes the invalidate lock, which truncation and hole punching hold
- * while no page may enter the page cache.  If another task reads the page, this wait can be
- * killed, unlike that of read_mapping_folio().
+ * Like a page fault, this takes the invalidate lock, which truncation and hole
+ * punching hold while no page may enter the page cache.  If another task is
+ * reading the page, this function waits in a killable state, unlike
+ * read_mapping_folio().
  *
  * Context: Task context of a user task, without the mmap lock; may sleep.
  * Return: the folio, with a reference, which may not be up to date; or an error.

@@ -682,9 +682,10 @@ static bool has_kept_size(struct unwind_user_state *state, const struct unwind_u
 }
 
 /*
- * From the stack pointer up, is the word above the frame pointer the first one that is an
- * address after a call? If code that has called another function gives no rule, it mostly
- * belongs to a runtime that uses frame pointers everywhere.
+ * Is the word above the frame pointer the first return address on the stack,
+ * from the stack pointer up?  If code that has called another function gives no
+ * rule, the code mostly belongs to a runtime that uses frame pointers
+ * everywhere.
  */
 static bool frame_by_call(struct unwind_user_state *state, unsigned long fp)
 {

@@ -408,7 +408,10 @@ static void count_callback(struct unwind_work *work, struct unwind_stacktrace *t
 	told->cookie = cookie;
 }
 
-/* Requests by kernel threads are refused: clear the flag of this one during the request. */
+/*
+ * Requests by kernel threads are refused: clear PF_KTHREAD of this kernel
+ * thread during the request.
+ */
 static int request_as_user(struct told *told, u64 *cookie)
 {
 	int ret;

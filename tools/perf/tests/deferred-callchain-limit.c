@@ -223,7 +223,10 @@ static int test__deferred_sleeper(struct test_suite *test __maybe_unused,
 	return ok ? TEST_OK : TEST_FAIL;
 }
 
-/* The last records of many threads have a limit of their own: nothing goes short for them. */
+/*
+ * The last records of many threads are kept under a separate limit, so they cause
+ * no sample to be dropped.
+ */
 static int test__deferred_limit_of_kept(struct test_suite *test __maybe_unused,
 					int subtest __maybe_unused)
 {

@@ -124,7 +124,7 @@ struct deferred_callchains {
 	size_t queued_bytes;		/* memory used by events in the ordered queue */
 	u64 max_wait;			/* how long the queue may be held; 0: no limit */
 	u64 idle;			/* the time since the last event of a live session */
-	bool holding;			/* the event that was due last stays in the queue */
+	bool holding;			/* the oldest queued event is held back */
 
 	struct deferred_callchain_stats stats;
 };

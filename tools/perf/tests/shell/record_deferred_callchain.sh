@@ -26,7 +26,7 @@ refused() { # call-graph argument
 	grep -q 'can be deferred, not' "${work}/err"
 }
 
-# One warning, whatever the number of events, and no flag.
+# perf record warns once, whatever the number of events, and sets no flag of deferral.
 falls_back() { # arguments of perf record
 	perf record -o "${data}" --call-graph fp,defer "$@" -- true 2>"${work}/err" || return 1
 	cat "${work}/err"
@@ -34,7 +34,7 @@ falls_back() { # arguments of perf record
 	[ "$(flags defer_callchain)" = 0 ] && [ "$(flags defer_output)" = 0 ]
 }
 
-# One warning, and samples nevertheless.
+# perf top warns once, and still shows samples.
 top_falls_back() {
 	local i=0 top
 

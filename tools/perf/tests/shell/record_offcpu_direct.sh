@@ -89,8 +89,8 @@ waits_match() {
 	      exit status }' "${work}/said" "${work}/samples"
 }
 
-# The sum of a thread's waits is the time that it prints, within 1 %. That is larger if the
-# thread was preempted, which is not a wait.
+# The waits of a thread add up to the time that the thread prints, within 1 %. The printed
+# time is larger if the thread was preempted, because preemption is not a wait.
 sums_match() {
 	awk -v differs="${differs}" "${awk_off}"'
 	BEGIN { place["sleeper"] = place["shorty"] = "nanosleep"
@@ -106,8 +106,8 @@ sums_match() {
 	      exit (n != 4 || bad) ? 1 : (late ? differs : 0) }' "${work}/said" "${work}/samples"
 }
 
-# All waits with a sample of their own are deferred, with the whole stack from the
-# place of the wait to the start of the thread or main.
+# Every wait that has a sample of its own has a deferred callchain, with the whole stack
+# from the function that waits to the start of the thread or to main().
 stacks_are_whole() {
 	awk 'BEGIN { place["sleeper"] = "in_sleep do_job work start_thread [^ ]*clone3?"
 		place["poller"] = "in_poll do_job work start_thread [^ ]*clone3?"
@@ -516,7 +516,7 @@ snapshots() { # options
 			/hrtimer_nanosleep/ { print nr, period }'
 	done >"${work}/dumped"
 	cat "${work}/dumped"
-	# while a file is written, there are no records of new programs
+	# while perf writes a file, the buffers are paused: events of new programs are lost
 	[[ $* != *defer* ]] || [ "${whole}" = 3 ] || return "${differs}"
 	awk '$2 > 690000000 && $2 < 1490000000 { if ($1 == 1) a++; next }
 	     $2 > 1490000000 && $2 < 2990000000 { if ($1 == 2) b++; next }
@@ -926,8 +926,8 @@ in_order() {
 	      exit found == n ? 0 : differs }' "${work}/said" -
 }
 
-# In a flame graph, a second on the CPU is as wide as one off it, and in the
-# right function.
+# In a flame graph, a second on the CPU is as wide as a second off the CPU, and both are
+# in the right function.
 flame_graph() {
 	record -e cpu-clock -F 99 --call-graph defer "${prog}" && samples "${data}" || return 1
 	perf script -F event,period -G -i "${data}" >"${work}/periods" 2>/dev/null || return 1

@@ -138,7 +138,8 @@ call_graph() {
 		grep -q 0x55000c802003
 }
 
-# In a pseudo terminal: once all is expanded, it shows a frame that only a record has.
+# Run perf report --tui in a pseudo terminal.  With all entries expanded, it shows a frame
+# that only a deferred record has.
 tui() {
 	timeout 120 "${PYTHON}" - "${work}/basic.little" <<-'END'
 	import fcntl, os, pty, select, struct, sys, termios, time

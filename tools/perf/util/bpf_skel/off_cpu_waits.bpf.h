@@ -722,7 +722,7 @@ int iter_begin_at_rest(struct bpf_iter__task___waits *ctx)
 
 /*
  * Writes a byte for each task with data to send, so that the reader can pause after
- * some tasks. No storage is made any more, so preemption does no harm here.
+ * some tasks.  It creates no task storage, so preemption is harmless here.
  */
 SEC("iter/task")
 int iter_end(struct bpf_iter__task___waits *ctx)

@@ -66,11 +66,14 @@ static int check_frames(const char *helper, const __u64 *frames, size_t nr)
 	struct pd_rec stack = { .user = (__u64 *)frames, .nr_user = nr };
 	size_t i;
 
-	/* If the sample already has the callchain, they copy its context, too. */
+	/*
+	 * On a timer event, the helpers copy the callchain of the sample, with
+	 * its context marker.
+	 */
 	for (i = 0; i < nr; i++)
 		PD_CHECK(frames[i] < PERF_CONTEXT_MAX || frames[i] == PERF_CONTEXT_USER,
 			 "%s: frame %zu is the context %lld", helper, i, frames[i]);
-	/* A sample from the timer may hit code that sets up a frame. */
+	/* In code that sets up a frame, the timer's sample may lack a frame. */
 	if (pd_frames_of(&stack, NAME) >= DEPTH + 1 && pd_has_outermost(&stack, NAME))
 		return 0;
 	pd_note_stack(helper, &stack);
@@ -141,7 +144,7 @@ static int of_a_kprobe(void)
 	return run_with(&attr, BPF_PROG_TYPE_KPROBE, call_and_stop);
 }
 
-/* Here the helpers use the callchain that the sample already has. */
+/* On a timer event, the helpers copy the callchain of the sample. */
 static int of_a_timer(void)
 {
 	struct perf_event_attr attr;

@@ -17,7 +17,7 @@
 #include "pd_probe.h"
 #include "pd_test.h"
 
-/* flag of the kernel for a restorer */
+/* the argument of rt_sigaction(), with a restorer */
 struct kernel_sigaction {
 	void *handler;
 	unsigned long flags;

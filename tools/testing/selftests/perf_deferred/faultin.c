@@ -62,7 +62,7 @@ static int unread_file_pages(void)
 	memory = pd_chain_map_file(NAME, FRAMES);
 	PD_CHECK(memory, "no file to map: %s", strerror(errno));
 	if (resident(memory, page) == FRAMES)
-		return pd_skip("all pages are in memory before");
+		return pd_skip("all pages are already in memory");
 	return check_chain(&attr, memory, FRAMES);
 }
 

@@ -199,7 +199,7 @@ static int to_and_fro(void)
 	} while (status == -1);
 	pd_set_disable(&set);
 	pd_set_drain(&set, &log);
-	PD_CHECK(!status, "the wanderer ended with %#x", status);
+	PD_CHECK(!status, "the migrating child ended with status %#x", status);
 	PD_TRY(pd_log_clean(&log));
 	while (pd_log_next(&log, PERF_RECORD_SAMPLE, &sample)) {
 		if (sample->tid != (__u32)child.pid)
@@ -239,7 +239,10 @@ static __u64 calls_counted(struct pd_set *set)
 	return sum;
 }
 
-/* A reader of all CPUs finds the record where the task is, and no CPU is interrupted. */
+/*
+ * The buffers of all CPUs are read.  The record is written on the CPU to which
+ * the task has moved, without a cross call to another CPU.
+ */
 static int move_before_all(bool of_task)
 {
 	struct pd_set set, cross_calls;

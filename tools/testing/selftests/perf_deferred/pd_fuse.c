@@ -24,7 +24,7 @@ static void reply(struct pd_fuse *fuse, __u64 unique, int error, void *data, siz
 	};
 	struct iovec parts[] = { { &header, sizeof(header) }, { data, size } };
 
-	/* a reader that was killed may be gone */
+	/* this fails if the task that reads the file was killed: ignore that */
 	if (writev(fuse->device, parts, 2) < 0)
 		return;
 }

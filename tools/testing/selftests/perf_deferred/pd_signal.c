@@ -18,8 +18,8 @@ struct kernel_sigaction {
 #define SA_RESTORER 0x04000000
 
 /*
- * It clears the frame pointer, and its code is not that of a known restorer, so the
- * stack of its rt_sigreturn is one frame.
+ * pd_restorer() clears the frame pointer, and its code is not that of a known
+ * restorer.  So the stack of a sample in its rt_sigreturn has only one frame.
  */
 asm(".pushsection .text\n"
 	".globl pd_restorer, pd_restorer_end\n"

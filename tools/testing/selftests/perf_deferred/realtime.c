@@ -163,7 +163,7 @@ static int walk_unread(int policy, unsigned int *frames, bool *brought_in)
 	PD_CHECK(memory, "no file to map: %s", strerror(errno));
 	before = resident(memory);
 	if (before == FRAMES)
-		return pd_skip("all pages are in memory before");
+		return pd_skip("all pages are already in memory");
 	PD_TRY(pd_must_open(&event, &attr, 0, -1));
 	PD_TRY(become(policy));
 	pd_enable(&event);

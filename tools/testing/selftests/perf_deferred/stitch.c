@@ -220,7 +220,7 @@ static struct kid *find_kid(struct kids *kids, __u32 tid, __u64 time)
 {
 	size_t low = 0, high = kids->nr;
 
-	/* Find the last child with this tid that was born before that time. */
+	/* Find the last child with @tid that was born at @time or before. */
 	while (low < high) {
 		size_t mid = (low + high) / 2;
 		struct kid *kid = &kids->of[mid];

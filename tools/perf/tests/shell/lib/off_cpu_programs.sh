@@ -102,7 +102,7 @@ static KEPT void do_job(struct job *job)
 
 	/* for the dynamic linker and the pages, which may take a slow machine long */
 	job->wait(0);
-	/* of a long wait's thread, one that is not */
+	/* a thread with long waits also has one wait of less than 500 ms */
 	t = time_off_cpu();
 	job->wait(job->ms > 500 ? 400 : 1);
 	sum = time_off_cpu() - t;
