@@ -21,37 +21,10 @@
 #include "pd_stack.h"
 #include "pd_test.h"
 
-#define COUNTERS	"/sys/kernel/debug/unwind_user"
 #define CALLS		50
 #define DEPTH		20
 
 static const eh_step steps[] = { eh_plain, eh_pushes, eh_deep, eh_leaf };
-
-/* The value of a counter, or -1. */
-static long counter(const char *name)
-{
-	FILE *file = fopen(COUNTERS, "r");
-	char line[128];
-	long value = -1;
-
-	while (file && value < 0 && fgets(line, sizeof(line), file)) {
-		size_t len = strlen(name);
-
-		if (!strncmp(line, name, len) && line[len] == ' ')
-			sscanf(line + len, "%ld", &value);
-	}
-	if (file)
-		fclose(file);
-	return value;
-}
-
-static int usable(void)
-{
-	PD_TRY(eh_usable());
-	if (access(COUNTERS, R_OK))
-		return pd_skip("no debugfs");
-	return 0;
-}
 
 static int set_methods(int methods)
 {
@@ -91,7 +64,7 @@ static int caches_beside(bool profiled, long *caches)
 	}
 	pd_child_go(&child);
 	ret = !pd_child_wait_said(&child, 1, 10);
-	*caches = counter("caches");
+	*caches = eh_counter("caches");
 	kill(child.pid, SIGKILL);
 	pd_child_wait(&child, 10);
 	if (profiled)
@@ -105,13 +78,13 @@ static int caches_of_the_profiled(void)
 {
 	long before, none, one;
 
-	PD_TRY(usable());
-	before = counter("caches");
+	PD_TRY(eh_counted());
+	before = eh_counter("caches");
 	PD_TRY(caches_beside(false, &none));
 	PD_CHECK(none == before, "%ld caches, %ld before", none, before);
 	PD_TRY(caches_beside(true, &one));
 	PD_CHECK(one == before + 1, "%ld caches, %ld before", one, before);
-	PD_CHECK(counter("caches") == before, "%ld caches are left of %ld", counter("caches"),
+	PD_CHECK(eh_counter("caches") == before, "%ld caches are left of %ld", eh_counter("caches"),
 		 before);
 	return PD_PASS;
 }
@@ -123,14 +96,14 @@ static int none_by_fork(void)
 	struct pd_event event;
 	long before, forked;
 
-	PD_TRY(usable());
+	PD_TRY(eh_counted());
 	PD_TRY(eh_open(&event));
-	before = counter("caches");
+	before = eh_counter("caches");
 	PD_TRY(eh_run_and_check(&event, &walk, steps));
-	PD_CHECK(counter("caches") == before + 1, "no cache for the parent");
+	PD_CHECK(eh_counter("caches") == before + 1, "no cache for the parent");
 	PD_TRY(caches_beside(false, &forked));
 	PD_CHECK(forked == before + 1, "%ld caches with a child, %ld without", forked, before + 1);
-	PD_CHECK(counter("caches") == before + 1, "the child took the cache with it");
+	PD_CHECK(eh_counter("caches") == before + 1, "the child took the cache with it");
 	return eh_run_and_check(&event, &walk, steps);
 }
 
@@ -139,12 +112,12 @@ static int given_back(void)
 	static struct eh_walk walk;
 	struct pd_event event;
 
-	PD_TRY(usable());
+	PD_TRY(eh_counted());
 	PD_TRY(eh_open(&event));
 	PD_TRY(eh_run_and_check(&event, &walk, steps));
-	PD_CHECK(counter("caches") > 0, "no cache");
+	PD_CHECK(eh_counter("caches") > 0, "no cache");
 	PD_CHECK(!pd_write_str("/proc/sys/vm/drop_caches", "2"), "drop_caches failed");
-	PD_CHECK(!counter("caches"), "%ld caches are left", counter("caches"));
+	PD_CHECK(!eh_counter("caches"), "%ld caches are left", eh_counter("caches"));
 	return eh_run_and_check(&event, &walk, steps);
 }
 
@@ -160,7 +133,7 @@ static void read_all(long *counts)
 	int i;
 
 	for (i = 0; i < NR; i++)
-		counts[i] = counter(names[i]);
+		counts[i] = eh_counter(names[i]);
 }
 
 /* Changes of the counters by CALLS calls, with stacks of at most this number of frames. */
@@ -207,7 +180,7 @@ static int frames_by_method(void)
 {
 	long more[NR];
 
-	PD_TRY(usable());
+	PD_TRY(eh_counted());
 	PD_TRY(count_calls(3, EH_MAX_STACK, call_named, more));
 	PD_CHECK(more[EH_FRAME] >= CALLS * DEPTH, "%ld frames by tables", more[EH_FRAME]);
 	PD_CHECK(more[COMPLETE] == CALLS, "%ld complete", more[COMPLETE]);
@@ -252,7 +225,7 @@ static int ends_of_walks(void)
 	unsigned long *none;
 	long more[NR];
 
-	PD_TRY(usable());
+	PD_TRY(eh_counted());
 	PD_TRY(count_calls(3, 5, call_named, more));
 	PD_CHECK(more[DEPTH_REACHED] == CALLS, "%ld reach the depth", more[DEPTH_REACHED]);
 
@@ -296,7 +269,7 @@ static int starts_of_programs(void)
 	struct pd_child child;
 	int i;
 
-	PD_TRY(usable());
+	PD_TRY(eh_counted());
 	pd_attr_init(&attr);
 	attr.type = PERF_TYPE_SOFTWARE;
 	attr.config = PERF_COUNT_SW_PAGE_FAULTS;
@@ -319,59 +292,6 @@ static int starts_of_programs(void)
 	return PD_PASS;
 }
 
-static int run_without_tables(void *arg)
-{
-	const char *name = arg;
-
-	execl(pd_beside(name), name, "1", "2", "3", "4", "5", "6", "7", "8", NULL);
-	return 1;
-}
-
-static int frames_of_program(const char *name, unsigned int nr)
-{
-	struct perf_event_attr attr;
-	const struct pd_rec *sample = NULL, *stack = NULL;
-	struct pd_log log = {};
-	struct pd_event event;
-	struct pd_child child;
-	int status;
-
-	PD_TRY(eh_attr(&attr));
-	attr.enable_on_exec = 1;
-	PD_TRY(pd_child_start(&child, run_without_tables, (void *)name));
-	PD_TRY(pd_must_open(&event, &attr, child.pid, -1));
-	pd_child_go(&child);
-	status = pd_child_wait(&child, 10);
-	PD_CHECK(!status, "%s ended with %#x", name, status);
-	pd_drain(&event, &log);
-	PD_TRY(pd_log_clean(&log));
-	PD_CHECK(pd_log_next(&log, PERF_RECORD_SAMPLE, &sample), "no sample of %s", name);
-	PD_CHECK(pd_user_half(&log, sample, &stack) != PD_BARE && stack, "no stack of %s", name);
-	if (stack->nr_user != nr) {
-		pd_note_stack(name, stack);
-		return pd_fail("%u frames of %s, %u are true", stack->nr_user, name, nr);
-	}
-	pd_event_close(&event);
-	pd_log_free(&log);
-	return PD_PASS;
-}
-
-/* A function that is called from the entry point, and follows it, is not the outermost frame. */
-static int behind_the_start(void)
-{
-	long before[NR], after[NR];
-
-	PD_TRY(usable());
-	PD_TRY(frames_of_program("entry_prog", 7));
-	PD_TRY(frames_of_program("entry_drop", 2));
-	/* nothing is known of the second one of three, which is not the last one */
-	read_all(before);
-	PD_TRY(frames_of_program("entry_again", 2));
-	read_all(after);
-	PD_CHECK(after[COMPLETE] == before[COMPLETE], "a stack of entry_again is complete");
-	return PD_PASS;
-}
-
 const struct pd_test pd_tests[] = {
 	PD_TEST(caches_of_the_profiled),
 	PD_TEST(none_by_fork),
@@ -379,7 +299,6 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(frames_by_method),
 	PD_TEST(ends_of_walks),
 	PD_TEST(starts_of_programs),
-	PD_TEST(behind_the_start),
 };
 
 const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <execinfo.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "eh_walk.h"
 #include "pd_probe.h"
 #include "pd_test.h"
+
+#define COUNTERS	"/sys/kernel/debug/unwind_user"
 
 int eh_usable(void)
 {
@@ -13,6 +17,31 @@ int eh_usable(void)
 	if (methods < 0 || !(methods & 2))
 		return pd_skip("no .eh_frame method here");
 	return 0;
+}
+
+int eh_counted(void)
+{
+	PD_TRY(eh_usable());
+	if (access(COUNTERS, R_OK))
+		return pd_skip("no debugfs");
+	return 0;
+}
+
+long eh_counter(const char *name)
+{
+	FILE *file = fopen(COUNTERS, "r");
+	char line[128];
+	long value = -1;
+
+	while (file && value < 0 && fgets(line, sizeof(line), file)) {
+		size_t len = strlen(name);
+
+		if (!strncmp(line, name, len) && line[len] == ' ')
+			sscanf(line + len, "%ld", &value);
+	}
+	if (file)
+		fclose(file);
+	return value;
 }
 
 int eh_deepen(struct perf_event_attr *attr)

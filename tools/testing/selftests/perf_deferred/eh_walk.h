@@ -12,6 +12,9 @@
 
 /* 0, or PD_SKIP with a message: no .eh_frame method. */
 int eh_usable(void);
+/* The same, if the counters are missing as well.  The value of a counter, or -1. */
+int eh_counted(void);
+long eh_counter(const char *name);
 /* Let an event take deep stacks; or make such an event, at getppid(): 0, or a reported result. */
 int eh_deepen(struct perf_event_attr *attr);
 int eh_attr(struct perf_event_attr *attr);

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Programs whose code has no unwind tables (no_tables_progs.S).  A stack may end early, but all its
+ * frames must be true, and it must not count as complete unless it is.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "eh_walk.h"
+#include "pd_proc.h"
+#include "pd_test.h"
+
+#define MARK		"!stack: "
+#define MAX_FRAMES	8
+
+/* The true stack is in the program's file, behind a mark, and ends with 0. */
+static int read_true(const char *program, __u64 *frames, struct pd_rec *true_stack)
+{
+	static char file[1 << 16];
+	int fd = open(pd_beside(program), O_RDONLY | O_CLOEXEC);
+	ssize_t len = read(fd, file, sizeof(file) - MAX_FRAMES * sizeof(*frames));
+	const char *at = len > 0 ? memmem(file, len, MARK, strlen(MARK)) : NULL;
+
+	close(fd);
+	PD_CHECK(at, "no true stack in %s", program);
+	memcpy(frames, at + strlen(MARK), MAX_FRAMES * sizeof(*frames));
+	true_stack->user = frames;
+	while (true_stack->nr_user < MAX_FRAMES && frames[true_stack->nr_user])
+		true_stack->nr_user++;
+	return 0;
+}
+
+static int execute(void *program)
+{
+	execl(pd_beside(program), program, "1", "2", "3", "4", "5", "6", "7", "8", NULL);
+	return 1;
+}
+
+/* The stack of the only getppid() of a program. */
+static int sample_program(const char *program, struct pd_log *log, const struct pd_rec **stack)
+{
+	struct perf_event_attr attr;
+	struct pd_event event;
+	struct pd_child child;
+	int status;
+
+	PD_TRY(eh_attr(&attr));
+	attr.enable_on_exec = 1;
+	PD_TRY(pd_child_start(&child, execute, (void *)program));
+	PD_TRY(pd_must_open(&event, &attr, child.pid, -1));
+	pd_child_go(&child);
+	status = pd_child_wait(&child, 10);
+	PD_CHECK(!status, "%s ended with %#x", program, status);
+	pd_drain(&event, log);
+	pd_event_close(&event);
+	PD_TRY(pd_log_clean(log));
+	PD_CHECK(pd_log_count(log, PERF_RECORD_SAMPLE) == 1, "%zu samples of %s",
+		 pd_log_count(log, PERF_RECORD_SAMPLE), program);
+	pd_user_half(log, pd_log_nth(log, PERF_RECORD_SAMPLE, 0), stack);
+	PD_CHECK(*stack, "no stack of %s", program);
+	return 0;
+}
+
+/* Are the frames true, and so many that at least this number is found? */
+static int check_frames(const struct pd_rec *stack, const struct pd_rec *true_stack, __u32 least)
+{
+	if (stack->nr_user >= least && stack->nr_user <= true_stack->nr_user &&
+	    !memcmp(stack->user, true_stack->user, stack->nr_user * sizeof(*stack->user)))
+		return 0;
+	pd_note_stack("true", true_stack);
+	pd_note_stack("found", stack);
+	return pd_fail("%u frames, %u are true", stack->nr_user, true_stack->nr_user);
+}
+
+static int check_program(const char *program, __u32 least)
+{
+	struct pd_rec true_stack = {};
+	const struct pd_rec *stack;
+	__u64 frames[MAX_FRAMES];
+	struct pd_log log = {};
+	long complete;
+
+	PD_TRY(eh_counted());
+	PD_TRY(read_true(program, frames, &true_stack));
+	complete = eh_counter("ends complete");
+	PD_TRY(sample_program(program, &log, &stack));
+	complete = eh_counter("ends complete") - complete;
+	PD_TRY(check_frames(stack, &true_stack, least));
+	PD_CHECK(stack->nr_user == true_stack.nr_user || !complete,
+		 "a stack of %u frames is complete, %u are true", stack->nr_user,
+		 true_stack.nr_user);
+	pd_log_free(&log);
+	return PD_PASS;
+}
+
+static int recurse(void)
+{
+	return check_program("no_tables_recurse", 7);
+}
+
+static int drop(void)
+{
+	return check_program("no_tables_drop", 2);
+}
+
+static int again(void)
+{
+	/* the frame of the second of three functions is not known */
+	return check_program("no_tables_again", 2);
+}
+
+const struct pd_test pd_tests[] = {
+	PD_TEST(recurse),
+	PD_TEST(drop),
+	PD_TEST(again),
+};
+
+const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);
