@@ -111,10 +111,76 @@ static int again(void)
 	return check_program("no_tables_again", 2);
 }
 
+static int tail_call(void)
+{
+	return check_program("no_tables_tail_call", 1);
+}
+
+static int switch_stacks(void)
+{
+	return check_program("no_tables_switch_stacks", 1);
+}
+
+static int link_register(void)
+{
+	return check_program("no_tables_link_register", 1);
+}
+
+static int link_frame_pointer(void)
+{
+	return check_program("no_tables_link_frame_pointer", 1);
+}
+
+static int link_memory(void)
+{
+	return check_program("no_tables_link_memory", 1);
+}
+
+static int link_signal(void)
+{
+	return check_program("no_tables_link_signal", 1);
+}
+
+static int operands(void)
+{
+	return check_program("no_tables_operands", 1);
+}
+
+static int operand_stack(void)
+{
+	return check_program("no_tables_operand_stack", 1);
+}
+
+static int accumulator(void)
+{
+	return check_program("no_tables_accumulator", 1);
+}
+
+static int argument(void)
+{
+	return check_program("no_tables_argument", 1);
+}
+
+static int callbacks(void)
+{
+	return check_program("no_tables_callbacks", 1);
+}
+
 const struct pd_test pd_tests[] = {
 	PD_TEST(recurse),
 	PD_TEST(drop),
 	PD_TEST(again),
+	PD_TEST(tail_call),
+	PD_TEST(switch_stacks),
+	PD_TEST(link_register),
+	PD_TEST(link_frame_pointer),
+	PD_TEST(link_memory),
+	PD_TEST(link_signal),
+	PD_TEST(operands),
+	PD_TEST(operand_stack),
+	PD_TEST(accumulator),
+	PD_TEST(argument),
+	PD_TEST(callbacks),
 };
 
 const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);
