@@ -62,7 +62,7 @@ overlay_files() {
 	done
 }
 
-# base_overlay_files: print those of this base; perf's files belong to its own base
+# base_overlay_files: print the overlay files of this base; perf's files belong to perf's base
 base_overlay_files() {
 	if [ -d "$patches/perf-tool" ]; then
 		overlay_files
@@ -87,7 +87,7 @@ series_hooks() {
 	done
 }
 
-# hook_overlay HOOK: print the overlay files that it adds. The patch names them
+# hook_overlay HOOK: print the overlay files that the hook adds. The patch names them
 # below its message; a name that ends in a slash means all files in that folder.
 hook_overlay() {
 	sed -n -e '/^diff --git /q' -e 's/^+ //p' "$patches/$1" |

@@ -2,12 +2,12 @@
 # Save edits and commits of the tree in patches/<base>/. The work tree is never
 # touched; all commits are made in a separate index.
 
-# edited_files: files of the base with uncommitted edits
+# edited_files: print the files of the base with uncommitted edits
 edited_files() {
 	tgit diff --name-only HEAD --
 }
 
-# stray_files: new files that belong to no hook and are no links to the overlay
+# stray_files: print new files that belong to no hook and are not links to the overlay
 stray_files() {
 	tgit ls-files -o --exclude-standard
 }
@@ -29,7 +29,7 @@ section_commits() {
 	done
 }
 
-# fold_target FILE [SECTION/NNNN]: the commit that an edit of FILE goes into
+# fold_target FILE [SECTION/NNNN]: print the commit into which an edit of FILE is folded
 fold_target() {
 	if [ -n "$2" ]; then
 		grep "^${2%/*} " "$work/plan" | sed -n "$((10#${2##*/}))s/.* //p"
@@ -38,7 +38,7 @@ fold_target() {
 	fi
 }
 
-# fold_plan [SECTION/NNNN]: write to $work/fold.<commit> the edits that go into that commit
+# fold_plan [SECTION/NNNN]: write to $work/fold.<commit> the edits to fold into that commit
 fold_plan() {
 	local f c
 
@@ -84,7 +84,7 @@ export_commit() {
 		END { if (!body) cut() }' >"$2"
 }
 
-# same_but_lines OLD NEW: check that only line numbers differ, as after a new base
+# same_but_lines OLD NEW: check that patches differ only in line numbers, as after a new base
 same_but_lines() {
 	[ -e "$1" ] && cmp -s <(sed 's/^@@ .*/@@/' "$1") <(sed 's/^@@ .*/@@/' "$2")
 }

@@ -6,8 +6,8 @@
  *	stack-work THREADS FRAMES BYTES MILLISECONDS [alone]
  *
  * Each thread calls through FRAMES functions, each with a frame of at least BYTES bytes.
- * With "alone" they run only their own code and the kernel, not the library, which has
- * no frame pointers.
+ * With "alone" the threads run only their own code and the kernel, not the library, because
+ * the library has no frame pointers.
  */
 #include <fcntl.h>
 #include <pthread.h>

@@ -84,7 +84,7 @@ static void thread(unsigned int seed, Clock::time_point end)
 			unsigned int ret = depth ? call(depth - 1, i) :
 						   jobs[i % jobs.size()]->run(seed);
 
-			/* so it is a call, not a jump */
+			/* prevent a tail call, so that the frame remains */
 			asm volatile("" : "+r" (ret));
 			return ret;
 		};

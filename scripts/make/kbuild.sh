@@ -31,7 +31,7 @@ kconfig_missing() {
 		name=${want%%=*}
 		have=$(sed -n "s/^$name=//p" "$out/.config")
 		[ "${have:-n}" != "${want#*=}" ] || continue
-		# early steps of the series do not have the options
+		# the first patches of the series do not add the options yet
 		case $name in
 		CONFIG_UNWIND_*) grep -qs kernel/unwind/Kconfig "$src/init/Kconfig" || continue ;;
 		esac

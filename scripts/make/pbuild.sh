@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Build perf from $src in $out.
 
-# With frame pointers, because tests also record perf itself.
+# Build with frame pointers, because tests also record perf itself.
 pbuild_cflags='-O2 -g -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer'
 
 # pbuild ARGS: run make in tools/perf; warnings are errors. $san has options for sanitizers:

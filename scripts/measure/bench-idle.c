@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Measure the operations that have hooks of the series, without any deferral. To be run in
- * a VM whose clock advances by one nanosecond for each instruction, on a kernel with the
- * options and on one without: prints the instructions of each operation.
+ * Measure the operations to which the series adds code, while nothing defers. Prints the
+ * instructions of each operation. Run it in a VM whose clock advances by one nanosecond for
+ * each instruction, once on a kernel with the options and once on a kernel without them.
  */
 #include <signal.h>
 #include <stdint.h>

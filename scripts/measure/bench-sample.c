@@ -74,7 +74,7 @@ static __attribute__((noinline)) void at_depth(int depth, void (*run)(void))
 	__asm__ volatile("" ::: "memory");	/* no tail call */
 }
 
-/* The same with frames of a kilobyte. */
+/* The same functions with frames of one kilobyte. */
 static __attribute__((noinline)) void at_wide_depth(int depth, void (*run)(void))
 {
 	char room[1000];
@@ -160,8 +160,8 @@ static void row(const struct work *work, int depth, struct walked *walked)
 }
 
 /*
- * The cost of a deferred sample, its walk and its record without any frames, also
- * without those that called the benchmark.
+ * The cost of a deferred sample, its walk and its record without any frames: the cost of
+ * the frames that called the benchmark is subtracted.
  */
 static void row_without_frames(const struct walked *few, const struct walked *many)
 {
@@ -213,7 +213,7 @@ static void link_end(void)
 TEN(9, link_end) TEN(8, link_90) TEN(7, link_80) TEN(6, link_70) TEN(5, link_60)
 TEN(4, link_50) TEN(3, link_40) TEN(2, link_30) TEN(1, link_20) TEN(0, link_10)
 
-/* A realigned stack with a frame of no fixed size: its rule is an uncommon one. */
+/* A realigned stack and a frame without fixed size: such a frame has an uncommon rule. */
 static __attribute__((noinline)) void realigned(int depth)
 {
 	char fixed[64] __attribute__((aligned(64)));
@@ -305,7 +305,7 @@ static void many_calls(void)
 		one_call();
 }
 
-/* Measure @run, called through the chain of functions from @first on. */
+/* Measure @run, called through the chain of functions that begins at @first. */
 static double walks(void (*first)(void), void (*run)(void), bool cold)
 {
 	uint64_t best = UINT64_MAX;
@@ -332,7 +332,7 @@ static double walks(void (*first)(void), void (*run)(void), bool cold)
 	return best;
 }
 
-/* Return the cost of one of the 90 additional frames of @deep. */
+/* @deep has 90 more frames: return the cost of one of them. */
 static double frame_cost_of(void (*deep)(void), void (*shallow)(void), int methods, bool cold)
 {
 	void (*run)(void) = cold ? one_call : many_calls;

@@ -5,8 +5,8 @@
  *
  *	bench-stock [-p NANOSECONDS] [-w WAY] CMD...
  *
- * Runs CMD with each kind of user stacks, or with one, and prints its cost over a sample
- * without a stack, including the walk and the record.
+ * Runs CMD with each kind of user stacks, or with one kind, and prints how much more such a
+ * sample costs than a sample without a stack, including the walk and the record.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +64,7 @@ static double microseconds(const struct timeval *t)
 	return t->tv_sec * 1e6 + t->tv_usec;
 }
 
-/* Return the nanoseconds of @argv and its children, sampled in this way. */
+/* Sample @argv and its children with this kind of user stacks; return their nanoseconds. */
 static double time_of(char **argv, enum mode mode)
 {
 	struct rusage usage;
@@ -117,7 +117,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	argv += optind;
-	/* the run with samples has one in each period */
+	/* the run with samples has one sample in each period */
 	without = least_time_of(argv, BARE);
 	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		if (way && strcmp(way, ways[i].name))

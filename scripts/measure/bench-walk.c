@@ -55,7 +55,7 @@ static pid_t start(char **argv, int *go, FILE **out)
 	return pid;
 }
 
-/* What a call of @argv takes, in instructions. */
+/* The cost of one getppid() call of @argv, in instructions. */
 static double call_cost(char **argv, int methods, struct counts *counts)
 {
 	struct event event;

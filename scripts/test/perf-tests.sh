@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # perf's own tests as TAP, on top of lib.sh and tap.sh.
 
-# the base's tests of sessions, samples, records and callchains
+# names of the base's tests of sessions, samples, records and callchains
 base_tests=(
 	'Read samples using the mmap interface' 'Test event parsing'
 	'PERF_RECORD_' "Roundtrip evsel" 'Setup struct perf_event_attr'
@@ -15,8 +15,8 @@ base_tests=(
 	'perf record tests' 'perf record sideband' 'perf data convert'
 )
 
-# may_skip NAME: tests of the base may lack a requirement; another template for flame graphs
-# may be installed
+# may_skip NAME: tests of the base may be skipped for lack of a requirement, and the test
+# of flame graphs if another template is installed
 may_skip() {
 	case $1 in
 	*'flame graphs'*) ;;
@@ -114,7 +114,7 @@ perf_tests() {
 	perf_tests_report "$1"
 }
 
-# perf_tests_run LABEL PERF NUMBER...: the first half, which may run in the background
+# perf_tests_run LABEL PERF NUMBER...: run the tests without reporting; may run in the background
 perf_tests_run() {
 	local label=$1 perf=$2 status=0 dir asan ubsan
 

@@ -3,7 +3,7 @@
 
 tap_n=0
 tap_bad=0
-# set by the functions here
+# variables that the functions here set
 tap_label=
 [ "${PERF_DEFERRED_DEBUG-}" != 1 ] || tap_label='debug: '
 

@@ -6,10 +6,10 @@
  *	java Work DEPTH MILLISECONDS
  *
  * Each thread, named "work", calls run(), then one(), two() and three() in turn, DEPTH
- * functions in all, then work(). The three return values of different types, and one call
- * goes through an interface: the interpreter has a return address for each kind of call, so
- * that its frames can be told from each other as well. For the same reason all that work()
- * calls returns nothing or an object.
+ * functions in all, then work(). The three return values of different types, and one call goes
+ * through an interface. The interpreter has its own return address for each of these kinds of
+ * call, so frames of the interpreter can also be distinguished by return address. For the same
+ * reason every function that work() calls returns either nothing or an object.
  */
 import java.io.FileInputStream;
 import java.security.MessageDigest;
@@ -106,7 +106,7 @@ public class Work implements Runnable, Third, Comparator<Integer> {
 
 			work.digest = MessageDigest.getInstance("SHA-256");
 			work.zeros = new FileInputStream("/dev/zero");
-			// what is loaded at the first use is loaded here
+			// load here the classes that are otherwise loaded at their first use
 			work.one(2);
 			threads[i] = new Thread(work, "work");
 		}

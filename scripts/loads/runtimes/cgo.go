@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-// As work.go, with work() in C: qsort() of the C library, whose comparison calls Go now and
-// then.
+// Like work.go, but work() is in C: it calls qsort() of the C library, with a comparison
+// function that calls Go now and then.
 //
 //	cgo DEPTH MILLISECONDS
 package main

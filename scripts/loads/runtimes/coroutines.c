@@ -7,7 +7,7 @@
  * Each has a stack of its own in memory of malloc(). They are switched by a function in
  * assembly here, without unwind tables, or by the C library's swapcontext(). Each begins in
  * coroutine(), which has no caller, and calls odd() and even() in turn, FRAMES functions in
- * all, then work(), which compares by compare().
+ * all, then work(), which sorts with compare().
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,7 +31,7 @@ static struct coroutine coroutines[COROUTINES], back;
 static int current, frames;
 static bool by_libc, stop;
 
-/* switch_stack(from, to): stores the stack pointer to *from and takes *to. */
+/* switch_stack(from, to): store the stack pointer in *from and load it from *to. */
 void switch_stack(void **from, void **to);
 __asm__(".pushsection .text\n"
 	".type switch_stack, @function\n"
@@ -86,7 +86,7 @@ static __attribute__((noinline)) unsigned int work(unsigned int seed)
 
 static unsigned int even(int depth, unsigned int seed);
 
-/* The empty asm statements keep the room, and what is done behind the call. */
+/* The empty asm statements keep the array, and prevent a tail call. */
 #define FUNCTION(name, bytes, next)								\
 	static __attribute__((noinline)) unsigned int name(int depth, unsigned int seed)	\
 	{										\
@@ -126,7 +126,7 @@ static void make_coroutine(struct coroutine *c)
 		makecontext(&c->context, coroutine, 0);
 		return;
 	}
-	/* six registers of 0, where to begin, and a return address of 0 */
+	/* six registers of 0, the address where to begin, and a return address of 0 */
 	sp = (uint64_t *)(((uintptr_t)c->stack + STACK) & ~15UL) - 8;
 	memset(sp, 0, 64);
 	sp[6] = (uintptr_t)coroutine;

@@ -4,8 +4,9 @@
  *
  *	strings MILLISECONDS
  *
- * main() calls work(), which calls a function of this program for each function of the
- * library: a stack is that function of the library, its caller here, work() and main().
+ * For each function of the library, this program has a function that calls it. main() calls
+ * work(), which calls these functions. So a stack has the library's function, its caller in
+ * this program, work() and main().
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -19,7 +20,7 @@
 static char *from, *to;
 static wchar_t *wide;
 
-/* The empty asm statement keeps the call, and that it is one. */
+/* The empty asm statement keeps the call, and prevents a tail call. */
 #define CALL(name, call)					\
 	static __attribute__((noinline)) void use_##name(size_t n)	\
 	{							\

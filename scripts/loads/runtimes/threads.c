@@ -5,7 +5,7 @@
  *	threads THREADS FRAMES MILLISECONDS
  *
  * Each calls from thread() through odd() and even() in turn, FRAMES functions in all, to
- * work(), which is compared by compare().
+ * work(), which sorts with compare().
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -43,7 +43,7 @@ static __attribute__((noinline)) unsigned int work(int id)
 
 static unsigned int even(int depth, int id);
 
-/* The empty asm statements keep the room, and what is done behind the call. */
+/* The empty asm statements keep the array, and prevent a tail call. */
 #define FUNCTION(name, bytes, next)								\
 	static __attribute__((noinline)) unsigned int name(int depth, int id)		\
 	{										\
