@@ -543,8 +543,7 @@ static int index_add(struct deferred_callchains *dc, const struct key *key,
 /*
  * Add @event to the index if it is a deferred record, the end of a life, or a loss.
  * @event is in this machine's byte order.  @place is where it is stored: there it may
- * still have the byte order of a foreign file.  If @copy is set, @place is
- * valid during this call only.
+ * still have the byte order of a foreign file.  With @copy, @place is valid in this call only.
  */
 static int index_event(struct perf_session *session, union perf_event *event,
 		       const union perf_event *place, bool copy)
@@ -822,9 +821,8 @@ struct verdict {
 };
 
 /*
- * May the record of @sample have been lost?  The kernel writes a record on the
- * CPU of the sample, or on the CPU of the thread's next entry in the index.  A
- * full buffer reports a loss in front of the next event that fits.
+ * May the record of @sample be lost?  The kernel writes it on the CPU of the sample or of the
+ * thread's next entry.  A full buffer reports a loss in front of the next event that fits.
  */
 static bool was_lost(struct deferred_callchains *dc, const struct perf_sample *sample,
 		     const struct entry *next)
