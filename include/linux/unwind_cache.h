@@ -25,9 +25,9 @@ static inline void unwind_user_mm_init(struct mm_struct *mm)
  * @start: first address
  * @end: first address after that
  *
- * Context: Any task.  If the mapping itself is removed, too: before the call, the caller
- *	    makes sure that no search finds it without a lock that the caller holds.
- *	    Until the call returns, nothing else may be mapped in the range.
+ * Context: Any task.  If the mapping itself is removed, too, then from before the call
+ *	    a search must not find the mapping unless it takes a lock that the caller
+ *	    holds.  Until the call returns, nothing else may be mapped in the range.
  */
 static inline void unwind_user_unmap(struct vm_area_struct *vma,
 				     unsigned long start, unsigned long end)

@@ -27,7 +27,7 @@ extern u8 unwind_user_realtime;
  * @from: the highest value of kernel.unwind_user_realtime that excludes them
  *
  * Context: Any, NMI included.
- * Return: true if it is.
+ * Return: true if the task is excluded.
  */
 static inline bool unwind_user_left_out(struct task_struct *task,
 					enum unwind_realtime from)

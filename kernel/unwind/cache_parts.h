@@ -23,7 +23,7 @@ struct unwind_full_table;
 struct unwind_object;
 struct unwind_rule_table;
 
-/* fail rather than kill a process of the memcg */
+/* fail the allocation rather than invoke the OOM killer of the memcg */
 #define UNWIND_CACHE_GFP	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN | \
 				 __GFP_NOMEMALLOC)
 

@@ -661,7 +661,7 @@ static int cfi_read_fde(struct unwind_cfi *cfi, unsigned long addr)
 	field = cfi_here(b);
 	distance = cfi_u32(b);
 	if (!distance || distance > field)
-		cfi_fail(cfi, -EINVAL);	/* this is a CIE itself, or has none */
+		cfi_fail(cfi, -EINVAL);	/* this is a CIE itself, or an FDE without a CIE */
 	if (cfi->err || cfi_use_cie(cfi, field - distance))
 		return cfi->err;
 

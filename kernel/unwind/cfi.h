@@ -43,7 +43,7 @@ enum unwind_where {
 /**
  * struct unwind_cfi_rule - how to get from a frame to its caller's
  * @expr_base: base of the offsets of expressions; 0 if there are no expressions
- * @cfa_off: offset from the base register, in bytes; or of an expression
+ * @cfa_off: offset from the base register, in bytes; or offset of an expression
  * @cfa_add: the number to add after @cfa_deref
  * @ra_off: offset of the return address by @ra_where
  * @sp_off: offset of the caller's stack pointer by @sp_where

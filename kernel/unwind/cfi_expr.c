@@ -521,7 +521,7 @@ static bool expr_read_operation(struct expr *e, struct operation *o)
 	return expr_is_plain(op) || expr_fail(e);
 }
 
-/* Read its length. */
+/* Read the length of the expression. */
 static bool expr_open(struct expr *e)
 {
 	struct unwind_cfi_bytes *b = e->b;

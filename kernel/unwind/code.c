@@ -433,7 +433,7 @@ static struct code_value path_base(struct code_path *path, u8 reg, s32 off)
 	return (struct code_value) { .kind = BASE, .nr = i };
 }
 
-/* Load a word that a callee-saved register leads to; unknown once memory was written. */
+/* Load a word relative to a callee-saved register. Its value is unknown once memory was written. */
 static struct code_value path_load_base(struct code_path *path, struct code_value place)
 {
 	if (path->wrote)
@@ -527,7 +527,7 @@ static bool path_return_at(struct code_path *path, struct code_value place)
 	if (!value_is_place(place) || (place.kind == AT_FP && place.off < 0))
 		return false;
 
-	/* if the path moved it, the rule is not valid for other addresses of the path */
+	/* if the path moved the return address, the rule is not valid for other addresses */
 	if (moved && !path->noted)
 		path->nr_notes = 0;
 	code->by_fp = place.kind == AT_FP;
@@ -637,7 +637,7 @@ static bool path_was_here(struct code_path *path)
 	return path_was_at(path, path->ip);
 }
 
-/* The same for a call, but paths with different stack pointers count as different. */
+/* Has a path with the same stack pointer reached this call before? */
 static bool path_called_here(struct code_path *path)
 {
 	struct code_value sp = path->regs[unwind_code_sp];
@@ -1325,7 +1325,7 @@ static bool code_insn_is_last(const struct unwind_code_insn *insn)
 	       insn->op == UNWIND_CODE_RETURN || insn->op == UNWIND_CODE_END;
 }
 
-/* Where the stack pointer is behind an instruction; false if that cannot be told. */
+/* Update the stack pointer for an instruction. False if its new value is not known. */
 static bool straight_sp(const struct unwind_code *code, const struct unwind_code_insn *insn,
 			unsigned long *sp)
 {
@@ -1535,7 +1535,8 @@ static bool frame_keeps_pointers(const struct unwind_code_insn *insn)
  * @code: the code
  * @start: address of the function, or 0
  *
- * Return: true if the last push before it sets its frame pointer is that of the caller's.
+ * Return: true if the function pushes the caller's frame pointer, as the last push before it
+ *	   sets its own.
  */
 bool unwind_code_has_fp(struct unwind_code *code, unsigned long start)
 {
@@ -1629,7 +1630,7 @@ s64 unwind_code_depth(struct unwind_code *code, unsigned long start, unsigned lo
 
 /*
  * The last prologue in front of @ip sets up a frame of @has bytes. Does a frame of @size
- * bytes at @ip belong to it? It is larger if arguments were pushed for a call.
+ * bytes at @ip belong to it? @size is larger than @has if arguments were pushed for a call.
  */
 static enum unwind_code_frame frame_is_of(struct unwind_code *code, s64 has, unsigned long ip,
 					  s64 size)

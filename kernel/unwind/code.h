@@ -29,7 +29,7 @@
  * @UNWIND_CODE_LEAVE: sp = fp, pop fp
  * @UNWIND_CODE_RETURN: pop the return address and go there
  * @UNWIND_CODE_JUMP: go to the end of this instruction plus @off
- * @UNWIND_CODE_BRANCH: go there or to the next instruction
+ * @UNWIND_CODE_BRANCH: go to that address or to the next instruction
  * @UNWIND_CODE_JUMP_REG: go to the address in @reg
  * @UNWIND_CODE_CALL: call a function at the end of this instruction plus @off
  * @UNWIND_CODE_CALL_OTHER: call a function at an address that is not in the code
@@ -104,7 +104,7 @@ struct unwind_code_insn {
  * @mem_reg: the stack pointer or another callee-saved register, by its number in
  *	     instructions
  * @fp_saved: the caller's frame pointer lies on the stack
- * @fp_at_fp: that place is relative to the frame pointer, but the CFA is not
+ * @fp_at_fp: @fp_off is relative to the frame pointer, but the CFA is not
  * @fp_lost: the caller's frame pointer cannot be found
  * @extends: the caller's stack pointer may lie higher than the CFA
  * @end: address of the end of the last instruction of the path
@@ -119,8 +119,8 @@ struct unwind_code_insn {
  * @prologue: where the frame pointer is set, see unwind_code_has_frame()
  *
  * The caller fills in the members above the blank line.  The return address is the word
- * below the CFA.  If neither @fp_saved nor @fp_lost is set, the register has the caller's
- * value.
+ * below the CFA.  If neither @fp_saved nor @fp_lost is set, the frame pointer is still the
+ * caller's.
  */
 struct unwind_code {
 	unsigned int	(*read)(void *ctx, unsigned long addr, u8 *to,
@@ -185,7 +185,7 @@ u16 unwind_code_keeps(struct unwind_code *code, unsigned long start, unsigned lo
 /* by architecture: false if the instruction is not known */
 bool unwind_code_decode(const u8 *bytes, unsigned int nr, unsigned int word,
 			struct unwind_code_insn *insn);
-/* bytes in front of such an instruction, and from it on, that unwind_code_saves_fp() needs */
+/* bytes that unwind_code_saves_fp() needs in front of the instruction, and from it on */
 #define UNWIND_CODE_SAVE_BYTES	8
 bool unwind_code_saves_fp(const u8 *bytes, unsigned int word);
 bool unwind_code_aligns_sp(const u8 *insn, unsigned int len, unsigned int word);

@@ -147,7 +147,7 @@ static void decode_group1(const struct insn *insn, const struct operands *o,
 		to->clobbers = REG(o->rm);
 }
 
-/* push or pop of the r/m operand; @op is that for a register */
+/* push or pop of the r/m operand; @op is UNWIND_CODE_PUSH or UNWIND_CODE_POP */
 static void decode_push_pop(const struct insn *insn, const struct operands *o, u8 op,
 			    struct unwind_code_insn *to)
 {
@@ -184,13 +184,13 @@ static bool decode_group5(const struct insn *insn, const struct operands *o,
 	return false;
 }
 
-/* pushes and pops of words are 64 bits wide in 64-bit code without a prefix */
+/* Does a 66 prefix make the operand 16 bits wide, so that it is not a word of the stack? */
 static bool x86_is_short(const struct insn *insn)
 {
 	return x86_has_prefix(insn, 0x66);
 }
 
-/* One-byte opcodes whose operand is in the low bits or that have none. */
+/* One-byte opcodes without a ModR/M byte. A register operand is in the low bits of the opcode. */
 static bool decode_one_byte_short(const struct insn *insn, unsigned int word,
 				  struct unwind_code_insn *to)
 {
@@ -377,7 +377,7 @@ static bool decode_one_byte(const struct insn *insn, const struct operands *o,
 	return false;
 }
 
-/* The map of 0f, as it is for SSE and with VEX and EVEX as well. */
+/* Opcodes after 0f. Instructions with VEX and EVEX prefixes share this map. */
 static bool decode_two_byte(const struct insn *insn, const struct operands *o, u8 op,
 			    struct unwind_code_insn *to)
 {
@@ -781,7 +781,7 @@ bool unwind_code_sets_frame(const u8 *bytes, unsigned int word)
 }
 
 /**
- * unwind_code_saves_fp - does the code save the frame pointer where it makes it point to?
+ * unwind_code_saves_fp - does code set the frame pointer to the place of the saved one?
  * @bytes: code: UNWIND_CODE_SAVE_BYTES in front of an instruction that sets the frame pointer,
  *	   then UNWIND_CODE_SAVE_BYTES from that instruction on
  * @word: bytes of a stack word of the code, 4 or 8

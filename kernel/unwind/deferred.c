@@ -267,7 +267,7 @@ static void call_client(struct unwind_task_info *info, unsigned int slot,
 	if (!READ_ONCE(info->owed[slot]))
 		return;
 	stamp = xchg(&info->owed[slot], 0);
-	/* after owed: if a request came between, its record would miss its CPU */
+	/* after owed, or the record of a request in between would miss the request's CPU */
 	serve_cpus(info);
 	work = srcu_dereference(clients[slot], &clients_srcu);
 	if (work && work->stamp == stamp)
@@ -522,7 +522,7 @@ static DEFINE_PER_CPU(struct irq_work, look_again) =
 /*
  * The out-of-line half of unwind_deferred_leave().  A record is still owed if a
  * request came after the last check of the work flags.  The interrupt returns
- * with the same user registers, and sends the record on its way.
+ * with the same user registers, and its exit to user space sends the record.
  *
  * noinstr: this cannot be sampled, so no request comes after end_context().
  */

@@ -47,7 +47,7 @@ static int eh_find_row(struct unwind_user_state *state,
 	if (!unwind_may_read(state, fls(high) * sizeof(at) + sizeof(*row)))
 		return -EFAULT;
 
-	/* rows below low begin at or before it, those from high on after it */
+	/* rows below low begin at ip or before it; rows from high on begin after ip */
 	while (low < high) {
 		u32 mid = low + (high - low) / 2;
 
@@ -349,7 +349,7 @@ static int eh_look_behind(struct unwind_user_state *state, unsigned long ip,
 	return 0;
 }
 
-/* Begin a search. If nothing was unmapped, results of the last one are still valid. */
+/* Begin a search. If nothing was unmapped, results of the last search are still valid. */
 static bool eh_begin_search(struct unwind_user_state *state)
 {
 	struct unwind_cache_state before = state->tables;
@@ -493,8 +493,8 @@ static bool eh_find_cached(struct unwind_user_state *state,
  * @rule: filled in
  * @full: filled in if @rule says so
  *
- * A return address is that of the instruction after the call, which may belong to the
- * next row or function. So the call is looked up.
+ * A return address is the address of the instruction after the call, which may belong to
+ * the next row or function. So the address of the call is looked up.
  *
  * Context: Task context of a user task; may sleep.
  * Return: 0; -ENOENT if no tables cover the address; -ENXIO if it is not executable;
@@ -546,12 +546,12 @@ static int load_frame_memory(void *ctx, unsigned long addr, void *to, size_t len
  * @val: set to its value
  *
  * Expressions use registers without the base of the stack segment, so they are not
- * supported if it has one.
+ * supported if this base is not 0.
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0; -EOPNOTSUPP or -EINVAL if it has no value in this frame; -EFAULT if it or
- *	   its memory cannot be read; -EAGAIN if the tables of the rule may have been
- *	   unmapped, -ESTALE if they may have changed.
+ * Return: 0; -EOPNOTSUPP or -EINVAL if the expression has no value in this frame; -EFAULT
+ *	   if the expression or memory that it uses cannot be read; -EAGAIN if the tables of
+ *	   the rule may have been unmapped, -ESTALE if they may have changed.
  */
 int unwind_eh_frame_expr(struct unwind_user_state *state, unsigned long expr,
 			 const unsigned long *cfa, unsigned long *val)

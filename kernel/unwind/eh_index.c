@@ -352,7 +352,7 @@ static void refuse_overlaps(struct scan_row *rows, u32 nr)
 	}
 }
 
-/* fail rather than kill a process of the memcg */
+/* fail the allocation rather than invoke the OOM killer of the memcg */
 static void *index_alloc(size_t size)
 {
 	return kvmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN |
@@ -433,7 +433,7 @@ static void wait_for_index(unsigned long ip)
  * @object: the object, which has an .eh_frame that is not indexed
  *
  * If several threads of a process need the index at the same time, one of them
- * makes it.  After a permanent error, or a few others, the object is cached as
+ * makes it.  After a permanent error, or a few temporary ones, the object is cached as
  * one without tables.
  *
  * Context: Task context of a user task; may sleep.

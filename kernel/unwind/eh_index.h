@@ -72,7 +72,7 @@ static inline int unwind_eh_index_find(const struct unwind_eh_index *index,
 	unsigned long want = ip - index->start;
 	u32 low = 0, high = index->nr;
 
-	/* rows below low begin at or before it, those from high on after it */
+	/* rows below low begin at ip or before it; rows from high on begin after ip */
 	while (low < high) {
 		u32 mid = low + (high - low) / 2;
 

@@ -92,7 +92,7 @@
 /* how many files to evict for one table */
 #define MAX_ROUNDS	1024
 
-/* fail rather than kill a process */
+/* fail the allocation rather than invoke the OOM killer */
 #define FILE_GFP	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN | __GFP_NOMEMALLOC)
 
 unsigned int unwind_files_max_kb __read_mostly = 16 * 1024;
@@ -427,7 +427,7 @@ static void files_copy_row(struct unwind_rule_table *table, u64 key,
 	u32 start = key, len = key >> 32;
 	const struct unwind_rule_entry *set;
 
-	/* once, though the row has an entry for each granule */
+	/* copy the row only once, although it has an entry for each granule */
 	set = unwind_rules_set(table, unwind_row_hash(start, row_size(len)));
 	if (set[0].key != key && set[1].key != key)
 		files_add_row(table, start, len, start, rule);
@@ -446,7 +446,7 @@ static unsigned int wanted_bits(const struct unwind_file *file)
 
 	rcu_read_lock();
 	table = rcu_dereference(file->rules);
-	/* a rule that is displaced meanwhile may not be counted, or undo this */
+	/* a concurrent count of a displaced rule may be lost, or overwrite the 0 */
 	if (table && want_room(table) && !unwind_rules_are_many(table))
 		WRITE_ONCE(table->displaced, 0);
 	else if (want_room(table))

@@ -103,10 +103,10 @@ static bool is_pinned(struct folio *folio)
 	 * must be equal.
 	 */
 	smp_rmb();
-	/* half: the difference is too small if some processes had unmapped it meanwhile */
+	/* half of the bias, as unmaps between the two reads make the difference smaller */
 	if (folio_ref_count(folio) - mapped >= GUP_PIN_COUNTING_BIAS / 2)
 		return true;
-	/* not paired: a lasting pin is seen, whatever else changes */
+	/* pairs with no other barrier: a pin that lasts is seen, whatever else changes */
 	smp_rmb();
 	return folio_mapcount(folio) != mapped;
 }

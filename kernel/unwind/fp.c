@@ -2,11 +2,11 @@
 /*
  * The frame pointer method.
  *
- * A function with a frame pointer pushes its caller's and points the register at the
- * pushed one, so the frame pointers form a list (System V ABI, AMD64 supplement, section
- * 3.2.2; i386 supplement, section 2.2.2).  Only in the innermost frame, and in one that
- * a signal interrupted, the frame pointer may not be set up yet or may be popped
- * already.  The next instruction shows which.
+ * A function with a frame pointer pushes its caller's frame pointer and sets the register
+ * to the address of the pushed word, so the frame pointers form a list (System V ABI, AMD64
+ * supplement, section 3.2.2; i386 supplement, section 2.2.2).  Only in the innermost frame,
+ * and in one that a signal interrupted, the frame pointer may not be set up yet or may be
+ * popped already.  The next instruction shows which.
  */
 
 #include <linux/errno.h>

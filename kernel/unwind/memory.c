@@ -487,7 +487,7 @@ static bool vma_is_of_file(struct vm_area_struct *vma)
 	return vma->vm_file;
 }
 
-/* Code of a compiler and a linker.  SBCL's core is a file, too, but it moves its code. */
+/* Is this code where a linker has put it? Not in SBCL's core file: SBCL moves code in it. */
 static bool vma_is_fixed(struct vm_area_struct *vma)
 {
 	return vma->vm_file && !(vma->vm_flags & VM_WRITE);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Frames of code that no unwind tables describe: made at run time, written in
- * assembly, or by compilers that write none.
+ * Frames of code without unwind tables: code that is made at run time, assembly, and the
+ * output of compilers that write no tables.
  *
  * A caller is accepted only if it is certain: code may use the frame pointer for anything,
  * and a stack that skips a caller looks right.  These four are certain:
@@ -147,7 +147,7 @@ static int read_fp(struct unwind_user_state *state, unsigned long *fp)
 	return 0;
 }
 
-/* Does the code at an address have tables? An error if that is not known now. */
+/* Does the code at an address have tables? Returns an error if that cannot be found out now. */
 static int has_tables(struct unwind_user_state *state, unsigned long addr)
 {
 	struct unwind_object object __uninitialized;
@@ -205,8 +205,8 @@ static bool is_restorer(struct unwind_user_state *state, unsigned long addr)
 }
 
 /*
- * Could a word on the stack be a return address? In doubt yes: if its code cannot be
- * read, or if a breakpoint in front of it may hide a call.
+ * Could a word on the stack be a return address? Also true if the code in front of that
+ * address cannot be read, or if a breakpoint there may hide a call.
  */
 static bool may_be_return_address(struct unwind_user_state *state, unsigned long word)
 {
@@ -222,8 +222,8 @@ static bool may_be_return_address(struct unwind_user_state *state, unsigned long
 }
 
 /*
- * Find the function that the call in front of @ra calls. If it only jumps to another one,
- * take that. @start is 0 if the call is indirect.
+ * Find the function that the call in front of @ra calls. If this function only jumps to
+ * another one, find that one. @start is set to 0 if the call or the jump is indirect.
  */
 static int called_from(struct unwind_user_state *state, unsigned long ra,
 		       unsigned long *start)
@@ -297,7 +297,7 @@ static bool leads_to_caller(struct unwind_user_state *state,
 	return unwind_may_return_to(state, ra, false);
 }
 
-/* By the ABI, a function that has called another one has a frame. Does the rule have none? */
+/* Does the rule give a function that makes a call no frame? By the ABI, it must have one. */
 static bool has_no_frame(const struct unwind_user_state *state,
 			 const struct unwind_user_rule *rule)
 {
@@ -509,8 +509,8 @@ static bool may_scan(struct unwind_user_state *state)
 
 /*
  * Distance of the frame pointer above the stack pointer, in bytes.  If the frame below may
- * include a part of this one, use the stack pointer that it may have saved; the caller of
- * this function then requires a call as proof.
+ * include a part of this frame, use the stack pointer that the frame below may have saved.
+ * Then frame_size()'s caller accepts the frame only if a call proves it.
  */
 static bool frame_size(struct unwind_user_state *state, unsigned long fp, unsigned long *size)
 {
@@ -526,9 +526,9 @@ static bool frame_size(struct unwind_user_state *state, unsigned long fp, unsign
 }
 
 /*
- * Is this HotSpot's deoptimization handler? HotSpot changes the return address to it
- * before it replaces a frame. It follows the code of the frame's function and uses the
- * same frame.
+ * Is this HotSpot's deoptimization handler? Before HotSpot replaces a frame, it changes
+ * the return address to that of this handler. The handler follows the code of the frame's
+ * function and uses the same frame.
  */
 static bool is_deoptimized(struct unwind_user_state *state)
 {
@@ -544,7 +544,7 @@ static bool is_in_register(struct unwind_user_state *state, u16 live)
 	unsigned long vals[UNWIND_ARCH_NR_GENERAL];
 	unsigned int i;
 
-	/* not known in a frame that a signal has interrupted */
+	/* the registers of a frame that a signal has interrupted are not known */
 	if (!state->regs)
 		return state->exact;
 	arch_unwind_general(state->regs, vals);
@@ -565,7 +565,7 @@ static bool may_have_left(struct unwind_user_state *state, const struct unwind_u
 	       is_in_register(state, none->cfa_off);
 }
 
-/* Does the prologue save the caller's frame pointer where it makes the register point to? */
+/* Does the prologue set the frame pointer to the place where it saved the caller's? */
 static bool saves_fp(struct unwind_user_state *state, unsigned long prologue)
 {
 	u8 bytes[2 * UNWIND_CODE_SAVE_BYTES];
@@ -593,8 +593,8 @@ static bool keeps_fp(struct unwind_user_state *state)
 
 /*
  * Does the return address above the frame pointer follow a direct call of this function?  Code
- * of files may use the register for other addresses.  If it then points into the frame, the word
- * above it may be left from a function that has returned.
+ * of files may use the frame pointer register for any address.  If this address lies in the
+ * frame, the word above it may be an old return address, of a function that has returned.
  */
 static bool has_caller_at_fp(struct unwind_user_state *state, unsigned long fp)
 {
@@ -615,8 +615,9 @@ static bool has_caller_at_fp(struct unwind_user_state *state, unsigned long fp)
  * address above the frame pointer follows a call of a function with another prologue, then
  * the frame pointer is a caller's.  If innermost code does not access its frame, that return
  * address must follow a call of this function.  Even then the frame may be a caller's: the
- * function may have removed its own, and its caller be the same function or one that
- * tail-calls it.  So refuse if a return address may be on top of the stack or in a register.
+ * function may have removed its own frame, and its caller may be the same function or one
+ * that tail-calls it.  So refuse if a return address may be on top of the stack or in
+ * a register.
  */
 static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 			  const struct unwind_user_rule *none)
@@ -759,10 +760,11 @@ static bool may_be_called_from(struct unwind_user_state *state, unsigned long ad
 
 /*
  * At the entry point, the stack pointer points to the arguments that the kernel has pushed.
- * @high is the highest stack pointer of the startup code.  A function that this code has called
- * has its return address below @high.  One that lies further down in the same code, and was
- * called by another function, has it at the stack pointer that the startup code would have at
- * the beginning of that function, or higher where that has aligned its stack or removed its frame.
+ * @high is the highest stack pointer of the startup code.  If the startup code has called the
+ * function, the return address is below @high.  If another function has called it, and it only
+ * lies behind the startup code, the return address is where the startup code would have its
+ * stack pointer at the beginning of the function; or higher, if the function has aligned its
+ * stack or removed its frame.
  */
 static bool is_at_bottom(struct unwind_user_state *state, unsigned long high)
 {

@@ -73,7 +73,7 @@ static bool may_begin_object(struct vm_area_struct *vma,
  * @nr: their number
  * @code_has_file: the mapping of the code has a file
  * @code_is_written: the mapping of the code is writable
- * @file_start: if it has a file: the address of offset 0, if the file was mapped in one piece
+ * @file_start: if @code_has_file: the address of offset 0, if the file was mapped in one piece
  */
 struct places {
 	unsigned long	begin[MAX_MAPPINGS_BELOW + 1];
@@ -261,7 +261,7 @@ static int read_layout(struct unwind_user_state *state, unsigned long begin,
  * second time, some pages too high, and tables seem to agree with it.  So require that the
  * code is mapped from the offset in the file that its segment has.  If code was copied to
  * other memory, the offset is unknown: then refuse a header in front of the code if it may
- * be such a second one.
+ * be such a second header.
  */
 static bool segment_fits(const struct segment *segment,
 			 const struct layout *layout,
@@ -329,7 +329,7 @@ static bool tables_stay(unsigned long start, unsigned long end,
 /*
  * Only the encodings that linkers write are supported.  An object with another
  * encoding is refused, rather than unwound by frame pointers: code with tables need
- * not have them.
+ * not use frame pointers.
  */
 static int read_eh_hdr(struct unwind_user_state *state, unsigned long addr,
 		       u64 size, struct unwind_object *object)
@@ -481,8 +481,8 @@ int unwind_object_at(struct unwind_user_state *state, unsigned long ip,
 		return -EOPNOTSUPP;
 	/*
 	 * Code without tables can be cached even if it is writable: writes do not give it
-	 * tables.  Not so if there is an object, as it may have code elsewhere in this
-	 * mapping.
+	 * tables.  If an object was found, do not cache this: the object may have code
+	 * elsewhere in this mapping.
 	 */
 	code.transient = no_code;
 	*object = code;

@@ -125,7 +125,7 @@ static void write_entry(struct unwind_rule_entry *entry, u64 key,
  * @key: the key of the rule
  * @rule: the rule
  *
- * It becomes the first of its set. The previous first one replaces the second.
+ * The rule becomes the first of its set. The previous first rule replaces the second.
  *
  * Context: The owner's lock is held.
  */
@@ -152,7 +152,7 @@ static struct unwind_rule_entry *nth_entry(const struct unwind_rule_table *table
  * unwind_rules_are_many - would rules be displaced less in a larger table?
  * @table: the table
  *
- * Not if only a few sets are in use, and those by more rules than a set has entries.
+ * A larger table does not help if only a few sets are in use, each for too many rules.
  *
  * Context: Under RCU, or the owner's lock is held.
  * Return: true if at least a quarter of the entries have a rule.

@@ -67,7 +67,7 @@ unwind_rules_set(const struct unwind_rule_table *table, u64 hash)
 static __always_inline bool unwind_rules_read(const struct unwind_rule_entry *entry,
 					      u32 seq, struct unwind_user_rule *rule)
 {
-	/* the count tells if it was written meanwhile: then the copy is not used */
+	/* if the entry is written meanwhile, its count changes, and the copy is not used */
 	data_race((*rule = entry->rule, 0));
 	/* pairs with the barriers of unwind_rules_add() */
 	smp_rmb();

@@ -69,7 +69,8 @@ static int popped_in(struct unwind_user_state *state,
  * @full: filled in if the frame is a restorer's
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0 if it is one; -ENOENT if not; -EFAULT if the code could not be read.
+ * Return: 0 if the frame is a restorer's; -ENOENT if not; -EFAULT if the code could not be
+ *	   read.
  */
 int unwind_sigframe(struct unwind_user_state *state, struct unwind_cfi_rule *full)
 {
@@ -124,8 +125,9 @@ static int is_call_before(struct unwind_user_state *state, unsigned long addr)
  * call, if that does not return.
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0 if it does; -ENOENT if not; -EOPNOTSUPP if that is ambiguous; -EFAULT
- *	   if it could not be read.
+ * Return: 0 if a restorer begins there; -ENOENT if not; -EOPNOTSUPP if the address may
+ *	   also be the return address of the last call; -EFAULT if the code could not be
+ *	   read.
  */
 int unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
 			   struct unwind_cfi_rule *full)

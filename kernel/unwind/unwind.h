@@ -85,7 +85,7 @@ struct unwind_cache_state {
  * @tables: the state of the mm when the current rule was found, if it has expressions
  * @changes: unwind_files_changes() when the walk began
  * @of_file: the serial number of the file whose tables @cfi was used for last, or 0
- * @found: number of rules that were found in each way other than in the cache
+ * @found: number of rules that were found, by enum unwind_found; cached rules do not count
  *
  * A callee-saved register is read only when a frame needs it, which is rare, so a step only
  * notes its address.
@@ -134,7 +134,7 @@ enum unwind_rule_kind {
 	UNWIND_RULE_BEGIN,	/* no caller if the stack pointer is @cfa_off below the arguments */
 	UNWIND_RULE_STOP,	/* there is a rule that cannot be followed */
 	UNWIND_RULE_NO_PATH,	/* no tables, and no rule from the code */
-	UNWIND_RULE_CODE_SIZE,	/* the frame pointer is set up if it is at @cfa_off */
+	UNWIND_RULE_CODE_SIZE,	/* frame pointer set up if @cfa_off above the stack pointer */
 	UNWIND_RULE_CODE_FULL,	/* as UNWIND_RULE_CODE; @fp_off is relative to the frame pointer */
 	UNWIND_RULE_CODE_MEM,	/* as UNWIND_RULE_CODE_FULL; a word in memory gives the CFA */
 	UNWIND_RULE_FULL,	/* an uncommon rule, see struct unwind_cfi_rule */
@@ -167,8 +167,9 @@ enum unwind_rule_kind {
  *	       called to the address; 0 if that is not known
  * @code_end: for rules of code without tables: distance in bytes from the address to
  *	      the end of the instructions that the rule was found from; for UNWIND_RULE_BEGIN:
- *	      how far above the arguments the startup code has had its stack pointer
- * @code_sum: for those: unwind_code_sum() of the code, which may change without notice
+ *	      how far above the arguments the highest stack pointer of the startup code is
+ * @code_sum: for rules of code without tables: unwind_code_sum() of the code, which may
+ *	      change without notice
  *
  * The return address is the word below the CFA.  This is what all but a few
  * frames need, in the vocabulary of DWARF 5, section 6.4 (call frame
@@ -340,7 +341,7 @@ fault:
 	return -EFAULT;
 }
 
-/* Is the code of a rule of code without tables still what it was? */
+/* Is the code that a rule was found from unchanged? For rules of code without tables. */
 static inline bool unwind_code_holds(unsigned long ip, const struct unwind_user_rule *rule)
 {
 	u32 sum;
@@ -349,9 +350,9 @@ static inline bool unwind_code_holds(unsigned long ip, const struct unwind_user_
 }
 
 /*
- * A frame may include a part of its caller's frame, as in HotSpot's interpreter for locals.
- * It saves the caller's stack pointer in the word below its frame pointer.  After a step by
- * the frame pointer, the lowest bit of state->sp marks that.
+ * A frame may include a part of its caller's frame: HotSpot's interpreter keeps locals there.
+ * Such a frame has the caller's stack pointer in the word below its frame pointer.  After a step
+ * by the frame pointer from a frame that may be of this kind, the lowest bit of state->sp is set.
  */
 static inline bool unwind_sp_is_low(const struct unwind_user_state *state)
 {

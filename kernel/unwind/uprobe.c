@@ -64,7 +64,7 @@ unsigned long unwind_uprobe_return(struct return_instance **next,
 
 /*
  * The function has returned to the trampoline at @entry.  The pending instance has the
- * original return address; after the trampoline's system call it is on the stack.
+ * original return address.  After the trampoline's system call, this address is on the stack.
  */
 static void leave_trampoline(struct unwind_user_state *state, unsigned long entry)
 {

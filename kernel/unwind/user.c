@@ -32,8 +32,8 @@
 #define UNWIND_MAX_FAULTS	256
 #define UNWIND_MAX_TIME		HZ
 /*
- * ... and in bytes of unwind tables read: a cold step takes some 200, and some 800
- * more for the headers of an object that is not known or cannot be kept
+ * ... and how many bytes of unwind tables it may read: a step without a cached rule
+ * reads some 200, and some 800 more for the headers of an object that is not cached
  */
 #define UNWIND_MAX_TABLE_BYTES	SZ_1M
 
@@ -89,7 +89,7 @@ static bool after_system_call(struct unwind_user_state *state)
 
 /*
  * The CFA must be above sp, unless the caller runs on another stack: the one below a signal
- * handler's, or the one that a coroutine was resumed from.  That is in another mapping.
+ * handler's, or the one that a coroutine was resumed from.  That stack is in another mapping.
  */
 static bool switch_stack(struct unwind_user_state *state, unsigned long cfa)
 {
@@ -294,7 +294,7 @@ static noinline int apply_code_rule(struct unwind_user_state *state,
 	return 0;
 }
 
-/* For quick_steps(). Check first that the code has not changed, as no one reports that. */
+/* For quick_steps(). Check first that the code is unchanged, as its changes are not reported. */
 static __always_inline int quick_code_step(struct unwind_user_state *state,
 					   const struct unwind_user_rule *rule)
 {
@@ -600,8 +600,8 @@ static bool leads_to_return_address(struct unwind_user_state *state,
 }
 
 /*
- * Two stack pointers are possible: the one computed from the frame below, and the one that
- * frame has saved.  Apply the rule to both.  If only one leads to a return address, take
+ * Two stack pointers are possible: the one computed from the frame below, and the one that the
+ * frame below has saved.  Apply the rule to both.  If only one leads to a return address, take
  * that; if both do, the frame pointer must fit exactly one.  If the rule uses the frame
  * pointer only, both give the same frame.
  */

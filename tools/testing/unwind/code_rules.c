@@ -86,7 +86,7 @@ CODE(over_pextr, MARK(over_pextr) "pextrq $1, %xmm0, (%rsp);" CALL_RETURN);
 CODE(over_x87, MARK(over_x87) "fstpt -8(%rsp);" CALL_RETURN);
 CODE(over_half, MARK(over_half) "mov 4(%rsp), %rcx; push %rcx; movl $0, 12(%rsp); ret");
 
-/* ... but known if they wrote next to it, or only read it */
+/* ... but it is known if the instructions only read it, or wrote next to it */
 CODE(beside_half, MARK(beside_half) "movl $0, -4(%rbp); call *%rax; nopl (%rax); leave; ret");
 CODE(beside_byte, MARK(beside_byte) "movb $0, -1(%rsp); movb $0, 8(%rsp);" CALL_RETURN);
 CODE(beside_movups, MARK(beside_movups) "movups %xmm0, -16(%rsp); movups %xmm0, 8(%rsp);"

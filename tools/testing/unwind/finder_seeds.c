@@ -242,7 +242,7 @@ static void put_cie(struct image *to, unsigned int word)
 	put(to, word == 8 ? tail64 : tail32, sizeof(tail64));
 }
 
-/* By how much the distance to the entries is wrong, if that is what is broken. */
+/* The error that a seed with wrong distances has in the distance from an entry to its code. */
 static unsigned int moved(const struct seed *seed)
 {
 	return seed->broken == MOVED ? 2 * PAGE : 0;

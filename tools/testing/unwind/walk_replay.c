@@ -248,7 +248,7 @@ unsigned long unwind_start_stack(void)
 	return 0;
 }
 
-/* The number of its inode names a file. */
+/* Find the file with this inode number, or add it. */
 static struct file *find_file(int inode, const char *path)
 {
 	int i;

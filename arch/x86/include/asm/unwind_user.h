@@ -64,7 +64,7 @@ static inline bool arch_unwind_in_syscall(struct pt_regs *regs)
 	return (long)regs->orig_ax >= 0;
 }
 
-/* Two instructions. If one value changes, the sum changes. */
+/* Add a value to a checksum, in two instructions. If one value changes, the sum changes. */
 static inline unsigned long arch_unwind_mix(unsigned long sum, unsigned long val)
 {
 	return 9 * sum + val;
@@ -249,7 +249,10 @@ static inline int arch_unwind_trampoline_pushed(unsigned long offset,
 	}
 }
 
-/* Is the original return address on the stack at this offset, unless in the system call? */
+/*
+ * Is this offset after the trampoline's system call?  When that has returned, it has put the
+ * original return address on the stack.
+ */
 static inline bool arch_unwind_trampoline_asked(unsigned long offset,
 						unsigned int word)
 {
