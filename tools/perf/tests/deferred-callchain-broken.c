@@ -174,7 +174,7 @@ static void build_empty(struct synth *s)
 	build_good(s);
 }
 
-/* An event that is too short for its sample_id, which is all that it should contain. */
+/* An event that should contain only a sample_id, but is too short for it. */
 static void build_no_room_for_sample_id(struct synth *s)
 {
 	s->single = true;
@@ -208,7 +208,7 @@ static void build_no_id(struct synth *s)
 	build_good(s);
 }
 
-/* An attr size of zero means that of the first version. The rest of the event is ids. */
+/* An attr size of zero means PERF_ATTR_SIZE_VER0. The rest of the event is ids. */
 static void build_attrs_without_size(struct synth *s)
 {
 	s->no_attr_size = true;
@@ -225,7 +225,7 @@ static void build_short_attr(struct synth *s)
 	synth__words(s, PERF_RECORD_HEADER_ATTR, 40, words, ARRAY_SIZE(words));
 }
 
-/* Tracing data in a pipe of an old perf: the data follow their event and are no event. */
+/* Tracing data in a pipe of an old perf: they follow a TRACING_DATA event, without padding. */
 static void build_old_tracing_data(struct synth *s)
 {
 	s->piped = true;
@@ -233,7 +233,7 @@ static void build_old_tracing_data(struct synth *s)
 	build_good(s);
 }
 
-/* The same, with the padding of a new perf. */
+/* Tracing data in a pipe, with the padding that a new perf adds. */
 static void build_tracing_data(struct synth *s)
 {
 	s->piped = true;
@@ -261,8 +261,8 @@ static void build_update_of_none(struct synth *s)
 }
 
 /*
- * While samples wait, an attr without callchains replaces that of their id: the
- * samples are parsed with the new one.
+ * While samples wait, an attr without callchains replaces the attr of their id: the
+ * samples are parsed with the new attr.
  */
 static void build_other_attr(struct synth *s)
 {
@@ -275,8 +275,8 @@ static void build_other_attr(struct synth *s)
 }
 
 /*
- * A sample with two ids: that at the fixed position is of the second event, that in the
- * fields of the first.
+ * A sample with two ids: the id at the fixed position belongs to the second event, the id
+ * among the fields of the first event to the first event.
  */
 static void build_other_fields(struct synth *s)
 {
@@ -675,7 +675,7 @@ static const struct {
 } desc_cases[] = {
 	{ 0, 0, 2 },
 	{ 1, 8, 1 },
-	{ 1U << 29, 0, 1 },	/* 8 bytes each: 1 << 32 */
+	{ 1U << 29, 0, 1 },	/* ids of 8 bytes: 1ULL << 32 */
 	{ 0, -1U, 1 },
 	{ -1U, -1U, 1 },
 };
@@ -768,11 +768,11 @@ static bool reads_in_time(struct synth *s, const char *name)
 
 #define NR_CRAFTED	200000
 
-/* Cookies that all have the same hash, if that is the cookie times the usual factor. */
+/* Cookies whose hashes are all equal in a table that hashes by hash_64(). */
 static int test__deferred_hashes(struct test_suite *test __maybe_unused,
 				 int subtest __maybe_unused)
 {
-	const u64 inverse = 0xf1de83e19937733dULL;	/* of the factor of the golden ratio */
+	const u64 inverse = 0xf1de83e19937733dULL;	/* of -GOLDEN_RATIO_64 */
 	struct synth s = {};
 
 	for (u64 i = 1; i <= 3 * NR_CRAFTED; i++)
@@ -822,7 +822,7 @@ static void build_back_in_time(struct synth *s)
 	synth__record(s, 200, 20 + NR_CRAFTED, 1, 1);
 }
 
-/* The same with one thread, which has a sample for each record. */
+/* Flush rounds of one thread that go back in time, with a sample for each record. */
 static void build_all_back_in_time(struct synth *s)
 {
 	for (u64 i = NR_CRAFTED / 2; i; i--) {

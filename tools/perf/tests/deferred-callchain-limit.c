@@ -311,7 +311,7 @@ static long read_records(u64 nr, bool *ok)
 	struct synth s = {};
 
 	synth__deferred(&s, 300, 5, 1);
-	/* delivered before they are read */
+	/* the sample is due before its record is read */
 	synth__round(&s);
 	synth__round(&s);
 	for (u64 i = 1; i <= nr; i++)
@@ -383,9 +383,9 @@ static void build_lost(struct synth *s)
 	synth__deferred(s, 100, 30, 2);	/* still on the CPU of the loss */
 	synth__deferred(s, 200, 31, 2);	/* moved to the CPU of the loss */
 	s->cpu = 2;
-	synth__deferred(s, 500, 31, 2);	/* moved away from it */
+	synth__deferred(s, 500, 31, 2);	/* moved away from the CPU of the loss */
 	s->cpu = 3;
-	synth__deferred(s, 300, 32, 2);	/* never on it */
+	synth__deferred(s, 300, 32, 2);	/* never on the CPU of the loss */
 	synth__exit(s, 400, 33);
 	s->cpu = 1;
 	synth__record(s, 100, 40, 2, 1);
@@ -400,7 +400,7 @@ static void build_lost(struct synth *s)
 	synth__record(s, 100, 61, 4, 1);
 }
 
-/* Events without a CPU: every loss may be theirs. */
+/* No event has a CPU in its trailer: a loss may concern any thread. */
 static void build_lost_somewhere(struct synth *s)
 {
 	s->no_cpu = true;
@@ -413,7 +413,7 @@ static void build_lost_somewhere(struct synth *s)
 	synth__record(s, 100, 40, 2, 1);
 }
 
-/* The same, but the loss has a CPU. */
+/* Only the LOST event has a CPU: the loss may still concern any thread. */
 static void build_lost_anywhere(struct synth *s)
 {
 	s->cpu = -1;

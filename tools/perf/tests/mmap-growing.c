@@ -96,7 +96,7 @@ static int read_events(struct mmap *map, u64 *next)
 /* The writer writes all records, and the reader must get all of them. */
 static bool is_over(const struct mmap *map, struct perf_event_mmap_page *page)
 {
-	/* pairs with the writer's */
+	/* pairs with the writer's smp_store_release() */
 	return smp_load_acquire(&page->data_head) == END && map->core.prev >= END;
 }
 

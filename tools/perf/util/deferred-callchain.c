@@ -594,7 +594,7 @@ static void index_end_round(struct deferred_callchains *dc)
 
 /* The scan. */
 
-/* The reader swaps events in place: a type, which is a small number, is large before that. */
+/* The reader swaps events in place. The type is a small number, but looks large until then. */
 static bool is_foreign(const union perf_event *event)
 {
 	return event->header.type > 0xffff;

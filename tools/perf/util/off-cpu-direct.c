@@ -60,14 +60,14 @@ static bool can_defer;
 /* The user half is excluded by option. */
 static bool no_user_half;
 
-/* The event's attributes in the file. While it is opened, it has those for the kernel. */
+/* The event's attributes for the file. During the open, the event has those for the kernel. */
 static struct perf_event_attr file_attr;
 
 /* The clock of the program. */
 
 /*
- * timens_offsets has the offsets of the children. The process has the same ones if both
- * namespaces are equal.
+ * timens_offsets has the clock offsets of child processes. This process has the same offsets
+ * if it is in the time namespace of its children.
  */
 static bool has_offsets_of_children(void)
 {

@@ -142,7 +142,7 @@ static __always_inline struct waits *find_waits(struct task_struct *task, __u64 
 {
 	struct waits *waits = bpf_task_storage_get(&waits_of, task, NULL, flags);
 
-	/* another CPU may just have made it for the same task */
+	/* another CPU may just have made the storage of this task */
 	if (!waits && flags)
 		waits = bpf_task_storage_get(&waits_of, task, NULL, flags);
 	return waits;
@@ -553,7 +553,7 @@ static __always_inline bool is_last_of_group(struct task_struct *task)
 	return !BPF_CORE_READ(t, signal, live.counter);
 }
 
-/* If a task ends during execve, forget the waits of the tid that it had before. */
+/* If a task ends during execve, remove the key of its previous tid from the task filter. */
 static __always_inline void forget_key_before(struct task_struct *task)
 {
 	struct waits *waits = find_waits(task, 0);
@@ -610,7 +610,7 @@ static __always_inline void note_key(void)
 
 /*
  * A thread that calls execve gets the tid of the first thread of its process.  By then
- * that thread has ended and its waits are removed, so move those of this thread there.
+ * the first thread has ended.  Replace the old tid of this thread in the task filter.
  */
 static __always_inline void follow_key(void)
 {
