@@ -285,7 +285,7 @@ static int one_of_two_closed(void)
 	return pd_check_stitched(&log, pd_log_nth(&log, PERF_RECORD_SAMPLE, 0), 0, DEPTH);
 }
 
-/* A task exits while its sample waits, after its event was closed. */
+/* A task is killed while its sample waits. In every second round, the event is closed before. */
 static int killed_with_a_sample_waiting(void)
 {
 	struct perf_event_attr attr;

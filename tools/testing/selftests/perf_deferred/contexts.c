@@ -42,7 +42,7 @@ static PD_LEAF void spin(int turns)
 		asm volatile("" : "+r" (turns));
 }
 
-/* Wakes a task, and unmaps a file, which is then closed. */
+/* Wakes a task, and drops the last reference to a file by unmapping it. */
 static PD_LEAF void stir(void)
 {
 	void *memory;

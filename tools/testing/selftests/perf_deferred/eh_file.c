@@ -205,7 +205,7 @@ static int found_by(int (*run)(const char *path), const char *path, struct found
 	return 0;
 }
 
-/* The next process uses the rules that one has decoded, except for displaced ones. */
+/* The second process uses the rules that the first one has decoded, except for displaced rules. */
 static int is_shared(const char *path, const char *next_path)
 {
 	struct found first, next;
@@ -336,7 +336,7 @@ static int rewritten_on_tmpfs(void)
 	return rewritten_on("tmpfs", by_write);
 }
 
-/* Write by a shared mapping, which is unmapped before the next walk. */
+/* Write through a shared mapping, which is unmapped before the next walk. */
 static int by_mapping(const struct eh_image *image)
 {
 	int fd = open(A, O_RDWR | O_CLOEXEC);
@@ -356,7 +356,7 @@ static int rewritten_through_mapping(void)
 	return rewritten(by_mapping);
 }
 
-/* Write by a shared mapping that exists since long before. */
+/* Write through a shared mapping that stays mapped from the first write on. */
 static int by_old_mapping(const struct eh_image *image)
 {
 	static char *to;

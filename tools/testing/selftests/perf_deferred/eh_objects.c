@@ -130,7 +130,7 @@ static int map_and_walk(struct pd_event *event, struct eh_walk *walk, char *at)
 	return walk_through(event, walk, step);
 }
 
-/* Map one over the other, without an unmap in between. */
+/* Map one image over the other, without an unmap in between. */
 static int mapped_over(void)
 {
 	unsigned long round, rounds = pd_scale(50);
@@ -147,7 +147,7 @@ static int mapped_over(void)
 	return PD_PASS;
 }
 
-/* The same by mremap() of a copy that was made elsewhere. */
+/* Move a copy of the image over the mapping at @at, by mremap(). */
 static int move_image(const struct eh_image *image, char *at)
 {
 	const int all = PROT_READ | PROT_WRITE | PROT_EXEC;

@@ -244,7 +244,7 @@ static int while_others_map(void)
 	return ret ? pd_fail("at exit by %s, round %lu", way->what, i) : PD_PASS;
 }
 
-/* After the close, while the memory is still mapped: the stack is unwound in place. */
+/* After the entry context is closed, while memory is mapped, the stack is unwound in place. */
 static int at_exit_signals(void)
 {
 	struct perf_event_attr attr;

@@ -386,7 +386,7 @@ static int calls_of_nothing(void)
 	return PD_PASS;
 }
 
-/* The same from the handler of the fault. */
+/* Make the sampled system call in the handler of the fault. */
 static void look_from_nowhere(int sig, siginfo_t *info, void *context)
 {
 	pd_syscall0(SYS_getppid);

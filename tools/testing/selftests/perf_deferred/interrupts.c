@@ -117,7 +117,7 @@ static int at_tracepoint(const char *system, const char *name)
 	/* the partner need not be asleep in every turn */
 	PD_CHECK(2 * deferred >= pd_scale(500), "%s: %zu deferred samples of %lu turns",
 		 name, deferred, pd_scale(500));
-	/* other parts of the kernel may raise some, too */
+	/* other parts of the kernel may raise irq_work interrupts, too */
 	PD_CHECK(after - before <= (long)deferred / 10 + 10, "%s: %ld interrupts", name,
 		 after - before);
 	return PD_PASS;
@@ -134,7 +134,7 @@ static int sched_waking(void)
 	return at_tracepoint("sched", "sched_waking");
 }
 
-/* With a lock of this CPU's timers held. */
+/* In the start of a timer, with a lock of this CPU's timers held. */
 static int hrtimer_start(void)
 {
 	return at_tracepoint("timer", "hrtimer_start");

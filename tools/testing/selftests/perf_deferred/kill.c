@@ -158,7 +158,7 @@ static int killed_while_walking(void)
 /* A FUSE file whose reads block, so that a walk waits for it; the children share it. */
 static struct pd_fuse *slow;
 
-/* A frame whose caller's frame is in that file, mapped with @prot; or NULL. */
+/* A frame whose caller's frame is in the FUSE file, which is mapped with @prot; or NULL. */
 static struct pd_frame *frame_before_file(int prot)
 {
 	size_t page = sizeof(slow->page);
@@ -185,7 +185,7 @@ static void *walk_into_file(void *unused)
 	return NULL;
 }
 
-/* Spin in user mode with that frame. */
+/* Spin in user mode with %rsp and %rbp at @frame. */
 static PD_LEAF void spin_with(struct pd_frame *frame)
 {
 	pd_child_says();
@@ -220,7 +220,7 @@ static bool is_swapped(const void *page)
 	return entry >> 62 & 1;
 }
 
-/* The same with a private copy of the file's page, in swap. Ends with 77 if it stays. */
+/* Spin with the caller's frame in a swapped copy of the page. Exit with 77 if it is not swapped. */
 static int spin_before_copy(void *unused)
 {
 	struct pd_frame *frame = frame_before_file(PROT_READ | PROT_WRITE);
@@ -242,7 +242,7 @@ static int spin_before_copy(void *unused)
 	return 1;
 }
 
-/* In user mode on a stack in a private copy of the file's page. */
+/* Spin in user mode on a stack in a private copy of the file's page. */
 static int spin_in_copy(void *unused)
 {
 	struct pd_frame *frame = frame_before_file(PROT_READ | PROT_WRITE);
@@ -256,7 +256,7 @@ static int spin_in_copy(void *unused)
 	return 1;
 }
 
-/* No other task runs on its CPU until it is told to exit. */
+/* Keep all other tasks off this CPU until the test sets slow->go. */
 static int keep_cpu(void *unused)
 {
 	struct sched_param param = { .sched_priority = 1 };
@@ -276,7 +276,7 @@ static int walk_and_end(void *unused)
 	return 0;
 }
 
-/* A thread of it walks, and the process ends once it is told to. */
+/* Exit 100 ms after the walk of another thread has begun to wait for the file's page. */
 static int end_beside_walk(void *unused)
 {
 	pthread_t thread;
@@ -295,7 +295,7 @@ static int spin_and_end(void *unused)
 	return 1;
 }
 
-/* Another thread's execve kills the one that spins. */
+/* The main thread calls execve, which kills the spinning thread. */
 static int exec_beside_spin(void *unused)
 {
 	pthread_t thread;
@@ -448,7 +448,7 @@ static int dying_walk(int (*spinner)(void *unused), int sig, int expected, bool 
 	return check_no_fault(&faults);
 }
 
-/* If it had not waited, it would have exited in another way by now. */
+/* Kill the child after 100 ms. If its walk did not wait, the child has exited by then. */
 static void kill_it(struct pd_child *child)
 {
 	pd_sleep_ms(100);
@@ -487,7 +487,7 @@ static int exec_before_walk(void)
 	return dying_walk(exec_beside_spin, 0, 0, false);
 }
 
-/* The page is in the page cache, but not in the page table: it is read there. */
+/* The page is not in the page table: the walk reads it from the page cache. */
 static int killed_beside_cached_page(void)
 {
 	return dying_walk(spin_and_end, SIGKILL, SIGKILL, true);
@@ -506,7 +506,7 @@ static int killed_before_swapped_copy(void)
 	return dying_walk(spin_before_copy, SIGKILL, SIGKILL, true);
 }
 
-/* Kill it and take its memory before it runs again. */
+/* Kill a process and free its memory (process_mrelease) before it runs again. */
 static int reap(pid_t pid)
 {
 	int fd = syscall(SYS_pidfd_open, pid, 0);
@@ -520,7 +520,7 @@ static int reap(pid_t pid)
 	return 0;
 }
 
-/* Its private copy of the file's page is gone: the file's bytes must not be used instead. */
+/* The task's private copy of a page is gone: the walk must not use the file's bytes instead. */
 static int reaped_before_walk(void)
 {
 	const struct pd_rec *sample = NULL, *stack;

@@ -42,7 +42,7 @@ static int start_reader(struct pd_child *child)
 	return pd_child_start(child, read_pipe, NULL);
 }
 
-/* Its system call is sampled on CPU 0 and returns on CPU 1. */
+/* The system call of the child is sampled on CPU 0 and returns on CPU 1. */
 static int move_reader(struct pd_child *child)
 {
 	pd_child_go(child);
@@ -330,7 +330,7 @@ static int two_readers(void)
 	return PD_PASS;
 }
 
-/* The same, but one thread opens the events of both readers, so they look like one. */
+/* One thread opens the events of two readers, so the two look like one reader. */
 static int two_sets_of_one_thread(bool one_first)
 {
 	struct perf_event_attr attr;

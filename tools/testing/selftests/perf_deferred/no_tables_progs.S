@@ -15,8 +15,8 @@
 
 #ifdef PROG_recurse
 /*
- * It begins with a call, and exits by a system call.  The function after that looks like its
- * continuation.
+ * _start begins with a call, and exits by a system call.  The function after the system call looks
+ * like the continuation of _start.
  */
 _start:
 	mov $5, %edi
@@ -42,8 +42,8 @@ inner:
 
 #ifdef PROG_drop
 /*
- * It drops ten words of its arguments, so that the return address of the function behind its entry
- * code lies where they were.
+ * _start drops ten words of the arguments, so that the return address of the function behind _start
+ * lies where these words were.
  */
 _start:
 	mov %rsp, %rbx
@@ -63,8 +63,8 @@ inner:
 
 #ifdef PROG_again
 /*
- * It takes argc off the stack and calls its own entry point, so that the return address lies where
- * argc was, and the stack pointer is the same the second time.
+ * _start pops argc and calls itself, so that the return address lies where argc was, and the stack
+ * pointer is the same the second time.
  */
 _start:
 	mov $1, %ebp
@@ -159,7 +159,7 @@ other_top:
 #endif
 
 #ifdef PROG_link_register
-/* A function takes its return address off the stack into a register. */
+/* A function pops its return address into a register. */
 _start:
 	call link
 started:
@@ -179,7 +179,7 @@ inner:
 #endif
 
 #ifdef PROG_link_frame_pointer
-/* The same into the frame pointer, in the innermost function. */
+/* The innermost function pops its return address into the frame pointer. */
 _start:
 	call link
 started:
@@ -195,7 +195,7 @@ inner:
 #endif
 
 #ifdef PROG_link_memory
-/* The same into a variable. */
+/* A function pops its return address into a variable. */
 _start:
 	call link
 started:
@@ -284,7 +284,7 @@ action:
 #endif
 
 #if defined(PROG_operands) || defined(PROG_operand_stack)
-/* It first leaves return addresses below the stack, 32 bytes apart from each other. */
+/* First, deep() leaves return addresses below the stack pointer, 32 bytes apart from each other. */
 _start:
 	mov $1, %ebp
 	mov $20, %edi
@@ -313,7 +313,7 @@ table:
 
 #ifdef PROG_operands
 /*
- * Then it runs an interpreter, which jumps from one operation to the next by a table, and whose
+ * Then an interpreter runs, which jumps from one operation to the next by a table, and whose
  * operands are a local array.  The innermost word of the array is one of these return addresses.
  */
 interpret:
@@ -347,8 +347,8 @@ op_return:
 
 #ifdef PROG_operand_stack
 /*
- * Then it runs an interpreter whose operands are a local array, as well, that %rbp points into.
- * The word above it is one of these return addresses.
+ * Then an interpreter runs whose operands are a local array, too.  %rbp points to a word of the
+ * array.  The word above that one is one of these return addresses.
  */
 interpret:
 	push %rbp
@@ -438,8 +438,8 @@ table:
 
 #ifdef PROG_argument
 /*
- * A function keeps an argument in %rbp, which is 0.  A call behind the one that it is in ends at
- * the end of 64 bytes.
+ * A function keeps an argument in %rbp, which is 0.  A later call in the same function ends at a
+ * 64-byte boundary.
  */
 _start:
 	mov $1, %ebp
@@ -480,8 +480,8 @@ inner:
 
 #ifdef PROG_callbacks
 /*
- * A loop that does not return has a pointer to its local array in %rbp, whose second word points
- * to a function that was never called.
+ * A loop that does not return has a pointer to its local array in %rbp.  The second word of the
+ * array points to a function that was never called.
  */
 _start:
 	xor %ebp, %ebp

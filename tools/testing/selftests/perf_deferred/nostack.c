@@ -37,8 +37,8 @@ static bool is_kthread(__u32 tid)
 }
 
 /*
- * Did the task return to user space while the event was enabled? Then it has taken
- * another cookie since. The samples are not in the order of time.
+ * Did the task return to user space while the event was enabled? Then a later sample of the
+ * task has another cookie. The samples are not in the order of time.
  */
 static bool has_returned(struct pd_log *log, const struct pd_rec *sample)
 {

@@ -31,7 +31,7 @@ static void reply(struct pd_fuse *fuse, __u64 unique, int error, void *data, siz
 
 /*
  * Pages are requested in the background: a reader that waits for its own request cannot be
- * killed once the server has read that.
+ * killed once the server has read the request.
  */
 static void reply_init(struct pd_fuse *fuse, __u64 unique)
 {

@@ -127,7 +127,7 @@ struct events {
 	bool sampled;		/* sampled by the clock, too */
 };
 
-/* Interrupted in the sequence: its stack must be there, wherever it continued. */
+/* A sample in the sequence has the stack of the sequence, wherever the thread continues. */
 static int check_clock(struct pd_log *log, const struct pd_rec *sample, size_t *checked)
 {
 	if (!in_section(sample->ip))

@@ -51,7 +51,7 @@ static int check_entry(struct pd_log *log, const struct pd_rec *sample)
 	return pd_fail("this is not the stack that called rt_sigreturn");
 }
 
-/* While registers change: that stack, the restored one, or none. */
+/* Later samples have the stack of the restorer, the restored stack, or no stack. */
 static int check_later(struct pd_log *log, const struct pd_rec *sample)
 {
 	const struct pd_rec *stack;
@@ -176,7 +176,7 @@ static int from_timer(void)
 		pd_user_half(&log, sample, &stack);
 		if (!stack || !stack->nr_user)
 			continue;
-		/* Its first instruction clears the frame pointer. */
+		/* The restorer's first instruction clears the frame pointer. */
 		if (pd_in_restorer(stack->user[0]) &&
 		    stack->user[0] != (unsigned long)pd_restorer)
 			PD_CHECK(stack->nr_user == 1, "the restorer at %llx with a caller",

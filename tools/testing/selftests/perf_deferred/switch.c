@@ -349,7 +349,7 @@ static int spin_a_while(void *unused)
 	return 0;
 }
 
-/* The same in one long system call, which does not sleep. */
+/* All preemptions in one long system call, which does not sleep, have the same cookie. */
 static int one_cookie_for_preemptions(void)
 {
 	struct pd_syscall call = { SYS_getrandom, { 0, LONG_BYTES, GRND_INSECURE } };
@@ -482,7 +482,7 @@ static int none_for_kernel_threads(void)
 	pid_t thread = find_rcu_thread();
 	int i;
 
-	/* on one CPU it does not wait */
+	/* on one CPU, membarrier() does not wait for a grace period */
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2 ||
 	    syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
 		return pd_skip("no grace periods");
