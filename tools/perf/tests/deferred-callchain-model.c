@@ -152,7 +152,7 @@ static struct step *add_step(struct model *m, const struct thread_state *t, enum
  * only when the old one has left the buffers.  A reader cannot tell the two
  * entry contexts apart if the record of the first one was lost and no other
  * record of the thread comes between them.  Records of two CPUs in one flush
- * round can be read in either order, so one between must be in another round.
+ * round can be read in either order, so that record must be in another round.
  */
 static bool may_come_again(const struct model *m, const struct thread_state *t, u64 cookie)
 {

@@ -19,7 +19,7 @@ struct waits {
 	__u32 serial;
 	__u32 tid;			/* its tid when @serial was set */
 	__u32 ended;
-	__u64 cut_off_at;		/* end of the recording at which it was sent */
+	__u64 cut_off_at;		/* @stopped_at of the last cut_off() of this task */
 	__u64 key_before;		/* key in the task filter before execve */
 	struct off_cpu_sum sum;		/* the next sum; @sum.next: hash of the one before */
 };
@@ -453,8 +453,8 @@ static __always_inline long send_lasting(void *ctx, struct task_struct *task,
 }
 
 /*
- * Send the last wait of the current task. It may be preempted here, so do not use the scratch
- * memory.
+ * Send the last wait of the current task. The program may be preempted here, so do not use the
+ * scratch memory.
  */
 static __always_inline long send_own(void *ctx, struct task_struct *task, struct waits *waits,
 				     __u64 period)
