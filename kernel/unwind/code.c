@@ -1350,13 +1350,6 @@ static bool straight_sp(const struct unwind_code *code, const struct unwind_code
 	return !(insn->clobbers & BIT(unwind_code_sp));
 }
 
-/* Is this an instruction that may not return: a call or a system call? */
-static bool may_not_return(const struct unwind_code_insn *insn, const u8 *bytes)
-{
-	return insn->op == UNWIND_CODE_CALL || insn->op == UNWIND_CODE_CALL_OTHER ||
-	       unwind_code_is_syscall(bytes, insn->len);
-}
-
 /**
  * unwind_code_is_straight - is code between two addresses straight-line code?
  * @code: the code
@@ -1392,7 +1385,7 @@ bool unwind_code_is_straight(struct unwind_code *code, unsigned long at, unsigne
 			return false;
 		if (called && *sp > before)
 			return false;
-		called |= may_not_return(&insn, bytes);
+		called |= insn.op == UNWIND_CODE_CALL || insn.op == UNWIND_CODE_CALL_OTHER;
 		*high = max(*high, *sp);
 	}
 	return at == ip;
@@ -1647,7 +1640,7 @@ static enum unwind_code_frame frame_is_of(struct unwind_code *code, s64 has, uns
 
 /**
  * unwind_code_has_frame - does the function of an address set up a frame of this size?
- * @code: the code; @prologue is filled in, 0 if there is none
+ * @code: the code; @prologue is filled in, valid unless UNWIND_CODE_FRAME_OTHER is returned
  * @ip: address in the code, not the first of a function
  * @size: distance of the frame pointer from the stack pointer at @ip, in bytes
  *
@@ -1667,7 +1660,7 @@ enum unwind_code_frame unwind_code_has_frame(struct unwind_code *code, unsigned 
 	for (at = ALIGN_DOWN(ip, 64); at >= low; at -= 64) {
 		memset(bytes, 0, sizeof(bytes));
 		if (!code->read(code->ctx, at, bytes, 64))
-			break;
+			return UNWIND_CODE_FRAME_OTHER;
 		code->read(code->ctx, at + 64, bytes + 64, UNWIND_CODE_FRAME_BYTES);
 		for (i = 63; i >= 0; i--) {
 			code->prologue = at + i;
@@ -1677,7 +1670,6 @@ enum unwind_code_frame unwind_code_has_frame(struct unwind_code *code, unsigned 
 				return frame_is_of(code, has, ip, size);
 		}
 	}
-	code->prologue = 0;
 	return UNWIND_CODE_FRAME_OTHER;
 }
 

@@ -189,7 +189,6 @@ bool unwind_code_decode(const u8 *bytes, unsigned int nr, unsigned int word,
 #define UNWIND_CODE_SAVE_BYTES	8
 bool unwind_code_saves_fp(const u8 *bytes, unsigned int word);
 bool unwind_code_aligns_sp(const u8 *insn, unsigned int len, unsigned int word);
-bool unwind_code_is_syscall(const u8 *insn, unsigned int len);
 /* bytes that tell whether an instruction sets the frame pointer from the stack pointer */
 #define UNWIND_CODE_FRAME_BYTES	4
 bool unwind_code_sets_frame(const u8 *bytes, unsigned int word);

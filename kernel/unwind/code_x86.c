@@ -821,16 +821,3 @@ bool unwind_code_aligns_sp(const u8 *insn, unsigned int len, unsigned int word)
 
 	return len == sizeof(aligns) - skip && !memcmp(insn, aligns + skip, len);
 }
-
-/**
- * unwind_code_is_syscall - is this a system call?
- * @insn: bytes of an instruction
- * @len: its length in bytes
- *
- * Return: true for syscall, sysenter and int $0x80.
- */
-bool unwind_code_is_syscall(const u8 *insn, unsigned int len)
-{
-	return len == 2 && ((insn[0] == 0x0f && (insn[1] == 0x05 || insn[1] == 0x34)) ||
-			    (insn[0] == 0xcd && insn[1] == 0x80));
-}

@@ -575,23 +575,6 @@ static bool saves_fp(struct unwind_user_state *state, unsigned long prologue)
 }
 
 /*
- * Does the function of an outer frame keep a frame pointer?  It has called another function, so
- * its frame is set up.
- */
-static bool keeps_fp(struct unwind_user_state *state)
-{
-	struct unwind_code code = {
-		.read = read_code, .ctx = state, .word = state->word,
-	};
-
-	if (state->exact)
-		return false;
-	unwind_code_has_frame(&code, state->ip, 0);
-	return code.prologue && saves_fp(state, code.prologue) &&
-	       unwind_code_is_one(&code, code.prologue, state->ip);
-}
-
-/*
  * Does the return address above the frame pointer follow a direct call of this function?  Code
  * of files may use the frame pointer register for any address.  If this address lies in the
  * frame, the word above it may be an old return address, of a function that has returned.
@@ -603,7 +586,7 @@ static bool has_caller_at_fp(struct unwind_user_state *state, unsigned long fp)
 	};
 	unsigned long ra;
 
-	if (!unwind_is_fixed(state->ip) || keeps_fp(state))
+	if (!unwind_is_fixed(state->ip))
 		return true;
 	return unwind_code_has_fp(&code, function_at_fp(state, fp)) &&
 	       !unwind_read_word(state, fp + state->word, &ra) &&
