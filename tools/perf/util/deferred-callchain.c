@@ -896,18 +896,9 @@ static struct verdict look_up(struct deferred_callchains *dc, struct indexed_thr
 
 /*
  * Callchains in place have at most sample_max_stack frames in both halves together.  If the
- * event does not set it, the limit is the sysctl of the recording system, which is not
- * known.  Assume the default; if the record has more frames than that, keep them all.
+ * event does not set it, the limit was the sysctl of the recording system, which is not known:
+ * keep all frames.
  */
-static u64 user_room(u64 max_stack, u64 kernel_frames, u64 user_frames)
-{
-	if (!max_stack && user_frames > PERF_MAX_STACK_DEPTH)
-		return user_frames;
-	if (!max_stack)
-		max_stack = PERF_MAX_STACK_DEPTH;
-	return max_stack > kernel_frames ? max_stack - kernel_frames : 0;
-}
-
 static void append_user(struct ip_callchain *chain, u64 max_stack, const u64 *ips, u64 nr,
 			bool swap)
 {
@@ -917,7 +908,8 @@ static void append_user(struct ip_callchain *chain, u64 max_stack, const u64 *ip
 		ips++;
 		nr--;
 	}
-	nr = min(nr, user_room(max_stack, kernel, nr));
+	if (max_stack)
+		nr = min(nr, max_stack > kernel ? max_stack - kernel : 0);
 	if (!nr)
 		return;
 
