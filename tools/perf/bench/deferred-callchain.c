@@ -281,7 +281,6 @@ static int index_events(struct perf_session *session, struct cost *cost)
 
 	session->one_mmap = true;
 	session->one_mmap_addr = map;
-	deferred_callchains__start(session);
 	for (u64 at = header->data_offset; !ret && at < end;) {
 		union perf_event *event = (void *)(map + at);
 

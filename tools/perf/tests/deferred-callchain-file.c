@@ -20,6 +20,7 @@
 #include "deferred-callchain.h"
 #include "deferred-callchain-file.h"
 #include "event.h"
+#include "evlist.h"
 #include "header.h"
 #include "session.h"
 #include "tool.h"
@@ -731,7 +732,7 @@ static int read_file(struct perf_tool *tool, const char *path,
 	if (where)
 		*where = session;
 	ret = perf_session__process_events(session);
-	*stats = *deferred_callchains__stats(session->deferred);
+	*stats = session->evlist->stats.deferred;
 	perf_session__delete(session);
 	return ret;
 }

@@ -31,6 +31,7 @@
 #include "deferred-callchain-load.h"
 #include "deferred-callchain-mutate.h"
 #include "event.h"
+#include "evlist.h"
 #include "header.h"
 #include "machine.h"
 #include "sample.h"
@@ -119,7 +120,7 @@ static void read_session(u8 way)
 		return;
 
 	if (!perf_session__process_events(session))
-		deferred_callchain_stats__fprintf(deferred_callchains__stats(session->deferred),
+		deferred_callchain_stats__fprintf(&session->evlist->stats.deferred,
 						  stdout);
 	perf_session__delete(session);
 }

@@ -554,7 +554,7 @@ static u64 flush_live(struct count_tool *count, u64 idle)
 {
 	struct ordered_events *oe = &count->session->ordered_events;
 
-	deferred_callchains__set_live(count->session->deferred, idle);
+	deferred_callchains__set_live(count->session, idle);
 	if (ordered_events__flush_time(oe, oe->max_timestamp))
 		return -1ULL;
 	return count->complete + count->incomplete;
@@ -567,7 +567,7 @@ static bool check_live(struct count_tool *count, const struct synth *s, const st
 	       !queue_live(count->session, rest) && flush_live(count, 0) == 1 &&
 	       count->complete == 1 && flush_live(count, 4ULL * NSEC_PER_SEC) == 1 &&
 	       flush_live(count, 6ULL * NSEC_PER_SEC) == 2 &&
-	       deferred_callchains__stats(count->session->deferred)->
+	       count->session->evlist->stats.deferred.
 			incomplete[DEFERRED_INCOMPLETE__EXPIRED] == 1;
 }
 
@@ -591,6 +591,7 @@ static int test__deferred_idle(struct test_suite *test __maybe_unused,
 		count.session = perf_session__new(&data, &count.tool);
 		if (!IS_ERR(count.session)) {
 			ok = check_live(&count, &s, &rest);
+			deferred_callchains__stop(count.session);
 			ordered_events__free(&count.session->ordered_events);
 			perf_session__delete(count.session);
 		}
@@ -664,9 +665,9 @@ static int test__deferred_again(struct test_suite *test __maybe_unused,
 		count.session = perf_session__new(&data, &count.tool);
 		if (!IS_ERR(count.session)) {
 			ok = !perf_session__process_events(count.session);
-			first = *deferred_callchains__stats(count.session->deferred);
+			first = count.session->evlist->stats.deferred;
 			ok = ok && !perf_session__process_events(count.session) &&
-			     !memcmp(&first, deferred_callchains__stats(count.session->deferred),
+			     !memcmp(&first, &count.session->evlist->stats.deferred,
 				     sizeof(first)) && first.samples == 12 &&
 			     count.complete + count.incomplete == 24;
 			perf_session__delete(count.session);

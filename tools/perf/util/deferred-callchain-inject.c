@@ -220,7 +220,7 @@ void deferred_merge__finish(struct deferred_merge *merge)
 	}
 	perf_header__clear_feat(&session->header, HEADER_COMPRESSED);
 	perf_header__clear_feat(&session->header, HEADER_DIR_FORMAT);
-	merge_report(merge, deferred_callchains__stats(session->deferred));
+	merge_report(merge, &session->evlist->stats.deferred);
 }
 
 /**

@@ -105,8 +105,9 @@ struct indexed_thread {
 	struct list_head kept;		/* in &deferred_callchains.kept, if @last is set */
 };
 
-/* The stage of a session. Fields from @bytes on are cleared before new data are read. */
+/* The stage of a session, from the first event of its data to the last. */
 struct deferred_callchains {
+	struct deferred_callchain_stats *stats;
 	struct ip_callchain *chain;	/* the callchain of the current sample */
 	size_t max_chain;		/* entries allocated in @chain */
 	struct rb_root threads[NR_TREES]; /* the index */
@@ -116,7 +117,7 @@ struct deferred_callchains {
 	struct list_head kept;		/* threads with a last record, the oldest first */
 	size_t kept_bytes;		/* of @bytes, what these take */
 
-	bool started;			/* the first event was read */
+	int nr_evsels;			/* number of events when the reader's queue was set up */
 	const char *map, *scan, *end;	/* the file, how far it is scanned, how far it can be */
 	u64 newest, newest_before;	/* time of the newest entry: now, at round start */
 	u64 certain;			/* all entries up to this time are indexed */
@@ -125,8 +126,6 @@ struct deferred_callchains {
 	u64 max_wait;			/* how long the queue may be held; 0: no limit */
 	u64 idle;			/* the time since the last event of a live session */
 	bool holding;			/* the oldest queued event is held back */
-
-	struct deferred_callchain_stats stats;
 };
 
 /* Layout of samples and records.  Every count and size is checked before it is used. */
@@ -255,20 +254,6 @@ size_t deferred_record__fprintf(struct evlist *evlist, const union perf_event *e
 }
 
 /* The index. */
-
-/**
- * deferred_callchains__new - make a stage
- *
- * Return: the stage, or NULL if there is no memory.
- */
-struct deferred_callchains *deferred_callchains__new(void)
-{
-	struct deferred_callchains *dc = zalloc(sizeof(*dc));
-
-	if (dc)
-		INIT_LIST_HEAD(&dc->kept);
-	return dc;
-}
 
 static struct rb_root *thread_tree(struct deferred_callchains *dc, const struct key *key)
 {
@@ -414,11 +399,11 @@ static void thread_keep_last(struct deferred_callchains *dc, struct indexed_thre
 	struct indexed_thread *oldest;
 
 	if (last && last->cookie == record->cookie) {
-		dc->stats.duplicates++;
-		dc->stats.orphans -= record->used && !last->used;
+		dc->stats->duplicates++;
+		dc->stats->orphans -= record->used && !last->used;
 		record->used |= last->used;
 	} else {
-		dc->stats.orphans += !record->used;
+		dc->stats->orphans += !record->used;
 	}
 	thread_forget_last(dc, thread);
 	thread->last = record;
@@ -451,20 +436,6 @@ static void index_clear(struct deferred_callchains *dc)
 		}
 		dc->threads[i] = RB_ROOT;
 	}
-}
-
-/**
- * deferred_callchains__delete - free a stage
- * @dc: the stage, may be NULL
- */
-void deferred_callchains__delete(struct deferred_callchains *dc)
-{
-	if (!dc)
-		return;
-
-	index_clear(dc);
-	free(dc->chain);
-	free(dc);
 }
 
 static bool is_time(u64 time)
@@ -679,35 +650,52 @@ static int scan_file(struct perf_session *session)
 	return ret < 0 ? ret : dc->scan > from;
 }
 
-/**
- * deferred_callchains__start - start reading the data of a session
- * @session: the session, which may have read other data before
- */
-void deferred_callchains__start(struct perf_session *session)
-{
-	const size_t from = offsetof(struct deferred_callchains, bytes);
-	struct deferred_callchains *dc = session->deferred;
-
-	index_clear(dc);
-	memset((void *)dc + from, 0, sizeof(*dc) - from);
-	INIT_LIST_HEAD(&dc->kept);
-	if (session->data && perf_data__is_pipe(session->data))
-		dc->max_wait = MAX_PIPE_WAIT;
-}
-
 /* Scan a file only if it is mapped as a whole and has deferred callchains. */
 static void start_scan(struct perf_session *session)
 {
 	struct deferred_callchains *dc = session->deferred;
 	const struct perf_header *header = &session->header;
 
-	dc->started = true;
-	if (!session->one_mmap || !evlist__deferring_evsel(session->evlist))
+	if (!session->one_mmap || !session->tool->merge_deferred_callchains ||
+	    !evlist__deferring_evsel(session->evlist))
 		return;
 
 	dc->map = session->one_mmap_addr;
 	dc->scan = dc->map + (header->data_offset - session->one_mmap_offset);
 	dc->end = dc->scan + header->data_size;
+}
+
+static int start(struct perf_session *session)
+{
+	struct deferred_callchains *dc = zalloc(sizeof(*dc));
+
+	if (!dc)
+		return -ENOMEM;
+
+	INIT_LIST_HEAD(&dc->kept);
+	if (session->data && perf_data__is_pipe(session->data))
+		dc->max_wait = MAX_PIPE_WAIT;
+	dc->stats = &session->evlist->stats.deferred;
+	memset(dc->stats, 0, sizeof(*dc->stats));
+	session->deferred = dc;
+	start_scan(session);
+	return 0;
+}
+
+/*
+ * Events without a time (0 or -1) are delivered when they are read.  But if the input is not
+ * scanned ahead, they wait in the queue as well.  A pipe can add events while it is read.
+ */
+static void set_up_queue(struct perf_session *session)
+{
+	struct deferred_callchains *dc = session->deferred;
+	struct evlist *evlist = session->evlist;
+
+	if (dc->nr_evsels == evlist->core.nr_entries)
+		return;
+
+	dc->nr_evsels = evlist->core.nr_entries;
+	session->ordered_events.queue_untimed = !dc->map && evlist__deferring_evsel(evlist);
 }
 
 static bool is_between(const void *event, const char *start, const char *end)
@@ -727,12 +715,18 @@ static size_t queued_size(const struct perf_session *session, const union perf_e
  * @session: the session
  * @event: any event, in this machine's byte order
  *
+ * The first event of the data starts the stage and clears the counts.
+ *
  * Return: 0, a positive number if the event must be skipped, or a negative error code.
  */
 int deferred_callchains__read(struct perf_session *session, union perf_event *event)
 {
-	struct deferred_callchains *dc = session->deferred;
+	struct deferred_callchains *dc;
 
+	if (!session->deferred && start(session))
+		return -ENOMEM;
+
+	dc = session->deferred;
 	if (event->header.type == PERF_RECORD_CALLCHAIN_DEFERRED &&
 	    event->header.size < record_fixed_size(session->evlist, event)) {
 		/* such events of the dump are not delivered */
@@ -741,14 +735,14 @@ int deferred_callchains__read(struct perf_session *session, union perf_event *ev
 			printf(" PERF_RECORD_CALLCHAIN_DEFERRED");
 			deferred_record__fprintf(session->evlist, event, NULL, stdout);
 		}
-		dc->stats.records++;
-		dc->stats.malformed++;
+		dc->stats->records++;
+		dc->stats->malformed++;
 		return 1;
 	}
 	if (!session->tool->merge_deferred_callchains)
 		return 0;
-	if (!dc->started)
-		start_scan(session);
+
+	set_up_queue(session);
 	if (is_between(event, dc->map, dc->scan))
 		return 0;
 	if (is_between(event, dc->scan, dc->end)) {
@@ -777,35 +771,17 @@ int deferred_callchains__read(struct perf_session *session, union perf_event *ev
 }
 
 /**
- * deferred_callchains__queue_time - the time at which an event is delivered
- * @session: the session
- * @event: an event that was read
- * @time: its time; events without a time (0 or -1) are delivered when they are
- *	read
- *
- * If the input cannot be scanned ahead, events without a time wait in the
- * queue, too.
- *
- * Return: the time to queue the event with.
- */
-u64 deferred_callchains__queue_time(struct perf_session *session, const union perf_event *event,
-				    u64 time)
-{
-	const struct deferred_callchains *dc = session->deferred;
-
-	if (is_time(time) || is_between(event, dc->map, dc->scan) ||
-	    !session->tool->merge_deferred_callchains || !evlist__deferring_evsel(session->evlist))
-		return time;
-	return session->ordered_events.max_timestamp ?: 1;
-}
-
-/**
  * deferred_callchains__set_live - note the idle time of a live session
- * @dc: the stage
+ * @session: the session
  * @idle: nanoseconds since the last event was read
  */
-void deferred_callchains__set_live(struct deferred_callchains *dc, u64 idle)
+void deferred_callchains__set_live(struct perf_session *session, u64 idle)
 {
+	struct deferred_callchains *dc = session->deferred;
+
+	if (!dc)
+		return;
+
 	dc->max_wait = MAX_LIVE_WAIT;
 	dc->certain = -1ULL;	/* live events are read soon after they are written */
 	dc->idle = idle;
@@ -963,8 +939,8 @@ static int stitch_sample(struct perf_session *session, struct perf_sample *sampl
  *
  * Return: 0 to look up again, ORDERED_EVENTS__HOLD, 1 with a reason, or an error.
  */
-static int wait_for_record(struct perf_session *session, const union perf_event *event,
-			   const struct perf_sample *sample, enum deferred_incomplete *reason)
+static int wait_for_record(struct perf_session *session, const struct perf_sample *sample,
+			   enum deferred_incomplete *reason)
 {
 	struct deferred_callchains *dc = session->deferred;
 	const struct ordered_events *oe = &session->ordered_events;
@@ -981,7 +957,7 @@ static int wait_for_record(struct perf_session *session, const union perf_event 
 		 oe->flush_type == OE_FLUSH__HALF)
 		*reason = DEFERRED_INCOMPLETE__LIMIT;
 	else if (!session->tool->ordered_events ||
-		 !is_time(deferred_callchains__queue_time(session, event, sample->time)))
+		 (!is_time(sample->time) && !oe->queue_untimed))
 		*reason = DEFERRED_INCOMPLETE__UNORDERED;
 	else if (dc->max_wait && age > dc->max_wait)
 		*reason = DEFERRED_INCOMPLETE__EXPIRED;
@@ -991,8 +967,8 @@ static int wait_for_record(struct perf_session *session, const union perf_event 
 }
 
 /* Find the record of a sample. Return: 0 with a verdict, ORDERED_EVENTS__HOLD, or an error. */
-static int find_record(struct perf_session *session, const union perf_event *event,
-		       const struct perf_sample *sample, u64 cookie, struct verdict *verdict)
+static int find_record(struct perf_session *session, const struct perf_sample *sample,
+		       u64 cookie, struct verdict *verdict)
 {
 	struct deferred_callchains *dc = session->deferred;
 	const struct key key = make_key(sample, sample->tid, cookie);
@@ -1004,7 +980,7 @@ static int find_record(struct perf_session *session, const union perf_event *eve
 	do {
 		thread = thread_find(dc, &key);
 		*verdict = look_up(dc, thread, cookie, sample);
-		ret = verdict->certain ? 1 : wait_for_record(session, event, sample, &reason);
+		ret = verdict->certain ? 1 : wait_for_record(session, sample, &reason);
 		if (ret < 0)
 			return ret;
 	} while (!ret);
@@ -1015,7 +991,7 @@ static int find_record(struct perf_session *session, const union perf_event *eve
 	record = verdict->record;
 	last = thread ? thread->last : NULL;
 	if (record && !record->used) {
-		dc->stats.orphans -= record == last;
+		dc->stats->orphans -= record == last;
 		record->used = true;
 	}
 	/* in time order, the previous entry context gets no more samples */
@@ -1027,25 +1003,24 @@ static int find_record(struct perf_session *session, const union perf_event *eve
 	return 0;
 }
 
-static int sample_turn(struct perf_session *session, const union perf_event *event,
-		       struct perf_sample *sample)
+static int sample_turn(struct perf_session *session, struct perf_sample *sample)
 {
 	struct deferred_callchains *dc = session->deferred;
 	u64 cookie = chain_cookie(sample->callchain);
 	struct verdict verdict = { .reason = DEFERRED_INCOMPLETE__COOKIE };
 	bool merge = session->tool->merge_deferred_callchains;
-	int ret = merge && cookie ? find_record(session, event, sample, cookie, &verdict) : 0;
+	int ret = merge && cookie ? find_record(session, sample, cookie, &verdict) : 0;
 
 	if (ret)
 		return ret;
 
-	dc->stats.samples++;
+	dc->stats->samples++;
 	if (!merge)
 		sample->deferred_unmerged = true;
 	else if (verdict.record)
-		dc->stats.stitched++;
+		dc->stats->stitched++;
 	else
-		dc->stats.incomplete[verdict.reason]++;
+		dc->stats->incomplete[verdict.reason]++;
 	return stitch_sample(session, sample, verdict.record);
 }
 
@@ -1058,11 +1033,11 @@ static void record_turn(struct perf_session *session, union perf_event *event,
 	struct key key;
 	u64 cookie;
 
-	dc->stats.records++;
+	dc->stats->records++;
 	if (!session->tool->merge_deferred_callchains)
 		return;
 	if (!deferred_record__callchain(session->evlist, event)) {
-		dc->stats.malformed++;
+		dc->stats->malformed++;
 		return;
 	}
 
@@ -1102,8 +1077,8 @@ static int parse_sample(struct perf_session *session, union perf_event *event,
 {
 	int ret;
 
-	if (session->header.needs_swap && event->header.type == PERF_RECORD_SAMPLE &&
-	    session->tool->merge_deferred_callchains)
+	if (session->deferred && session->header.needs_swap &&
+	    event->header.type == PERF_RECORD_SAMPLE && session->tool->merge_deferred_callchains)
 		event = memcpy(session->deferred->copy, event, event->header.size);
 	ret = evlist__parse_sample(session->evlist, event, sample);
 	if (ret)
@@ -1120,7 +1095,7 @@ static int take_turn(struct perf_session *session, union perf_event *event,
 	case PERF_RECORD_SAMPLE:
 		return ip_callchain__marker_nr(sample->callchain) &&
 		       evlist__deferring_evsel(session->evlist) ?
-		       sample_turn(session, event, sample) : 0;
+		       sample_turn(session, sample) : 0;
 	case PERF_RECORD_CALLCHAIN_DEFERRED:
 		record_turn(session, event, sample);
 		return 0;
@@ -1155,38 +1130,19 @@ int deferred_callchains__turn(struct perf_session *session, union perf_event *ev
 			      struct perf_sample *sample)
 {
 	struct deferred_callchains *dc = session->deferred;
-	int ret = parse_sample(session, event, sample) ?: take_turn(session, event, sample);
+	int ret = parse_sample(session, event, sample);
 
+	if (!dc)	/* not an event of the data */
+		return ret;
+
+	ret = ret ?: take_turn(session, event, sample);
 	dc->holding = ret == ORDERED_EVENTS__HOLD;
 	if (!dc->holding)
 		dc->queued_bytes -= min(dc->queued_bytes, queued_size(session, event));
 	return ret;
 }
 
-/**
- * deferred_callchains__stop - end reading, maybe after an error
- * @session: the session
- *
- * Delivers the held events, if all events before them were delivered.
- */
-void deferred_callchains__stop(struct perf_session *session)
-{
-	if (session->deferred->holding)
-		ordered_events__flush(&session->ordered_events, OE_FLUSH__FINAL);
-}
-
 /* Messages to the user. */
-
-/**
- * deferred_callchains__stats - counts of deferred samples so far
- * @dc: the stage
- *
- * Return: the counts.
- */
-const struct deferred_callchain_stats *deferred_callchains__stats(struct deferred_callchains *dc)
-{
-	return &dc->stats;
-}
 
 static const struct {
 	const char *label;
@@ -1283,11 +1239,8 @@ size_t deferred_callchain_stats__fprintf(const struct deferred_callchain_stats *
 	return printed;
 }
 
-/**
- * deferred_callchain_stats__warn - warn at the end if user callchains are missing
- * @stats: the counts of a session
- */
-void deferred_callchain_stats__warn(const struct deferred_callchain_stats *stats)
+/* Warn at the end if user callchains are missing. */
+static void stats_warn(const struct deferred_callchain_stats *stats)
 {
 	u64 incomplete = deferred_callchain_stats__incomplete(stats);
 	int worst = 0;
@@ -1313,4 +1266,29 @@ void deferred_callchain_stats__warn(const struct deferred_callchain_stats *stats
 		    (unsigned long long)incomplete, (unsigned long long)stats->samples,
 		    (unsigned long long)stats->incomplete[worst], reasons[worst].text,
 		    reasons[worst].advice);
+}
+
+/**
+ * deferred_callchains__stop - end reading, maybe after an error
+ * @session: the session
+ *
+ * Delivers the held events, if all events before them were delivered; warns of missing user
+ * callchains, and frees the stage.  The counts stay in &session->evlist->stats.
+ */
+void deferred_callchains__stop(struct perf_session *session)
+{
+	struct deferred_callchains *dc = session->deferred;
+
+	if (!dc)
+		return;
+
+	if (dc->holding)
+		ordered_events__flush(&session->ordered_events, OE_FLUSH__FINAL);
+	if (!session->tool->no_warn)
+		stats_warn(dc->stats);
+	session->ordered_events.queue_untimed = false;
+	session->deferred = NULL;
+	index_clear(dc);
+	free(dc->chain);
+	free(dc);
 }

@@ -42,17 +42,11 @@ struct deferred_callchain_stats {
 extern u64 deferred_callchain_limit;
 
 /* The stage of a session that stitches samples and records together. */
-struct deferred_callchains *deferred_callchains__new(void);
-void deferred_callchains__delete(struct deferred_callchains *dc);
-void deferred_callchains__start(struct perf_session *session);
 int deferred_callchains__read(struct perf_session *session, union perf_event *event);
 int deferred_callchains__turn(struct perf_session *session, union perf_event *event,
 			      struct perf_sample *sample);
 void deferred_callchains__stop(struct perf_session *session);
-u64 deferred_callchains__queue_time(struct perf_session *session, const union perf_event *event,
-				    u64 time);
-void deferred_callchains__set_live(struct deferred_callchains *dc, u64 idle);
-const struct deferred_callchain_stats *deferred_callchains__stats(struct deferred_callchains *dc);
+void deferred_callchains__set_live(struct perf_session *session, u64 idle);
 
 /* Layout of samples and records. */
 int ip_callchain__marker_nr(const struct ip_callchain *chain);
@@ -65,7 +59,6 @@ size_t deferred_record__fprintf(struct evlist *evlist, const union perf_event *e
 
 /* Messages to the user. */
 size_t deferred_callchain_stats__fprintf(const struct deferred_callchain_stats *stats, FILE *fp);
-void deferred_callchain_stats__warn(const struct deferred_callchain_stats *stats);
 u64 deferred_callchain_stats__incomplete(const struct deferred_callchain_stats *stats);
 
 /* deferred-callchain-record.c: requests deferral from the kernel */
