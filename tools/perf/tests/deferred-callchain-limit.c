@@ -562,13 +562,14 @@ static u64 flush_live(struct count_tool *count, u64 idle)
 
 static bool check_live(struct count_tool *count, const struct synth *s, const struct synth *rest)
 {
+	const struct deferred_callchain_stats *stats = &count->session->evlist->stats.deferred;
+
 	return !queue_live(count->session, s) && flush_live(count, 0) == 0 &&
 	       flush_live(count, 4ULL * NSEC_PER_SEC) == 0 &&
 	       !queue_live(count->session, rest) && flush_live(count, 0) == 1 &&
 	       count->complete == 1 && flush_live(count, 4ULL * NSEC_PER_SEC) == 1 &&
 	       flush_live(count, 6ULL * NSEC_PER_SEC) == 2 &&
-	       count->session->evlist->stats.deferred.
-			incomplete[DEFERRED_INCOMPLETE__EXPIRED] == 1;
+	       stats->incomplete[DEFERRED_INCOMPLETE__EXPIRED] == 1;
 }
 
 /* A live session holds a sample for some seconds, also if no other event comes. */
