@@ -442,7 +442,7 @@ static const struct insn_case insn_cases[] = {
 	     "\x0f\x04\x77\xa0\x01\x06\x10\x06\x03\x77\xf8\x00"
 	     "\x10\x10\x03\x77\xa8\x01\x10\x07\x03\x77\xa0\x01",
 	     "*(sp+160)+0 ra sp+168 fp sp+120"),
-	RULE("sp is not the CFA of an expression",
+	RULE("CFA by an expression, sp differs",
 	     "\x0f\x04\x77\xa0\x01\x06\x10\x07\x03\x77\xa8\x01",
 	     "*(sp+160)+0 ra c-8 sp sp+168"),
 	RULE("sp by an expression", "\x16\x07\x04\x0a\x00\x01\x22",

@@ -106,8 +106,9 @@ struct code_base {
  * struct code_written - a word that a path wrote to the stack
  * @place: where it was written
  * @val: the value
- * @pushed: it was written by a push
- * @dropped: not a word: all words below @place are no longer valid
+ * @pushed: the word was written by a push
+ * @dropped: the entry is a marker, not a word: words below @place that were written earlier
+ *	     are no longer valid
  */
 struct code_written {
 	struct code_value	place;

@@ -639,7 +639,7 @@ int unwind_deferred_init(struct unwind_work *work, unwind_callback_t func)
 			WRITE_ONCE(nr_slots, slot + 1);
 		rcu_assign_pointer(clients[slot], work);
 		/*
-		 * A round after a request that saw the stamp must see the client and
+		 * If a request sees the stamp, the round after it must see the client and
 		 * nr_slots.  Pairs with the full barrier in srcu_read_lock().
 		 */
 		smp_store_release(&work->stamp, last_stamp);

@@ -41,11 +41,13 @@
  * No reference to the inode is held, and there is no notice when it is freed and its memory
  * becomes the inode of another file.  But in a new inode the bit is clear
  * (inode_init_always()).  So if a file is found by the address of an inode whose bit is clear,
- * it belongs to an inode that was freed, and is removed.  The inode of a known file is
- * dereferenced only with a reference to it, or under RCU if the file was found by an object of
- * the current process: objects are dropped before the mapping puts its reference to the inode,
- * and the listed file systems free inodes a grace period after that.  If a file is evicted,
- * the bit stays set until the next writer clears it.
+ * it belongs to an inode that was freed, and is removed.  If a file is evicted, the bit stays
+ * set until the next writer clears it.
+ *
+ * The inode of a known file is dereferenced only with a reference to the inode, or under RCU if
+ * the file was found by an object of the current process.  RCU is sufficient there: the object
+ * is dropped before the mapping puts its reference to the inode, and the listed file systems
+ * free the inode a grace period after that.
  *
  * All of this is valid only if these writers alone change the page cache, so there is a list
  * of file systems (is_known_filesystem()).  Files that are created open, such as memfds and

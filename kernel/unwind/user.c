@@ -392,14 +392,14 @@ static int full_cfa(struct unwind_user_state *state,
 	return 0;
 }
 
-/* Does full_place() give the value itself, and not its place? */
+/* Does full_place() return the value itself, rather than its address in memory? */
 static bool is_value(u8 where)
 {
 	return where == UNWIND_IN_REG || where == UNWIND_IS_CFA ||
 	       where == UNWIND_IS_EXPR;
 }
 
-/* A value of the caller's frame, or its place in memory: see is_value(). */
+/* Get a value of the caller's frame, or its address in memory: is_value() tells which. */
 static int full_place(struct unwind_user_state *state,
 		      const struct unwind_cfi_rule *full, u8 where, s32 off,
 		      unsigned long cfa, unsigned long *val)

@@ -53,7 +53,7 @@ static bool payload_makes_sense(const struct off_cpu_payload *payload, size_t si
 	if (payload->nr_kernel >= OFF_CPU_KERNEL_ROOM ||
 	    payload->nr_user > OFF_CPU_MAX_STACKS)
 		return false;
-	/* for sums, these are in the map */
+	/* a payload of sums has no stack and no cookie: the sums are in the BPF map */
 	if (payload->kind == OFF_CPU_SUMS &&
 	    (payload->nr_kernel || payload->nr_user || payload->cookie))
 		return false;

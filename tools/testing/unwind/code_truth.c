@@ -5,8 +5,8 @@
  *
  *	code_truth [-v] FILE...    TAP, a test for each file
  *
- * The rules are meant for code without tables.  Code with tables shows whether they are
- * right.
+ * The rules are meant for code without tables.  For code with tables, the tables show whether
+ * the rules are right.
  */
 
 #include <errno.h>

@@ -726,7 +726,8 @@ start_perf() { # arguments of perf record
 	tell_perf ping
 }
 
-# Stop perf record. Do not wait for an answer: it may have ended already with its workload.
+# Stop perf record. Do not wait for its answer: perf may have ended already, when its workload
+# ended.
 stop_perf() {
 	local status
 

@@ -187,8 +187,8 @@ piped() {
 	! cmp -s "${work}/bare" "${work}/before"
 }
 
-# Features of the header that describe the machine are not copied in its byte
-# order.
+# The file has the other byte order. perf inject does not write the header features that describe
+# the machine in the byte order of the file.
 piped_foreign() {
 	make_data basic big --mem && stacks "${work}/basic.big" > "${work}/before" || return 1
 	perf inject -i "${work}/basic.big" -o - |

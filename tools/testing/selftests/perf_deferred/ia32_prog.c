@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A 32-bit task that prints the addresses of its functions and then makes calls
- * from them. Each line is the low and high address of one, from the innermost
- * to the outermost, then of its signal handler and of the restorer.
+ * from them. Each line has the start and the end address of a function: first
+ * the functions that make the calls, from the innermost to the outermost, then
+ * the signal handler, then the restorer.
  *
  *	ia32_prog TURNS [plain|siginfo]
  *

@@ -153,7 +153,7 @@ bool pd_fuse_wait_reader(struct pd_fuse *fuse, int seconds)
 	return PD_READ(fuse->reader);
 }
 
-/* After the reader is known, the server does not answer any other. */
+/* Answer the read in fuse->reader here: the server thread answers only later reads. */
 void pd_fuse_serve(struct pd_fuse *fuse)
 {
 	PD_WRITE(fuse->served, true);

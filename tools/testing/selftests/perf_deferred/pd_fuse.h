@@ -10,7 +10,7 @@ struct pd_fuse {
 	int file;		/* to be mapped */
 	int device;
 	char page[4096];	/* the contents of the file */
-	__u64 reader;		/* thread that waits for it, or 0 */
+	__u64 reader;		/* id of the read request that waits for the page, or 0 */
 	bool served;
 	bool go;		/* for the test's own use */
 };
