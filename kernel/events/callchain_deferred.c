@@ -39,7 +39,7 @@ struct deferred_record {
  * @task: the task of the frames
  * @reached: readers into whose buffers the record was written, a bit for each number
  * @served: readers that do not need the record on other CPUs
- * @away: running on another CPU than @task, to send to events of that CPU
+ * @away: the sender runs on another CPU than @task, and writes to events bound to its own CPU
  */
 struct deferred_output {
 	struct deferred_record		record;

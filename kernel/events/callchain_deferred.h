@@ -9,7 +9,7 @@
 #define PERF_ATTACH_DEFERRING	0x10000
 /* ... and the number of its reader, in the bits from here up */
 #define PERF_DEFERRED_READER_SHIFT	20
-/* number of reader numbers; 0 means that a reader has none */
+/* limit of the numbers of readers, which begin at 1; a reader with number 0 has none */
 #define PERF_DEFERRED_READERS	BITS_PER_LONG
 
 /* functions of core.c that write a record */

@@ -75,10 +75,11 @@ bool unwind_cache_begin(struct unwind_cache_state *state)
 }
 
 /**
- * unwind_cache_knows - are all objects still valid that were known when a search began?
+ * unwind_cache_knows - are all objects that were cached when a search began still valid?
  * @state: as unwind_cache_begin() set it
  *
- * For a search that has read no memory of the process, so other unmaps do not matter to it.
+ * Use this for a search that has read no memory of the process.  Only the unmap of an object
+ * invalidates the result of such a search; other unmaps do not.
  *
  * Context: Task context of a user task.
  * Return: false if an object with tables has been dropped.

@@ -23,9 +23,10 @@
  *
  * Besides the calling convention of C, those of two runtimes are known.  In
  * SBCL the caller makes room for the callee's frame, saves its own frame
- * pointer there and points the frame pointer at it; the callee stores the
- * return address above that, and removes both.  Erlang's code runs on the stack
- * of an Erlang process, and calls C on the stack of a thread; after such a call
+ * pointer there, and sets the frame pointer to the address of the saved one.
+ * The callee stores the return address in the word above, and has removed both
+ * words when it has returned.  Erlang's code runs on the stack of an Erlang
+ * process, and calls C on the stack of a thread; after such a call
  * it loads the stack pointer and the frame pointer from a structure that a
  * callee-saved register points to.
  */

@@ -655,7 +655,7 @@ static int bench_commands(const struct input *deferred, const struct input *in_p
 typedef int (*bench_fn)(const struct input *deferred, const struct input *in_place,
 			struct cost *naive);
 
-/* @how: the kind of load, by how far behind their samples records are and how many are lost */
+/* @how: only its members delay (of records after their samples) and lose (records) are used */
 static int with_files(unsigned int threads, unsigned int samples, const struct synth_load *how,
 		      bench_fn bench, struct cost *naive)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Write down as text what a tool gets.  A delivered sample becomes
+ * A tool that writes the samples and records it gets as text.  A delivered sample becomes
  *
  *	tid@time kN tid/cookie*M
  *

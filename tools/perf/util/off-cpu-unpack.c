@@ -274,8 +274,8 @@ static int unpack_flush(struct unpack *un)
 }
 
 /*
- * The caller can compress as much as the ring buffer plus a page. Leave the page for
- * the headers of compressed records, in case the data do not get smaller.
+ * perf record can compress at most the size of the ring buffer plus a page at a time. Leave the
+ * page for the headers of compressed records, in case compression does not make the data smaller.
  */
 static size_t unpack_out_room(struct unpack *un)
 {

@@ -579,7 +579,7 @@ static bool check_live(const struct live_case *c)
 	unwind_code_find(&code, (unsigned long)c->code.mark);
 	if (code.live == c->want)
 		return true;
-	printf("# %s: %x may, and not %x\n", c->code.name, code.live, c->want);
+	printf("# %s: live registers are %#x, expected %#x\n", c->code.name, code.live, c->want);
 	return false;
 }
 

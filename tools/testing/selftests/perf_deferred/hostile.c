@@ -439,7 +439,7 @@ static int calls_of_nothing_from_handler(void)
 		pd_user_half(&log, sample, &stack);
 		PD_CHECK(stack, "at %#lx: no stack", places[i]);
 		PD_CHECK(is_followed_by_caller(stack, places[i]),
-			 "at %#lx: the caller is not shown, of %u frames", places[i],
+			 "at %#lx: the caller is missing from %u frames", places[i],
 			 stack->nr_user);
 		PD_CHECK(pd_has_outermost(stack, NAME), "at %#lx: ends early", places[i]);
 	}
