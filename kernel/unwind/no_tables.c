@@ -726,7 +726,7 @@ static bool is_on_top(struct unwind_user_state *state, const struct unwind_user_
 
 /*
  * Could this word be the return address of a call? The arguments of the program can have
- * any value, so among them only a word after a call counts.
+ * any value, so one of them counts only if it is an address behind a call instruction.
  */
 static bool may_be_called_from(struct unwind_user_state *state, unsigned long addr,
 			       bool is_argument)

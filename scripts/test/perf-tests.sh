@@ -71,8 +71,8 @@ perf_tap() {
 }
 
 # perf_dir NAME: make an empty folder for the output of a run, also for reports of the
-# sanitizers. Otherwise, those are shown only for a failed test, and never for a perf in the
-# middle of a pipe.
+# sanitizers. Without the folder, these reports are shown only for a failed test, and never for
+# a perf in the middle of a pipe.
 perf_dir() {
 	dir=$check/$1
 	rm -rf "$dir"

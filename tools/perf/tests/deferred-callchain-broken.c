@@ -249,7 +249,7 @@ static void build_no_attrs(struct synth *s)
 	synth__comm(s, 100, 1);
 }
 
-/* Id 0 means the first event, and a second name of it replaces the first one. */
+/* An update of id 0 is one of the first event. If it has a name already, replace the name. */
 static void build_update_of_none(struct synth *s)
 {
 	const u64 words[] = { PERF_EVENT_UPDATE__NAME, 0, 'x' };

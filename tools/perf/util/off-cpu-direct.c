@@ -46,7 +46,7 @@
 				 PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | \
 				 PERF_SAMPLE_CALLCHAIN)
 
-/* Upper limit for the records of one task that sleeps at the end. */
+/* Upper limit for the records of one task that is asleep when recording ends. */
 #define TASK_BYTES	2048
 
 /* The kernel's PROC_PID_INIT_INO. */

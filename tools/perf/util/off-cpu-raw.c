@@ -38,8 +38,8 @@
 #define SUMS_TIME	(~0ULL << 32)
 
 /*
- * Which half of the first word is the process?  The BPF program puts it into the upper
- * half, perf record puts it into the lower half in the sums that it writes itself.
+ * Which half of the first word is the process?  The BPF program puts the process into the
+ * upper half.  perf record writes the sums itself, and puts the process into the lower half.
  */
 enum pid_order {
 	PID_UPPER,
@@ -48,8 +48,9 @@ enum pid_order {
 
 /**
  * struct off_cpu_raw - state of a session for decoding such samples
- * @waits: order in samples of waits; the usual one, unless a known thread proves the other
- * @sums: the same for sums
+ * @waits: which half of the first word is the process in samples of waits: the usual half,
+ *	   unless a known thread proves that it is the other one
+ * @sums: the same for samples of sums
  * @malformed: number of skipped samples
  * @chain: callchain of the current sample, aligned and in this machine's byte order
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * libFuzzer target: arbitrary bytes as code for kernel/unwind/code.c, which may change
- * while they are read.  Besides errors that the sanitizers find, it checks that the
+ * libFuzzer target: kernel/unwind/code.c reads arbitrary bytes as code.  The bytes may
+ * change while they are read.  Besides errors that the sanitizers find, it checks that the
  * search ends after a limited number of reads, and that its rule can be followed.
  */
 

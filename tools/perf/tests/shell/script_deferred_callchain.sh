@@ -407,7 +407,7 @@ limit() {
 	local size command
 
 	make_data many little || return 1
-	# 2^34 + 1 gigabytes would be one, in 64 bits
+	# in 64 bits, 2^34 + 1 gigabytes wrap around to 1 gigabyte
 	for size in x 5x 5kk 0 0g -1 -5m 17179869185g 99999999999999999999; do
 		refuses_limit "${size}" || return 1
 	done

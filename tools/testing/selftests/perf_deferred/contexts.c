@@ -33,7 +33,7 @@ static PD_LEAF void fault_in(void)
 
 static int partner[2];
 
-/* 1: the child is in its named stack; 2: the event is on. */
+/* The child sets 1 when it is in its named functions, the parent sets 2 to let it go on. */
 static int *phase;
 
 static PD_LEAF void spin(int turns)

@@ -53,7 +53,7 @@ static int read_functions(functions_t functions)
 	return 0;
 }
 
-/* Does this frame exist, in that function? */
+/* Does the stack have a frame with number @frame, and is the frame in @function? */
 static bool frame_in(const struct pd_rec *stack, __u32 frame, const __u64 *function)
 {
 	return frame < stack->nr_user && stack->user[frame] >= function[0] &&

@@ -189,7 +189,7 @@ static unsigned int contexts(const struct result *result)
 	return nr;
 }
 
-/* Number of consecutive switches with the cookie of the i-th one. */
+/* Number of consecutive switches, from the i-th one on, that have the same cookie. */
 static unsigned int run_of(const struct result *result, unsigned int i)
 {
 	unsigned int end = i;
