@@ -39,8 +39,9 @@ static u64 without_last_contexts(const u64 *ips, u64 nr)
 }
 
 /*
- * Write a sample with @chain instead of its own callchain at @place.  The size of an event has
- * 16 bits: drop outermost frames that do not fit.  Return: the number of dropped frames.
+ * Write the sample @event to @out, with @chain in place of its own callchain, which is at @place.
+ * The size of an event has 16 bits: drop outermost frames that do not fit.
+ * Return: the number of dropped frames.
  */
 static u64 write_sample(const union perf_event *event, const struct ip_callchain *place,
 			const struct ip_callchain *chain, union perf_event *out)
@@ -63,7 +64,7 @@ static u64 write_sample(const union perf_event *event, const struct ip_callchain
 	return ip_callchain__nr_frames(chain->ips + nr, chain->nr - nr);
 }
 
-/* Is an attr larger than OLD_ATTR_SIZE, and zero in the bytes beyond? */
+/* Is an attr larger than OLD_ATTR_SIZE, with only zeros in the rest? */
 static bool fits_old_attr(const void *attr, size_t size)
 {
 	return size > OLD_ATTR_SIZE && !memchr_inv(attr + OLD_ATTR_SIZE, 0, size - OLD_ATTR_SIZE);
@@ -82,8 +83,8 @@ static void clear_flags(void *raw, size_t size)
 }
 
 /*
- * An old perf expects the ids at the end of its own, shorter attr. So shorten the attr to
- * OLD_ATTR_SIZE if the rest of it is zero, and move the ids there.
+ * An old perf expects the ids behind an attr of its own, smaller size.  So shorten the attr to
+ * OLD_ATTR_SIZE if the rest of the attr is zero, and move the ids to the new end.
  */
 static void write_attr(const union perf_event *event, union perf_event *out)
 {
@@ -104,7 +105,7 @@ static void write_attr(const union perf_event *event, union perf_event *out)
 	out->header.size -= saved;
 }
 
-/* Stop at the first described event that exceeds the record. */
+/* Copy event descriptions without the flags. Stop at the first one that exceeds the event. */
 static void write_event_desc(const union perf_event *event, union perf_event *out)
 {
 	u64 left = event->header.size - sizeof(event->feat), size = 2 * sizeof(u32);
@@ -242,7 +243,7 @@ int deferred_merge__copy_feat(const struct deferred_merge *merge, int feat,
 			     event->header.size - sizeof(event->feat)) ?: 1;
 }
 
-/* Keep the first event of each feature for the header: some readers look only there. */
+/* Keep the first event of each feature: some readers look for features only in the header. */
 static union perf_event *keep_for_header(struct deferred_merge *merge, union perf_event *event)
 {
 	union perf_event **feat = &merge->feats[event->feat.feat_id];

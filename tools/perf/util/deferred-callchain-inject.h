@@ -17,9 +17,9 @@ union perf_event;
 /* State of perf inject --merge-callchains. If @enabled is not set, nothing else is used. */
 struct deferred_merge {
 	bool enabled;				/* the option was given */
-	bool to_file;				/* the output has a header, written last */
-	struct perf_session *session;		/* that is rewritten */
-	const struct perf_tool *tool;		/* that does */
+	bool to_file;				/* to a file, whose header is written last */
+	struct perf_session *session;		/* the session that is rewritten */
+	const struct perf_tool *tool;		/* the tool that rewrites it */
 	perf_event__handler_t process;		/* writes an event that describes the file */
 	union perf_event *copy;			/* the rewritten event */
 	union perf_event *feats[HEADER_LAST_FEATURE]; /* feature events for the header */

@@ -99,7 +99,7 @@ static int open_dummy(bool defer)
 	return 0;
 }
 
-/* If no event can be opened, the real events will fail with a message. */
+/* If even an event without deferral fails, return true: the real events fail with a message. */
 static bool kernel_can_defer(void)
 {
 	return !open_dummy(true) || open_dummy(false);
@@ -145,7 +145,7 @@ void evlist__drop_deferred_callchains(struct evlist *evlist, const char *who)
 			   who);
 }
 
-/* Records need a time if other events have one, or they cannot be sorted among them. */
+/* If other events have a time, records need one, too: they are sorted among these events. */
 static void set_time(struct evlist *evlist)
 {
 	struct evsel *evsel;
@@ -171,7 +171,7 @@ static bool evsel__covers(struct evsel *tracking, struct evsel *evsel)
 {
 	if (tracking->cgrp && tracking->cgrp != evsel->cgrp)
 		return false;
-	/* an event opened for each task may follow other new tasks than @tracking */
+	/* @tracking does not follow new tasks, but @evsel may get samples of them */
 	if (evsel->core.system_wide && !tracking->core.system_wide &&
 	    !tracking->core.attr.inherit && is_of_tasks(evsel->evlist))
 		return false;
@@ -185,7 +185,8 @@ static bool evsel__covers(struct evsel *tracking, struct evsel *evsel)
  *
  * If the kernel cannot defer, the flags are cleared, with a warning.  Records
  * go to the tracking event, like other side-band records, and also to the
- * buffers of events that it does not cover.  The reader ignores duplicates.
+ * buffers of events that the tracking event does not cover.  The reader ignores
+ * duplicates.
  */
 void evlist__config_deferred_callchains(struct evlist *evlist)
 {

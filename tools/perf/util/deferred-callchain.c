@@ -17,14 +17,16 @@
  *
  * A file that is mapped as a whole is scanned ahead of the reader, event header by event
  * header.  All other input is a stream: its records enter the index when they are read, and
- * the ordered queue holds the sample and all events behind it.  Both stop when the record is
- * found and flush rounds show that no earlier entry follows.  If too much memory is held,
- * or for too long, the sample is delivered without its user half, and counted.
+ * the ordered queue holds the sample and all events behind it.  The scan and the hold end when
+ * the record has been found and flush rounds show that no earlier entry can follow.  If events
+ * are held for too long, or take too much memory, the sample is delivered without its user half,
+ * and counted.
  *
  * For each thread, the index holds the records that are not yet due, and the ends of the
- * thread's life (exit, fork of another thread with the same tid, exec).  The next entry at
- * or after a sample decides: either it is the sample's record, or there is none.  An entry is
- * freed when it is due, but a thread keeps its last record: later samples may have its cookie.
+ * thread's life (exit, fork of another thread with the same tid, exec).  The thread's next entry
+ * at or after the time of a sample decides: if it is not the sample's record, the sample has no
+ * record.  An entry is freed when it is due, except for the thread's last record: later samples
+ * may have the same cookie.
  */
 #include <byteswap.h>
 #include <errno.h>
@@ -56,17 +58,17 @@
 #define SCAN_STEP		(1024 * 1024)
 /* How long events of a pipe are held: a sleeping thread writes its record when it wakes up. */
 #define MAX_PIPE_WAIT		(60ULL * NSEC_PER_SEC)
-/* The same for a live session, whose user waits. */
+/* How long events of a live session are held: its user waits for them. */
 #define MAX_LIVE_WAIT		(5ULL * NSEC_PER_SEC)
-/* How much the clocks of two CPUs may differ: they are set anew with every tick. */
+/* Upper limit for the difference between the clocks of two CPUs: every tick corrects them. */
 #define MAX_CLOCK_SKEW		(20ULL * NSEC_PER_MSEC)
-/* Number of records within MAX_CLOCK_SKEW that a look-up skips at most. */
+/* A look-up skips at most this many entries that may be out of order by MAX_CLOCK_SKEW. */
 #define MAX_SKEWED		1024
 /* Memory limit for the last records of threads. */
 #define MAX_KEPT_BYTES		(16UL << 20)
 /* Number of trees of threads. The tid chooses the tree. */
 #define NR_TREES		65536UL
-/* Warn above this percentage of incomplete samples: some records come after the end of data. */
+/* Warn above this percentage of incomplete samples: the records of a few come after the end. */
 #define WARN_PERCENT		2
 
 /* Memory limit of a session for held events and the index. */
@@ -79,7 +81,7 @@ struct key {
 	u64 cookie;		/* if many tasks share this tid, else 0 */
 };
 
-/* Key for lost records; no machine and no thread have these numbers. */
+/* Key for lost records: no machine and no thread has these ids. */
 static const struct key losses_key = { .machine_pid = -3, .tid = -3 };
 
 /* An entry of the index: a deferred record, the end of a thread's life, or lost records. */
@@ -90,9 +92,9 @@ struct entry {
 	const union perf_event *event;	/* the record, in the mapped file or a copy */
 	u32 cpu;			/* CPU that wrote the event, or -1 */
 	u16 nr;				/* entries of its callchain */
-	bool copied : 1;		/* @event is a copy, right behind this */
-	bool used : 1;			/* it or a duplicate was stitched */
-	bool exec : 1;			/* an exec: ends a program, not a thread */
+	bool copied : 1;		/* @event is a copy, stored right behind this struct */
+	bool used : 1;			/* this record or a duplicate was stitched */
+	bool exec : 1;			/* the entry is an exec: ends a program, not a thread */
 };
 
 /* What is known of a thread. */
@@ -100,12 +102,12 @@ struct indexed_thread {
 	struct rb_node node;		/* in a tree of threads */
 	struct key key;
 	struct rb_root_cached entries;	/* not yet due, by time */
-	struct entry *newest;		/* last one in @entries, or NULL */
+	struct entry *newest;		/* the latest one in @entries, or NULL */
 	struct entry *last;		/* last record that was due, or NULL */
 	struct list_head kept;		/* in &deferred_callchains.kept, if @last is set */
 };
 
-/* The stage of a session, from the first event of its data to the last. */
+/* The stitching stage of a session, from the first event of the data to the last. */
 struct deferred_callchains {
 	struct deferred_callchain_stats *stats;
 	struct ip_callchain *chain;	/* the callchain of the current sample */
@@ -115,11 +117,11 @@ struct deferred_callchains {
 
 	size_t bytes;			/* memory used by the index */
 	struct list_head kept;		/* threads with a last record, the oldest first */
-	size_t kept_bytes;		/* of @bytes, what these take */
+	size_t kept_bytes;		/* the part of @bytes that @kept uses */
 
 	int nr_evsels;			/* number of events when the reader's queue was set up */
-	const char *map, *scan, *end;	/* the file, how far it is scanned, how far it can be */
-	u64 newest, newest_before;	/* time of the newest entry: now, at round start */
+	const char *map, *scan, *end;	/* the file, ends of the scanned part and of all events */
+	u64 newest, newest_before;	/* time of the newest entry: now, and at round start */
 	u64 certain;			/* all entries up to this time are indexed */
 
 	size_t queued_bytes;		/* memory used by events in the ordered queue */
@@ -145,7 +147,7 @@ int ip_callchain__marker_nr(const struct ip_callchain *chain)
 	return nr >= 1 && chain->ips[nr - 1] == PERF_CONTEXT_USER_DEFERRED;
 }
 
-/* The cookie of a callchain that ends in a marker, or 0, which is never valid. */
+/* Return the cookie at the end of a callchain, or 0 if it has none: no valid cookie is 0. */
 static u64 chain_cookie(const struct ip_callchain *chain)
 {
 	return ip_callchain__marker_nr(chain) == 2 ? chain->ips[chain->nr - 1] : 0;
@@ -171,7 +173,7 @@ u64 ip_callchain__nr_frames(const u64 *ips, size_t nr)
  * evlist__deferring_evsel - find an event that defers callchains
  * @evlist: the events of a session
  *
- * Records can belong to an event without callchains, so they are shown for this one.
+ * A deferred record can belong to an event without callchains, so show it as one of this event.
  *
  * Return: the first event that defers the user half of its callchains, or NULL.
  */
@@ -186,7 +188,7 @@ struct evsel *evlist__deferring_evsel(struct evlist *evlist)
 	return NULL;
 }
 
-/* The sample_id trailer is that of the event that a record was written for. */
+/* The size of the sample_id trailer depends on the event that the record was written for. */
 static size_t record_fixed_size(struct evlist *evlist, const union perf_event *event)
 {
 	struct evsel *evsel = evlist__event2evsel(evlist, (union perf_event *)event);
@@ -320,7 +322,7 @@ static struct entry *entry_next(struct entry *entry)
 	return rb_entry_safe(rb_next(&entry->node), struct entry, node);
 }
 
-/* At the same time, a record sorts before the end of its thread. */
+/* If both have the same time, a record sorts before the end of its thread. */
 static bool is_before(const struct entry *entry, u64 time, bool end)
 {
 	return entry->time < time || (entry->time == time && end && entry->cookie);
@@ -333,7 +335,7 @@ static bool entry_before(struct rb_node *a, const struct rb_node *b)
 	return is_before(rb_entry(a, struct entry, node), entry->time, !entry->cookie);
 }
 
-/* Events of a thread are mostly read in time order: then append without a search. */
+/* Entries mostly come in time order.  Append such an entry without a search for its place. */
 static void thread_add(struct indexed_thread *thread, struct entry *entry)
 {
 	struct entry *newest = thread->newest;
@@ -355,7 +357,7 @@ static void thread_remove(struct indexed_thread *thread, struct entry *entry)
 	rb_erase_cached(&entry->node, &thread->entries);
 }
 
-/* The first entry at or after @time, mostly the first of all; with @end, no record at @time. */
+/* Find the first entry at or after @time.  With @end, skip records whose time is @time. */
 static struct entry *thread_first_since(struct indexed_thread *thread, u64 time, bool end)
 {
 	struct entry *first = rb_entry_safe(rb_first_cached(&thread->entries), struct entry, node);
@@ -389,8 +391,8 @@ static void thread_forget_last(struct deferred_callchains *dc, struct indexed_th
 }
 
 /*
- * Keep @record as the last one of @thread.  May free other threads, but not this one.  A
- * record is an orphan until it or a duplicate of it is stitched.
+ * Keep @record as the last record of @thread.  This may free other threads, but not @thread.
+ * A record is an orphan until it or a duplicate of it is stitched.
  */
 static void thread_keep_last(struct deferred_callchains *dc, struct indexed_thread *thread,
 			     struct entry *record)
@@ -444,8 +446,8 @@ static bool is_time(u64 time)
 }
 
 /*
- * The machine of an event: threads of host and guest can have the same tid. Not looked
- * up as struct machine, which may not exist yet.
+ * Identify the machine of an event, as threads of host and guest can have the same tid.  Do
+ * not look up a struct machine: it may not exist yet.
  */
 static u32 machine_pid(const struct perf_sample *sample)
 {
@@ -475,7 +477,7 @@ static struct key make_key(const struct perf_sample *sample, u32 tid, u64 cookie
 /*
  * The tid of the thread whose life the event ends, or 0.  A fork ends the life of an
  * earlier thread with the same tid.  But PERF_RECORD_MISC_FORK_EXEC marks a fork that
- * perf synthesized for a running thread: it ends nothing.
+ * perf synthesized for a running thread: such a fork ends nothing.
  */
 static u32 ended_tid(const union perf_event *event)
 {
@@ -513,8 +515,9 @@ static int index_add(struct deferred_callchains *dc, const struct key *key,
 
 /*
  * Add @event to the index if it is a deferred record, the end of a life, or a loss.
- * @event is in this machine's byte order.  @place is where it is stored: there it may
- * still have the byte order of a foreign file.  With @copy, @place is valid in this call only.
+ * @event is in this machine's byte order.  @place is where the event is stored, and may still be
+ * in the byte order of a foreign file.  Set @copy if @place is valid only during this call: the
+ * index then stores a copy.
  */
 static int index_event(struct perf_session *session, union perf_event *event,
 		       const union perf_event *place, bool copy)
@@ -535,12 +538,12 @@ static int index_event(struct perf_session *session, union perf_event *event,
 		entry.copied = copy;
 	} else if (!evlist__deferring_evsel(evlist) ||
 		   (!tid && event->header.type != PERF_RECORD_LOST)) {
-		/* without deferred callchains, ends do not matter */
+		/* ends and losses matter only with deferred callchains, other events never */
 		return 0;
 	}
 	if (evlist__parse_sample(evlist, event, &sample))
 		return 0;
-	/* ends need a time, and are only removed if events come in time order */
+	/* ends and losses need a time; without sorting, ends would never be removed */
 	if (!entry.cookie &&
 	    (!is_time(sample.time) || (tid && !session->tool->ordered_events)))
 		return 0;
@@ -554,8 +557,8 @@ static int index_event(struct perf_session *session, union perf_event *event,
 }
 
 /*
- * At the end of a flush round, all events have been read up to the newest time of the
- * previous round.
+ * At the end of a flush round, all events up to the newest time of the previous round
+ * have been read.
  */
 static void index_end_round(struct deferred_callchains *dc)
 {
@@ -565,7 +568,7 @@ static void index_end_round(struct deferred_callchains *dc)
 
 /* The scan. */
 
-/* The reader swaps events in place. The type is a small number, but looks large until then. */
+/* The reader swaps foreign events in place. Before that, their type looks like a large number. */
 static bool is_foreign(const union perf_event *event)
 {
 	return event->header.type > 0xffff;
@@ -625,11 +628,11 @@ static int scan_event(struct perf_session *session)
 		break;
 	case PERF_RECORD_HEADER_ATTR:
 	case PERF_RECORD_ID_INDEX:
-		/* changes how later events are parsed, once it is processed */
+		/* later events can be parsed only when the reader has processed this one */
 	case PERF_RECORD_AUXTRACE:
 	case PERF_RECORD_COMPRESSED:
 	case PERF_RECORD_HEADER_TRACING_DATA:
-		/* only the reader knows what data are inside or behind it */
+		/* only the reader knows what data are inside or behind this event */
 		return 1;
 	default:
 		break;
@@ -683,8 +686,9 @@ static int start(struct perf_session *session)
 }
 
 /*
- * Events without a time (0 or -1) are delivered when they are read.  But if the input is not
- * scanned ahead, they wait in the queue as well.  A pipe can add events while it is read.
+ * By default, events without a time (0 or -1) are delivered when they are read.  If the input
+ * is not scanned ahead, let them wait in the queue like others.  Check this again when the number
+ * of evsels has changed: a pipe can add evsels while it is read.
  */
 static void set_up_queue(struct perf_session *session)
 {
@@ -729,7 +733,7 @@ int deferred_callchains__read(struct perf_session *session, union perf_event *ev
 	dc = session->deferred;
 	if (event->header.type == PERF_RECORD_CALLCHAIN_DEFERRED &&
 	    event->header.size < record_fixed_size(session->evlist, event)) {
-		/* such events of the dump are not delivered */
+		/* this record is not delivered, so dump it here */
 		if (dump_trace) {
 			trace_event(event);
 			printf(" PERF_RECORD_CALLCHAIN_DEFERRED");
@@ -791,14 +795,15 @@ void deferred_callchains__set_live(struct perf_session *session, u64 idle)
 
 /* Result of a look-up in the index. */
 struct verdict {
-	struct entry *record;			/* its record, or NULL */
+	struct entry *record;			/* the sample's record, or NULL */
 	enum deferred_incomplete reason;	/* why there is none */
-	bool certain;				/* events not yet read cannot change it */
+	bool certain;				/* events not yet read cannot change the result */
 };
 
 /*
- * May the record of @sample be lost?  The kernel writes it on the CPU of the sample or of the
- * thread's next entry.  A full buffer reports a loss in front of the next event that fits.
+ * Can the record of @sample have been lost?  The kernel writes the record on the CPU of the
+ * sample or of the thread's next entry.  If a buffer was full, a PERF_RECORD_LOST is written in
+ * front of the next event that fits.
  */
 static bool was_lost(struct deferred_callchains *dc, const struct perf_sample *sample,
 		     const struct entry *next)
@@ -817,11 +822,13 @@ static bool was_lost(struct deferred_callchains *dc, const struct perf_sample *s
 }
 
 /*
- * Entry contexts of a thread do not overlap.  If there is a record of another entry context
- * between a sample and a record with its cookie, then the sample's record was lost, and its
- * cookie was reused by a later entry context.  Two exceptions: @other does not count if it
- * was stitched to samples before this one; and since clocks of CPUs differ, it does not
- * count if it is near in time and from another CPU, as cookies are not reused so soon.
+ * Does @other, a later record of the thread, prove that the record of @sample was lost?  An entry
+ * context is one stay of a thread in the kernel.  Entry contexts of a thread do not overlap.  If
+ * the record of another entry context is between the sample and a record with its cookie, then
+ * a later entry context has reused the cookie.  @other is no proof in two cases:
+ * - @other has been stitched to earlier samples.
+ * - @other is from another CPU and near in time.  CPUs' clocks differ, so @other may be out of
+ *   order; and no cookie is reused so soon.
  */
 static bool tells_apart(const struct entry *other, const struct perf_sample *sample)
 {
@@ -831,7 +838,7 @@ static bool tells_apart(const struct entry *other, const struct perf_sample *sam
 	       (other->cpu == sample->cpu && other->cpu != (u32)-1);
 }
 
-/* The first entry from @next on that decides: the record, or proof that there is none. */
+/* Find the first entry from @next on that is the record, or proves that there is none. */
 static struct entry *deciding_entry(struct entry *next, u64 cookie,
 				    const struct perf_sample *sample)
 {
@@ -871,9 +878,9 @@ static struct verdict look_up(struct deferred_callchains *dc, struct indexed_thr
 }
 
 /*
- * Callchains in place have at most sample_max_stack frames in both halves together.  If the
- * event does not set it, the limit was the sysctl of the recording system, which is not known:
- * keep all frames.
+ * A callchain in place has at most sample_max_stack frames in both halves together: apply this
+ * limit to stitched callchains, too.  If the event does not set it, the limit was a sysctl of
+ * the recording system, whose value is not known: keep all frames.
  */
 static void append_user(struct ip_callchain *chain, u64 max_stack, const u64 *ips, u64 nr,
 			bool swap)
@@ -894,7 +901,7 @@ static void append_user(struct ip_callchain *chain, u64 max_stack, const u64 *ip
 		chain->ips[chain->nr++] = swap ? bswap_64(ips[i]) : ips[i];
 }
 
-/* Replace marker and cookie by the frames of @record, or without one by the user ip if known. */
+/* Replace marker and cookie by the frames of @record, or without @record by the user ip, if any. */
 static int stitch_sample(struct perf_session *session, struct perf_sample *sample,
 			 const struct entry *record)
 {
@@ -985,7 +992,7 @@ static int find_record(struct perf_session *session, const struct perf_sample *s
 			return ret;
 	} while (!ret);
 
-	/* a reason from the index is better than the reason to stop waiting */
+	/* a reason from the index is more precise than the reason to stop waiting */
 	if (verdict->reason == DEFERRED_INCOMPLETE__END && !verdict->certain)
 		verdict->reason = reason;
 	record = verdict->record;
@@ -994,7 +1001,7 @@ static int find_record(struct perf_session *session, const struct perf_sample *s
 		dc->stats->orphans -= record == last;
 		record->used = true;
 	}
-	/* in time order, the previous entry context gets no more samples */
+	/* events are in time order: the previous entry context gets no more samples */
 	if (last && last->cookie != cookie && last->time < sample->time &&
 	    session->tool->ordered_events) {
 		thread_forget_last(dc, thread);
@@ -1053,7 +1060,7 @@ static void record_turn(struct perf_session *session, union perf_event *event,
 	thread_keep_last(dc, thread, record);
 }
 
-/* An end of a life or a loss is due: free it and the thread's last record. */
+/* The end of a thread's life or a loss is due: free its entry and the thread's last record. */
 static void end_turn(struct deferred_callchains *dc, const struct key *key, u64 time)
 {
 	struct indexed_thread *thread = thread_find(dc, key);
@@ -1132,7 +1139,7 @@ int deferred_callchains__turn(struct perf_session *session, union perf_event *ev
 	struct deferred_callchains *dc = session->deferred;
 	int ret = parse_sample(session, event, sample);
 
-	if (!dc)	/* not an event of the data */
+	if (!dc)	/* the event does not come from the input */
 		return ret;
 
 	ret = ret ?: take_turn(session, event, sample);
@@ -1159,7 +1166,7 @@ static const struct {
 	},
 	[DEFERRED_INCOMPLETE__END] = {
 		"end of data", "no record before the end of the data",
-		"Their threads did not return to user space: record for longer.  With\n"
+		"Threads did not return to user space before the end: record for longer.  With\n"
 		"--switch-output, their records may be in the next file."
 	},
 	[DEFERRED_INCOMPLETE__EXIT] = {
@@ -1168,7 +1175,7 @@ static const struct {
 	},
 	[DEFERRED_INCOMPLETE__EXPIRED] = {
 		"expired", "no record within the time limit",
-		"Read a file instead of live data to have them wait."
+		"Read a file instead of live data: then samples wait for their records."
 	},
 	[DEFERRED_INCOMPLETE__LIMIT] = {
 		"limit", "the memory limit was reached before the record was read",
@@ -1272,7 +1279,7 @@ static void stats_warn(const struct deferred_callchain_stats *stats)
  * deferred_callchains__stop - end reading, maybe after an error
  * @session: the session
  *
- * Delivers the held events, if all events before them were delivered; warns of missing user
+ * Delivers the held events, if all events before them were delivered.  Warns of missing user
  * callchains, and frees the stage.  The counts stay in &session->evlist->stats.
  */
 void deferred_callchains__stop(struct perf_session *session)

@@ -18,12 +18,12 @@ union perf_event;
 /* Why a deferred sample was delivered without its user half. */
 enum deferred_incomplete {
 	DEFERRED_INCOMPLETE__NO_RECORD,	/* no record before the next entry context */
-	DEFERRED_INCOMPLETE__LOST,	/* the same, and records were lost */
+	DEFERRED_INCOMPLETE__LOST,	/* no record, and the buffer was full */
 	DEFERRED_INCOMPLETE__END,	/* end of data */
 	DEFERRED_INCOMPLETE__EXIT,	/* the thread ended first */
 	DEFERRED_INCOMPLETE__EXPIRED,	/* the time limit was reached */
 	DEFERRED_INCOMPLETE__LIMIT,	/* the memory limit was reached */
-	DEFERRED_INCOMPLETE__UNORDERED,	/* not read yet, and events are not sorted */
+	DEFERRED_INCOMPLETE__UNORDERED,	/* record not yet read; events are not sorted */
 	DEFERRED_INCOMPLETE__COOKIE,	/* the cookie is zero */
 	DEFERRED_INCOMPLETE__MAX,
 };
@@ -34,7 +34,7 @@ struct deferred_callchain_stats {
 	u64 incomplete[DEFERRED_INCOMPLETE__MAX];
 	u64 records;		/* deferred records */
 	u64 duplicates;		/* duplicates of the thread's previous record */
-	u64 orphans;		/* stitched to no sample */
+	u64 orphans;		/* records that were stitched to no sample */
 	u64 malformed;		/* ignored: invalid size or contents */
 };
 

@@ -20,7 +20,7 @@
  * struct layout - the parts of one type of event
  * @size: minimum size of an event of that type
  * @text: offset of its text, or 0
- * @item: size of an item, or 0; the number of items is in the last u64 of @size
+ * @item: size of an item, or 0; the number of items is the last u64 of the first @size bytes
  * @rest: checks the part behind @size, or NULL
  */
 struct layout {
@@ -56,8 +56,8 @@ static bool text_poke_fits(const union perf_event *event, bool swapped)
 }
 
 /*
- * The attr contains its own size, and the ids follow it.  A size of zero means that
- * of the first version.
+ * The attr contains its own size, and the ids follow the attr.  A size of zero means the
+ * size of the first version.
  */
 static bool attr_fits(const union perf_event *event, bool swapped)
 {

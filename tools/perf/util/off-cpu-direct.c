@@ -60,7 +60,7 @@ static bool can_defer;
 /* The user half is excluded by option. */
 static bool no_user_half;
 
-/* The event's attributes for the file. During the open, the event has those for the kernel. */
+/* The event's attributes for the file. While it is opened, it has attributes for the kernel. */
 static struct perf_event_attr file_attr;
 
 /* The clock of the program. */
@@ -181,7 +181,7 @@ int off_cpu_cgroup__level(struct evlist *evlist)
 /* The event. */
 /**
  * off_cpu_parse_threshold - take the argument of --off-cpu-thresh
- * @opt: the option, whose value is that of --off-cpu, which it implies
+ * @opt: the option; its value is the flag of --off-cpu, which is set as well
  * @str: milliseconds
  * @unset: the option was negated: use the default
  *
@@ -364,7 +364,7 @@ static struct btf *load_types(void)
 /**
  * off_cpu_run__is_possible - does the kernel support measuring time off the CPU?
  *
- * Return: false, with a message, if it cannot.
+ * Return: false, with a message, if it does not.
  */
 bool off_cpu_run__is_possible(void)
 {
@@ -422,7 +422,7 @@ static struct bpf_insn call_of(const struct btf *btf, const char *function)
 
 /*
  * Can a program disable preemption? If BPF is interpreted, the kernel refuses any
- * program that contains a call of a kernel function, even if that is never reached.
+ * program that contains a call of a kernel function, even if the call is never reached.
  */
 static bool can_stay_on(const struct btf *btf)
 {
@@ -450,7 +450,7 @@ static bool in_pid_ns(void)
 {
 	struct stat st;
 
-	/* if /proc does not tell, assume that it is not the initial one */
+	/* if /proc does not show the PID namespace, assume that it is not the initial one */
 	return stat("/proc/self/ns/pid", &st) || st.st_ino != INITIAL_PID_NS;
 }
 
@@ -463,7 +463,7 @@ void off_cpu_run__configure(struct off_cpu_bpf *skel)
 	struct btf *btf = btf__load_vmlinux_btf();
 	bool stays_on = can_stay_on(btf);
 
-	/* if a kernel has both functions, either both can be called or none */
+	/* a kernel that has both functions allows calls of both or of neither */
 	can_defer = btf_has(btf, "bpf_perf_defer_callchain", BTF_KIND_FUNC) &&
 		    (stays_on || !btf_has(btf, "bpf_preempt_disable", BTF_KIND_FUNC));
 	choose_program(can_defer && callchain_param.enabled && callchain_param.defer,
@@ -545,7 +545,7 @@ bool off_cpu_run__knows_pids(struct off_cpu_bpf *skel)
 	return !err;
 }
 
-/* The size of the smallest ring buffer that must be read before it is full, or 0. */
+/* Return the size of the smallest ring buffer that is not in overwrite mode, or 0. */
 static size_t smallest_buffer(struct evlist *evlist)
 {
 	size_t size, least = 0;
@@ -676,7 +676,7 @@ static void wait_for_programs(struct off_cpu_bpf *skel)
  * @skel: attached
  * @evlist: the events
  *
- * The events must still be enabled and their buffers be read after this.
+ * The events must still be enabled, and the caller must read their buffers after this call.
  */
 void off_cpu_run__end(struct off_cpu_bpf *skel, struct evlist *evlist)
 {

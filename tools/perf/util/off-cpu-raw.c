@@ -2,7 +2,7 @@
 /*
  * Samples of offcpu-time as perf of Linux 6.16 and later records them: the event is BPF
  * output, and the raw data of a sample describes the waiting task.  The other fields of
- * the sample describe the task that ran before it.
+ * the sample describe the task that ran on the CPU before the waiting task.
  *
  * The raw data is u64 words in the byte order of the file:
  *
@@ -47,10 +47,10 @@ enum pid_order {
 };
 
 /**
- * struct off_cpu_raw - state of a session for decoding such samples
+ * struct off_cpu_raw - state of a session for decoding off-CPU samples with raw data
  * @waits: which half of the first word is the process in samples of waits: the usual half,
  *	   unless a known thread proves that it is the other one
- * @sums: the same for samples of sums
+ * @sums: which half of the first word is the process in samples of sums, found in the same way
  * @malformed: number of skipped samples
  * @chain: callchain of the current sample, aligned and in this machine's byte order
  */
@@ -148,7 +148,7 @@ static bool machine__knows(struct machine *machine, pid_t pid, pid_t tid)
 
 	if (!thread)
 		return false;
-	/* not a thread that was made for a sample, perhaps of this event */
+	/* a thread that was made for a sample, perhaps of this event, has no comm */
 	known = thread__pid(thread) == pid && thread__comm_set(thread);
 	thread__put(thread);
 	return known;
@@ -193,7 +193,7 @@ static void put_payload(struct off_cpu_raw *oc, const struct payload *payload,
  * @where: state of the session, NULL at first
  * @evsel: event of the sample
  * @sample: any parsed sample; only those of BPF output named offcpu-time are changed
- * @machine: its machine
+ * @machine: machine of the sample
  *
  * The callchain is valid until the next call.
  *
@@ -212,7 +212,7 @@ int off_cpu_raw__decode(struct off_cpu_raw **where, struct evsel *evsel,
 	if (!*where)
 		return -ENOMEM;
 
-	/* in a pipe, the name comes after the attr */
+	/* in a pipe, the event's name comes after its attr, so the event is not marked yet */
 	evsel->synth_sample_type |= PERF_SAMPLE_CALLCHAIN;
 	if (!read_payload(*where, evsel, sample, &payload)) {
 		(*where)->malformed++;

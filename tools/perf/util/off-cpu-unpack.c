@@ -4,7 +4,7 @@
  * file: each payload becomes an ordinary sample of offcpu-time.  All other records are
  * written unchanged, without a copy if there is nothing to unpack.
  *
- * Several threads may do this, each for its own ring buffers.
+ * Several threads may unpack at the same time, each from its own ring buffers.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -31,7 +31,7 @@
 
 /* From a payload to a sample. */
 
-/* Entries besides frames: the kernel context, and marker and cookie. */
+/* The frames, and up to three other entries: kernel context, marker and cookie. */
 #define MAX_CHAIN	(OFF_CPU_KERNEL_ROOM + OFF_CPU_MAX_STACKS + 3)
 
 struct chain {
@@ -57,7 +57,7 @@ static bool payload_makes_sense(const struct off_cpu_payload *payload, size_t si
 	if (payload->kind == OFF_CPU_SUMS &&
 	    (payload->nr_kernel || payload->nr_user || payload->cookie))
 		return false;
-	/* plus the padding by the kernel to the alignment of records */
+	/* the kernel adds 4 bytes of padding, to align the record */
 	return size == sizeof(*payload) + nr_ips(payload) * sizeof(u64) + sizeof(u32);
 }
 
@@ -119,8 +119,8 @@ static void make_chain(struct chain *chain, const struct perf_event_attr *attr,
 }
 
 /*
- * Make a sample.  A wait has the cpumode of the kernel, where the task left the CPU.  A sum
- * has that of user space, as it has no kernel stack.  Readers tell the two apart by that.
+ * Make a sample.  A wait has the cpumode of the kernel, where the task left the CPU.  A sum has
+ * the cpumode of user space, as it has no kernel stack.  Readers tell waits from sums by it.
  * Time, CPU and id are those of the @record with the payload.
  */
 static size_t make_sample(union perf_event *to, const struct perf_event_attr *attr,
@@ -162,7 +162,7 @@ static size_t make_sample(union perf_event *to, const struct perf_event_attr *at
  * @map: the ring buffer
  * @push: function that writes to the file
  * @to: argument of @push
- * @out: data to be written next, if they were copied
+ * @out: copied data that will be written next
  * @used: bytes in @out
  * @part: the beginning of a record that ends in the next piece
  * @have: bytes in @part
@@ -382,8 +382,8 @@ static int unpack_begin_part(struct unpack *un, const void *buf, size_t size)
 
 /*
  * Write one piece of a ring buffer.  Records are aligned, so a header is never
- * split.  After a record with a size below that of its header, write the rest
- * of the piece unchanged.
+ * split.  If the size of a record is less than that of a header, write the rest
+ * of the piece unchanged, from that record on.
  */
 static int unpack_push_piece(struct mmap *map __maybe_unused, void *to, void *buf, size_t size)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Is a task in a recorded cgroup or in a descendant of one? Events of a cgroup count
- * these, too.
+ * Is a task in a recorded cgroup or in a descendant of one? Events of a cgroup also count
+ * the tasks of its descendants.
  *
  * This runs for every task that is switched away, so for cgroup2 it follows pointers
  * of the kernel's types directly. For version 1 these types do not lead to the right

@@ -7,8 +7,8 @@
  * exits or calls execve, or when recording ends.
  *
  * The state of a task's wait is written when the task is switched, and by the
- * iterator while it sleeps.  The number of switches of the task identifies a
- * wait, so that notes of another wait are not used for it.
+ * iterator while the task sleeps.  The task's number of switches identifies a
+ * wait, so that data of another wait are not used.
  */
 #include "off_cpu_payload.h"
 
@@ -17,11 +17,11 @@ struct waits {
 	__u64 switches;
 	__u32 state;
 	__u32 serial;
-	__u32 tid;			/* its tid when @serial was set */
+	__u32 tid;			/* the task's tid when @serial was set */
 	__u32 ended;
 	__u64 cut_off_at;		/* @stopped_at of the last cut_off() of this task */
 	__u64 key_before;		/* key in the task filter before execve */
-	struct off_cpu_sum sum;		/* the next sum; @sum.next: hash of the one before */
+	struct off_cpu_sum sum;		/* the next sum; @sum.next: hash of the previous sum */
 };
 
 struct sched_entity___delayed {
@@ -99,7 +99,7 @@ struct {
 	__uint(max_entries, 1);
 } scratch SEC(".maps");
 
-/* Programs do not use this map: user space updates it to wait for them. */
+/* BPF programs do not use these two maps: user space updates @barrier to wait for programs. */
 struct nothing {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(key_size, sizeof(__u32));
@@ -149,10 +149,11 @@ static __always_inline struct waits *find_waits(struct task_struct *task, __u64 
 }
 
 /*
- * Find the storage of a task where the kernel may preempt this program.  The kernel makes no
- * storage on a CPU on which another look-up is under way.  If that one is preempted, all tasks
- * that run meanwhile get no storage, so disable preemption.  Kernels before 6.10 and those
- * that interpret BPF cannot do that; before 6.2 even storage that exists is not found.
+ * Find the storage of a task where the kernel may preempt this program.  While a look-up is in
+ * progress on a CPU, the kernel makes no storage on this CPU.  If the look-up is preempted, all
+ * tasks that run meanwhile get no storage, so disable preemption.  Kernels before 6.10, and those
+ * that interpret BPF, do not let programs disable preemption.  Before 6.2, tasks that run
+ * meanwhile do not even find existing storage.
  */
 static __always_inline struct waits *find_waits_at_rest(struct task_struct *task, __u64 flags)
 {
@@ -371,7 +372,7 @@ static __always_inline void end_wait(void *ctx, struct task_struct *task, struct
 	__u64 period = now - since;
 
 	waits->since = 0;
-	/* No wait: the iterator saw a task asleep that just woke up, and will correct that. */
+	/* No wait: the task woke up just when the iterator noted it; the iterator undoes that. */
 	if (!since || since >= now)
 		return;
 	if (waits->switches != switches_of(task)) {
@@ -519,7 +520,7 @@ static __always_inline struct waits *end_sums(void *ctx, struct task_struct *tas
 	return waits;
 }
 
-/* Ignore later waits: they are part of the exit. */
+/* Send the sums of a task that exits.  Ignore its later waits: they are part of the exit. */
 static __always_inline void end_task(void *ctx, struct task_struct *task, bool at_rest)
 {
 	struct waits *waits = end_sums(ctx, task, at_rest);
@@ -565,7 +566,7 @@ static __always_inline void forget_key_before(struct task_struct *task)
 	bpf_map_delete_elem(&task_filter, &key);
 }
 
-/* Do the work if on_exit() was skipped, because it was already running on this CPU. */
+/* Do the work of on_exit() if that was skipped, because it was already running on this CPU. */
 SEC("tp_btf/sched_process_exit")
 int on_late_exit(u64 *ctx)
 {
@@ -642,7 +643,7 @@ int on_exec(u64 *ctx)
 	return 0;
 }
 
-/* The same on kernels without sched_prepare_exec. */
+/* Replaces on_exec() on kernels without sched_prepare_exec. */
 SEC("?fentry/begin_new_exec")
 int on_begin_exec(u64 *ctx)
 {
@@ -662,8 +663,8 @@ int on_exec_done(u64 *ctx)
 
 /*
  * Make the storage of a new task, so that no switch has to allocate.  The iterator
- * does so for existing tasks before recording begins, whatever cgroup they are in.
- * If that fails, the first switch makes it.
+ * makes that of existing tasks before recording begins, whatever cgroup they are in.
+ * A task that still has no storage gets it in its first switch.
  */
 static __always_inline int prepare_task(struct task_struct *task)
 {
@@ -675,7 +676,7 @@ static __always_inline int prepare_task(struct task_struct *task)
 /*
  * The wait of a task that sleeps when recording begins starts at that time.  If the
  * task wakes up meanwhile, one of three things happens: its own switch has already
- * set waits->since; or that is reset below; or the number of switches shows that
+ * set waits->since; or waits->since is reset below; or the number of switches shows that
  * this is another wait.
  */
 static __always_inline int note_sleeper(struct task_struct *task, bool at_rest)
@@ -722,7 +723,7 @@ int iter_begin_at_rest(struct bpf_iter__task___waits *ctx)
 
 /*
  * Writes a byte for each task with data to send, so that the reader can pause after
- * some tasks.  It creates no task storage, so preemption is harmless here.
+ * some tasks.  This program creates no task storage, so it may be preempted.
  */
 SEC("iter/task")
 int iter_end(struct bpf_iter__task___waits *ctx)
