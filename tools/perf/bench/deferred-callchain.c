@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Benchmark reading perf.data files with deferred callchains, against the same
- * callchains recorded in place.
+ * Benchmark reading perf.data files with deferred callchains, compared with files
+ * that have the same callchains in place.
  *
  * Each thread is sampled in one entry context.  All samples come before the
  * first deferred record, so all of them wait at once.  If the records are in
  * the same flush round, they have been read when the samples are delivered.  If
  * the records are in later flush rounds, the reader scans ahead for them.  If
  * half of the records are lost, their samples are delivered without a user
- * half, in order as well.
+ * half, but also in time order.
  *
  * One reader looks up thread, maps and symbols of every sample and its frames,
- * as all commands do that show callchains.  Another one only visits the
+ * as all commands do that show callchains.  Another reader only visits the
  * addresses: that measures reading alone.
  *
- * Every measurement runs in its own process, so that its peak of memory is its
- * own.
+ * Every measurement runs in its own process, so that the peak memory of the
+ * process is that of the measurement.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -88,7 +88,7 @@ struct cost {
 	u64 disordered;		/* samples older than one delivered before */
 };
 
-/* Ways to read the same callchains. */
+/* Costs of reading the same callchains in place and deferred. */
 struct pair {
 	struct cost in_place;
 	struct cost ours;
@@ -97,7 +97,7 @@ struct pair {
 enum reader_kind {
 	READER_RESOLVE,		/* what perf script and report do for each sample */
 	READER_BARE,		/* visits the addresses only */
-	READER_NAIVE,		/* as the first, but stitches with a list */
+	READER_NAIVE,		/* as READER_RESOLVE, but stitches with a list */
 	READER_INDEX,		/* reads nothing: scans the headers of events */
 };
 
@@ -267,7 +267,7 @@ static u64 cpu_time(void)
 	return (u64)ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
 }
 
-/* Report the events one by one, as the session does. */
+/* Pass the events to the stitching stage one by one, as the session does. */
 static int index_events(struct perf_session *session, struct cost *cost)
 {
 	u64 start = cpu_time();
@@ -401,7 +401,7 @@ static int write_input(const struct input *input)
 	return ret;
 }
 
-/* In a child, so that its memory does not count as that of a measurement. */
+/* Write the file in a child, so that the memory for this does not count in a measurement. */
 static int fill_input(const struct input *input)
 {
 	int status = -1;
@@ -475,7 +475,7 @@ static void print_intro(void)
 	printf("# Reading deferred callchains, against the same callchains in place: CPU time and\n"
 	       "# peak memory of a process, the mapped file included; the best of %u runs.\n"
 	       "# %u user frames.  at hand: records in the flush round of their samples;\n"
-	       "# later: behind it; lost: at hand, but %u %% are not in the file.\n"
+	       "# later: in a later one; lost: at hand, but %u %% of the records are missing.\n"
 	       "# disorder: samples delivered out of time order.\n",
 	       nr_repeat, nr_frames, LOST_PERCENT);
 }
@@ -520,8 +520,8 @@ static void print_naive(const struct cost *naive, const struct cost *in_place, b
 }
 
 /*
- * The time grows with the square of the number of threads. @naive was measured with a
- * tenth of them.
+ * The time of the naive list grows with the square of the number of threads. @naive was
+ * measured with a tenth of the threads.
  */
 static bool naive_takes_too_long(const struct cost *naive)
 {
@@ -530,7 +530,7 @@ static bool naive_takes_too_long(const struct cost *naive)
 
 static int measure_naive(const struct input *input, u64 samples, struct cost *naive)
 {
-	/* it keeps the samples whose record is lost for ever */
+	/* the naive list never delivers the samples whose record is lost */
 	if (input->load.lose || naive_takes_too_long(naive)) {
 		naive->samples = 0;
 		return 0;
@@ -539,7 +539,7 @@ static int measure_naive(const struct input *input, u64 samples, struct cost *na
 	return is_right("naive list", naive, samples, /*lost=*/false) ? 0 : -EIO;
 }
 
-/* Take turns, so that a busy moment of the machine does not hit only one reader. */
+/* Read the two files in turn, so that a busy moment of the machine affects both. */
 static struct pair measure_pair(const struct input *deferred, const struct input *in_place,
 				enum reader_kind kind, const char * const *deferred_argv,
 				const char * const *in_place_argv)
@@ -655,7 +655,7 @@ static int bench_commands(const struct input *deferred, const struct input *in_p
 typedef int (*bench_fn)(const struct input *deferred, const struct input *in_place,
 			struct cost *naive);
 
-/* @how: only its members delay (of records after their samples) and lose (records) are used */
+/* Measure with new files. Of @how, only @delay and @lose are used. */
 static int with_files(unsigned int threads, unsigned int samples, const struct synth_load *how,
 		      bench_fn bench, struct cost *naive)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Read truncated and damaged files, also those that the fuzzer found. */
+/* Read truncated and damaged files, among them files that the fuzzer found. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,7 +149,7 @@ static void build_long_text_poke(struct synth *s)
 	synth__words(s, PERF_RECORD_TEXT_POKE, 40, words, ARRAY_SIZE(words));
 }
 
-/* A fork by which a thread becomes its own parent, with another pid, and one more fork. */
+/* A fork whose child is the parent itself, with another pid, and one more fork. */
 static void build_own_child(struct synth *s)
 {
 	synth__comm(s, 101, 1);
@@ -200,7 +200,7 @@ static void build_long_attr(struct synth *s)
 	synth__words(s, PERF_RECORD_HEADER_ATTR, 40, words, ARRAY_SIZE(words));
 }
 
-/* Samples without an id: the attrs of the events in a pipe are not compared. */
+/* Samples without an id, in a pipe: there, readers do not check that the attrs agree. */
 static void build_no_id(struct synth *s)
 {
 	s->no_id = true;
@@ -249,7 +249,7 @@ static void build_no_attrs(struct synth *s)
 	synth__comm(s, 100, 1);
 }
 
-/* An update of id 0 is one of the first event. If it has a name already, replace the name. */
+/* Update the name of id 0, which means the first event; but there is no event. */
 static void build_update_of_none(struct synth *s)
 {
 	const u64 words[] = { PERF_EVENT_UPDATE__NAME, 0, 'x' };
@@ -261,8 +261,8 @@ static void build_update_of_none(struct synth *s)
 }
 
 /*
- * While samples wait, an attr without callchains replaces the attr of their id: the
- * samples are parsed with the new attr.
+ * While samples wait, an attr without callchains replaces the attr of their event: the
+ * samples are then parsed with the new attr.
  */
 static void build_other_attr(struct synth *s)
 {
@@ -275,8 +275,8 @@ static void build_other_attr(struct synth *s)
 }
 
 /*
- * A sample with two ids: the id at the fixed position belongs to the second event, the id
- * among the fields of the first event to the first event.
+ * A sample with two ids: the id at the fixed position is that of the second event.  The id
+ * among the fields, at the place that the first event has for it, is that of the first event.
  */
 static void build_other_fields(struct synth *s)
 {
@@ -600,7 +600,7 @@ static const struct layout_case layout_cases[] = {
 	{ PERF_RECORD_HEADER_MAX, 0, {}, true },
 };
 
-/* Fields of @size bytes each, from word @from up to word @to. */
+/* Swap the bytes of fields of @size bytes each, from word @from up to word @to. */
 static void swap_fields(u64 *from, u64 *to, size_t size)
 {
 	for (char *field = (char *)from; field < (char *)to; field += size) {
@@ -669,8 +669,8 @@ static int test__deferred_layouts(struct test_suite *test __maybe_unused,
 
 /*
  * Broken HEADER_EVENT_DESC features with two events: number of ids and length
- * of the name that the first event claims, and number of events that are
- * cleared.
+ * of the name that the first event claims to have, and number of events whose
+ * flags are cleared.
  */
 static const struct {
 	u32 nr_ids;
@@ -734,7 +734,7 @@ static int test__deferred_descs(struct test_suite *test __maybe_unused,
 	return ok ? TEST_OK : TEST_FAIL;
 }
 
-/* If a pipe has a feature several times, the first one is kept for the header. */
+/* If a pipe has several events for a feature, the first event is kept for the header. */
 static int test__deferred_feats(struct test_suite *test __maybe_unused,
 				int subtest __maybe_unused)
 {
@@ -755,7 +755,7 @@ static int test__deferred_feats(struct test_suite *test __maybe_unused,
 	return ok ? TEST_OK : TEST_FAIL;
 }
 
-/* Check that a file is read in at most 10 s. Linear time is a second, quadratic time minutes. */
+/* Check that reading takes at most 10 s. Linear time takes a second, quadratic time minutes. */
 static bool reads_in_time(struct synth *s, const char *name)
 {
 	struct reader_tool reader;
@@ -772,7 +772,7 @@ static bool reads_in_time(struct synth *s, const char *name)
 
 #define NR_CRAFTED	200000
 
-/* Cookies whose hashes are all equal in a table that hashes by hash_64(). */
+/* Read cookies that all have the same hash, in a table that uses hash_64(). */
 static int test__deferred_hashes(struct test_suite *test __maybe_unused,
 				 int subtest __maybe_unused)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Small perf.data files with deferred callchains, of either byte order.  Every
- * user frame tells its thread and entry context, so that wrong stitching is
+ * user frame contains its thread and entry context, so that wrong stitching is
  * detected.
  */
 #include <byteswap.h>
@@ -227,7 +227,7 @@ void synth__clone(struct synth *s, u32 tid, u64 time)
 	put_task(s, PERF_RECORD_FORK, tid, pid_of(s, tid), time);
 }
 
-/* Write a MMAP or MMAP2 event. If it has a build id, its size is too large. */
+/* Write an MMAP or MMAP2 event. If it has a build id, the size of the build id is too large. */
 void synth__map(struct synth *s, u32 who, u64 time, u16 misc, u64 start, u64 len,
 		const char *name)
 {
@@ -343,7 +343,7 @@ void synth__in_place(struct synth *s, u32 tid, u64 time, u64 context, unsigned i
 	synth__sample(s, tid, time, PERF_RECORD_MISC_KERNEL, ips, nr + depth);
 }
 
-/* Let time pass: all events before this one are delivered, and later records come late. */
+/* Let time pass: earlier events become due, so records that follow come after their samples. */
 void synth__pass_time(struct synth *s, u64 time)
 {
 	synth__round(s);
@@ -382,8 +382,8 @@ void synth__record_at(struct synth *s, u32 tid, u64 time, u64 cookie, u16 misc, 
 }
 
 /*
- * A deferred record as the kernel writes it, or with @prefixed in the older form, with a context
- * in front.
+ * A deferred record as the kernel writes it.  With @prefixed it has the form of early kernels,
+ * with PERF_CONTEXT_USER in front.
  */
 void synth__record_of(struct synth *s, u32 tid, u64 time, u64 cookie, u16 misc,
 		      const u64 *frames, size_t nr)
@@ -439,7 +439,7 @@ void synth__hole(struct synth *s)
 	s->holes++;
 }
 
-/* A HEADER_ATTR event: a new event, or a new attr for @id; in this machine's byte order. */
+/* Write a HEADER_ATTR event, for a new or a known @id. It is in this machine's byte order. */
 void synth__attr(struct synth *s, u64 id, u64 sample_type)
 {
 	struct {
@@ -694,7 +694,7 @@ static int write_events(const struct synth *s, int fd, size_t size)
 	return writen(fd, s->data + done, size - done) == (ssize_t)(size - done) ? 0 : -errno;
 }
 
-/* Write at most @limit bytes of the file; a compressed one is always written as a whole. */
+/* Write at most @limit bytes of the file; a compressed file is always written as a whole. */
 int synth__write(const struct synth *s, int fd, size_t limit)
 {
 	struct file_start start;

@@ -18,22 +18,22 @@ struct perf_tool;
 /* The raw data of every sample. */
 #define SYNTH_RAW		"twelve bytes"
 #define SYNTH_RAW_SIZE		12
-/* The tracing data behind their event. */
+/* Size of the tracing data behind a TRACING_DATA event. */
 #define SYNTH_TRACING_SIZE	24
 
 /**
  * struct synth - a perf.data file under construction
- * @foreign: as written on a machine of the other byte order
+ * @foreign: the file is one of a machine of the other byte order
  * @max_stack: sample_max_stack of the sampling event
  * @no_cpu: the sample_id trailers have no CPU
  * @pairs: threads 2n and 2n + 1 are one process; else each thread is a process
  * @mmap2: maps are written as PERF_RECORD_MMAP2
- * @second: samples are of the second sampling event
+ * @second: samples belong to the second sampling event
  * @whose: id of the event in sample_id trailers; 0: the event with side-band records
  * @single: there is only the first sampling event
  * @branch_callchains: the sampling events have PERF_SAMPLE_BRANCH_CALL_STACK
- * @branches: number of branches that each sample claims to have; it has none
- * @claims: PERF_SAMPLE_* fields at the end that each sample claims to have; it has none
+ * @branches: number of branches that each sample claims to have, but does not have
+ * @claims: PERF_SAMPLE_* fields at the end that each sample claims to have, but does not have
  * @no_id: the samples of the first event have no id
  * @no_attr_size: the attrs in a pipe have a size of zero
  * @no_attrs: no attrs at all, which a pipe allows
@@ -41,11 +41,11 @@ struct perf_tool;
  * @gap: bytes between the header and the events, where ids can be
  * @hole: size of the hole in the file that synth__hole() makes
  * @holes: number of holes; only in this machine's byte order, and not in a pipe
- * @piped: as written into a pipe
- * @compressed: compressed by zstd, with events across the pieces; in this machine's byte order
- * @failed: out of memory
+ * @piped: the file has the form that perf writes into a pipe
+ * @compressed: compressed by zstd in pieces, which split events; in this machine's byte order
+ * @failed: writing the events failed, for instance because of too little memory
  * @prefixed: records have PERF_CONTEXT_USER in front of their frames
- * @cpu: CPU of the events to come
+ * @cpu: CPU of the events that are added next
  * @size: bytes of @data
  * @room: bytes allocated for @data
  * @data: the events

@@ -3,10 +3,10 @@
  * Fuzz the reader of perf.data files with deferred callchains, with libFuzzer:
  *
  *	perf test -w deferred_fuzz seeds FOLDER		write good files to begin with
- *	perf test -w deferred_fuzz -- OPTIONS FOLDER...	libFuzzer's options and folders
- *	perf test -w deferred_fuzz FILE...		read them like the fuzzer
+ *	perf test -w deferred_fuzz -- OPTIONS FOLDER...	fuzz with libFuzzer's options
+ *	perf test -w deferred_fuzz FILE...		read the files like the fuzzer
  *
- * libFuzzer comes with a perf that "make perf SAN=1" built.
+ * Only a perf that "make perf SAN=1" built contains libFuzzer.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@
 #include "util.h"
 
 #define NR_SEEDS	64
-/* A time behind all events of an input. */
+/* A time after that of all other events of an input. */
 #define LATER		100000
 
 static int input_fd;
@@ -83,7 +83,7 @@ static int look_at_record(const struct perf_tool *tool __maybe_unused, union per
 	return 0;
 }
 
-/* Ways to read. */
+/* @way chooses the options with which to read. */
 static void init_tool(struct perf_tool *tool, u8 way)
 {
 	perf_tool__init(tool, /*ordered_events=*/way % 8 != 3);
@@ -163,9 +163,9 @@ static int run_fuzzer(int argc, const char **argv)
 	if (!args || input_fd < 0)
 		return -errno;
 
-	/* perf test writes each character by itself */
+	/* perf test turns off buffering of stdout */
 	setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
-	/* libFuzzer starts its children by this shell command, with other arguments */
+	/* libFuzzer starts its children with this shell command and other arguments */
 	snprintf(command, sizeof(command), "'%s' test -w deferred_fuzz --",
 		 perf_exe(exe, sizeof(exe)));
 	args[0] = command;
@@ -176,7 +176,7 @@ static int run_fuzzer(int argc, const char **argv)
 	return ret;
 }
 
-/* Other events that the stage reads: fork, exec and exit of threads; guests. */
+/* Add other events that the stitching stage reads: fork, exec, exit, losses and guests. */
 static void add_side_band(struct synth *s)
 {
 	const u64 guest = synth__user_ip(1000, 8, 0);
@@ -199,7 +199,7 @@ static void add_side_band(struct synth *s)
 	synth__round(s);
 }
 
-/* A small good file, of either byte order, for each number. */
+/* Make the good file with this number: a small one, of either byte order. */
 static int make_seed(struct synth *s, u64 number)
 {
 	struct synth_load load = {

@@ -27,14 +27,14 @@
 #define DEFAULT_LIMIT	(512 << 20)
 
 /**
- * struct count_tool - a tool that counts what it gets
+ * struct count_tool - a tool that counts samples
  * @tool: the tool
  * @session: the session, for callbacks that act as a live tool
  * @complete: samples with their user half
- * @incomplete: samples without one
+ * @incomplete: samples without their user half
  * @last_bare: time of the last sample without its user half
- * @wrong: some sample had the user half of another one
- * @stats: of the session
+ * @wrong: some sample had the user half of another thread
+ * @stats: counts of the session
  */
 struct count_tool {
 	struct perf_tool tool;
@@ -82,7 +82,7 @@ static bool read_limited(struct count_tool *count, const struct synth *s, u64 li
 	return !ret && !count->wrong;
 }
 
-/* 50 waiting samples at once, some 200 bytes each in the queue. */
+/* 50 samples wait at the same time. Each takes some 200 bytes in the queue. */
 static void build_waiting(struct synth *s)
 {
 	for (u32 i = 0; i < 50; i++)
@@ -203,9 +203,9 @@ static int test__deferred_ahead(struct test_suite *test __maybe_unused,
 }
 
 /*
- * A sample of a sleeping thread waits for a record at the end of the file.  No
- * more than the limit is read ahead or held for it.  At the limit, only this
- * sample loses its user half.
+ * A sample of a sleeping thread waits for a record at the end of the file.  Events
+ * are read ahead or held for the sample only up to the limit.  At the limit, only
+ * this sample loses its user half.
  */
 static int test__deferred_sleeper(struct test_suite *test __maybe_unused,
 				  int subtest __maybe_unused)
@@ -247,7 +247,7 @@ static int test__deferred_limit_of_kept(struct test_suite *test __maybe_unused,
 	return ok ? TEST_OK : TEST_FAIL;
 }
 
-/* The same in a file that is too large to be scanned in one step. */
+/* A sample of a sleeping thread, in a file that is too large to be scanned in one step. */
 static int test__deferred_sleeper_in_file(struct test_suite *test __maybe_unused,
 					  int subtest __maybe_unused)
 {
@@ -302,7 +302,7 @@ static int test__deferred_far(struct test_suite *test __maybe_unused,
 
 /*
  * Return the CPU time in ms for reading a file in which @nr records of one thread come before
- * the record of another.
+ * the record of another thread.
  */
 static long read_records(u64 nr, bool *ok)
 {
@@ -324,14 +324,14 @@ static long read_records(u64 nr, bool *ok)
 	return (clock() - start) / (CLOCKS_PER_SEC / 1000);
 }
 
-/* Ten times the records take ten times the time. */
+/* The time must grow in proportion to the number of records. */
 static int test__deferred_millions(struct test_suite *test __maybe_unused,
 				   int subtest __maybe_unused)
 {
 	bool ok = true;
 	long few = read_records(400000, &ok), many = 0;
 
-	/* too slow and too large with sanitizers */
+	/* with sanitizers, many records would take too much time and memory */
 	if (few < 2000)
 		many = read_records(4000000, &ok);
 	pr_debug("400,000 records: %ld ms, 4,000,000: %ld ms\n", few, many);
@@ -341,7 +341,7 @@ static int test__deferred_millions(struct test_suite *test __maybe_unused,
 #define MANY_MAPS	4096
 #define MANY_CHANGES	1500
 
-/* The many maps of a process change after each waiting sample: no maps are copied. */
+/* A process has many maps, and one changes after each waiting sample: no map may be copied. */
 static int test__deferred_maps(struct test_suite *test __maybe_unused,
 			       int subtest __maybe_unused)
 {
@@ -441,7 +441,7 @@ static void build_end(struct synth *s)
 	synth__lost(s, 12);
 }
 
-/* Two buffers that get the same records; the second is read first. */
+/* Two buffers get the same records.  The second buffer is read first. */
 static void build_twice(struct synth *s)
 {
 	synth__record(s, 100, 11, 1, 2);
@@ -572,7 +572,7 @@ static bool check_live(struct count_tool *count, const struct synth *s, const st
 	       stats->incomplete[DEFERRED_INCOMPLETE__EXPIRED] == 1;
 }
 
-/* A live session holds a sample for some seconds, also if no other event comes. */
+/* A live session holds a sample for some seconds, even if no other event comes. */
 static int test__deferred_idle(struct test_suite *test __maybe_unused,
 			       int subtest __maybe_unused)
 {
@@ -645,8 +645,8 @@ static int test__deferred_interrupted(struct test_suite *test __maybe_unused,
 }
 
 /*
- * Read files one after the other in one session, as perf record --switch-output does: each has
- * its own counts.
+ * Read files one after the other in one session, as perf record --switch-output does: each file
+ * has its own counts.
  */
 static int test__deferred_again(struct test_suite *test __maybe_unused,
 				int subtest __maybe_unused)

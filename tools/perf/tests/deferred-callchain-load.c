@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Large perf.data files with deferred callchains, or with the same callchains
- * in place.  The last kernel frame of a sample tells its entry context, and
- * every user frame tells thread, entry context and depth.  So every delivered
- * sample can be checked by itself.
+ * in place.  The last kernel frame of a sample identifies its entry context, and
+ * every user frame contains thread, entry context and depth.  So each delivered
+ * sample can be checked without the others.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #define MAX_FRAMES	200
 #define CONTEXT_STEP	0x1000
 
-/* A file under construction. The buffers are written to it at the end of each flush round. */
+/* A file under construction. At the end of each flush round, the buffers are added to @file. */
 struct builder {
 	const struct synth_load *load;
 	struct synth *file;
@@ -86,7 +86,7 @@ static void end_round(struct builder *b)
 	b->in_round = 0;
 }
 
-/* Choose the buffer of an event of @tid. Threads migrate, so it changes. */
+/* Choose the buffer of an event of @tid. Threads migrate, so the buffer changes. */
 static struct synth *next_buffer(struct builder *b, u32 tid)
 {
 	unsigned int cpu = (tid + b->time / 16) % b->load->cpus;
@@ -170,7 +170,7 @@ static void put_context(struct builder *b, unsigned int context)
 /**
  * synth_load__build - generate the events of a file
  * @load: the parameters of the file
- * @s: the file, in which only the byte order is set
+ * @s: the file, with the byte order and the form of records that it will have
  *
  * Return: 0 or a negative error.
  */

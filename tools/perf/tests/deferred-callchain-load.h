@@ -18,13 +18,13 @@ struct synth;
  * @kernel: kernel frames of a sample, at least one; the last one names the entry context
  * @depth: user frames
  * @cpus: number of buffers; threads migrate between them
- * @round: events in a flush round, 0 for one round in all
+ * @round: events in a flush round; 0: all events are in one round
  * @delay: empty flush rounds between the samples and their records
  * @lose: percentage of records that are missing
  * @duplicate: percentage of records that come twice
  * @sleepers: percentage of threads that stay in their first entry context until the end
  * @shuffle: read the buffers of a flush round in a random order
- * @in_place: the same chains without deferral
+ * @in_place: write the same callchains in place, not deferred
  * @seed: of the random numbers
  */
 struct synth_load {

@@ -4,10 +4,10 @@
  * reading them.  A schedule knows the entry context of every sample, whatever
  * its cookie.  The model is:
  *
- *  - Every sample is delivered once, of its own event, with its kernel half.
- *  - It has the whole user half of its entry context if the file contains the
- *    record of that.  Otherwise it has no user half and is marked as
- *    incomplete.
+ *  - Every sample is delivered once, for its own event, with its kernel half.
+ *  - A sample has the whole user half of its entry context if the file contains
+ *    the record of that entry context.  Otherwise it has no user half and is
+ *    marked as incomplete.
  *  - All samples come in time order.
  *  - The counts agree with the delivered samples.
  *  - At a limit, a sample may lose its user half, but never gets another one.
@@ -33,7 +33,7 @@
 #define MAX_STEPS	400
 #define MAX_THREADS	8
 #define MAX_CPUS	4
-#define MAX_SERIAL	255	/* a user frame tells 8 bits of its cookie */
+#define MAX_SERIAL	255	/* a user frame contains 8 bits of its cookie */
 #define FIRST_TID	100
 
 enum what { SAMPLE, RECORD, LOST_RECORD, EXIT, FORK, EXEC };
@@ -65,7 +65,7 @@ struct context {
 	u64 cookie;
 	unsigned int depth;
 	bool recorded;
-	unsigned int round;	/* time of its record, or of the first one */
+	unsigned int round;	/* flush round of its record, or of the first of two */
 };
 
 struct thread_state {
@@ -73,7 +73,7 @@ struct thread_state {
 	bool guest;
 	bool dead;
 	bool in_kernel;
-	unsigned int context;	/* if in_kernel */
+	unsigned int context;	/* the current one, if in_kernel */
 	unsigned int counter;	/* counter for cookies */
 };
 
@@ -127,7 +127,7 @@ static void choose_parameters(struct model *m)
 	m->prefixed = m->seed % 7 == 0;
 	m->limit = m->seed % 5 == 0 ? limits[below(m, ARRAY_SIZE(limits))] : 0;
 
-	/* Two neighbours have one tid, one in the host and one in a guest. */
+	/* Two neighbours have the same tid: one is a thread of the host, the other of a guest. */
 	for (unsigned int i = 0; i < m->nr_threads; i++) {
 		m->threads[i].tid = FIRST_TID + i / 2;
 		m->threads[i].guest = i % 2;
@@ -149,10 +149,10 @@ static struct step *add_step(struct model *m, const struct thread_state *t, enum
 
 /*
  * May a thread reuse the cookie of an earlier entry context? The kernel does so
- * only when the old one has left the buffers.  A reader cannot tell the two
+ * only when the events of the old one have left the buffers.  A reader cannot tell the two
  * entry contexts apart if the record of the first one was lost and no other
  * record of the thread comes between them.  Records of two CPUs in one flush
- * round can be read in either order, so that record must be in another round.
+ * round can be read in either order, so this other record must be in an earlier round.
  */
 static bool may_come_again(const struct model *m, const struct thread_state *t, u64 cookie)
 {
@@ -214,7 +214,7 @@ static void step_record(struct model *m, struct thread_state *t)
 		add_step(m, t, RECORD);
 }
 
-/* Write the record of the previous entry context first. */
+/* End a thread or its program. First write the record of its open entry context. */
 static void step_end(struct model *m, struct thread_state *t, enum what what)
 {
 	if (t->in_kernel)

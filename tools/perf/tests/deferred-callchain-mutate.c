@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Damage a small perf.data file for libFuzzer.  Most of the damage is done to
- * whole events and to fields that are counts, sizes, cookies or contexts; the
- * rest is libFuzzer's own, within an event or from the first event on.
+ * Damage a small perf.data file for libFuzzer.  Most changes concern whole events,
+ * and fields that are counts, sizes, cookies or contexts.  libFuzzer makes the other
+ * changes, within an event or in all bytes from the first event on.
  */
 #include <byteswap.h>
 #include <stdlib.h>
@@ -123,7 +123,7 @@ static void change_word(struct image *img)
 	set64(img, at, strange_value(img, get64(img, at)));
 }
 
-/* The cookie or the count of a record, the count of a sample, pid and tid, … */
+/* Change a word near the front: cookie or count of a record, count of a sample, pid and tid... */
 static void change_front_word(struct image *img)
 {
 	unsigned int i = any_event(img);
@@ -133,7 +133,7 @@ static void change_front_word(struct image *img)
 		set64(img, at, strange_value(img, get64(img, at)));
 }
 
-/* The marker and the cookie of a sample, or the sample_id of anything else. */
+/* Change a word near the end: marker or cookie of a sample, sample_id of another event. */
 static void change_back_word(struct image *img)
 {
 	unsigned int i = any_event(img);

@@ -9,8 +9,8 @@
 #include "header.h"
 
 /*
- * The last byte of the feature bits chooses how to read a file.  For a pipe, which has
- * no feature bits, the size of the input does.
+ * The last byte of the feature bits chooses how to read a file.  A pipe has no feature
+ * bits: there, the size of the input chooses.
  */
 #define DEFERRED_WAYS		8
 #define DEFERRED_WAY_OFFSET	(sizeof(struct perf_file_header) - 1)
@@ -18,8 +18,9 @@
 bool deferred_mutate__is_piped(const u8 *data, size_t size);
 
 /*
- * Names of libFuzzer's interface.  It implements the first two: call @read with many
- * inputs; change some of @size bytes, to at most @max.
+ * Interface of libFuzzer, which sets these names.  libFuzzer implements the first two
+ * functions: LLVMFuzzerRunDriver() calls @read with many inputs, and LLVMFuzzerMutate()
+ * changes some of @size bytes, and their number to at most @max.
  */
 int LLVMFuzzerRunDriver(int *argc, char ***argv, int (*read)(const u8 *data, size_t size));
 size_t LLVMFuzzerMutate(u8 *data, size_t size, size_t max);

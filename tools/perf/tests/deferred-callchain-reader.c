@@ -4,8 +4,8 @@
  *
  *	tid@time kN tid/cookie*M
  *
- * for N kernel frames and M user frames of that thread and entry context, with
- * a '-' behind it if it came without its user half.
+ * for N kernel frames and M user frames of that thread and entry context.  A '-'
+ * behind it marks a sample without its user half.
  */
 #include <stdarg.h>
 #include <stdio.h>

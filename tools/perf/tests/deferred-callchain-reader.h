@@ -11,7 +11,7 @@
 
 struct synth;
 
-/* What a tool got, one line for each event. */
+/* The events that a tool got, one line for each event. */
 struct read_text {
 	size_t len;
 	char buf[128 << 10];
@@ -20,7 +20,7 @@ struct read_text {
 /**
  * struct reader_tool - a tool that writes down samples and deferred records
  * @tool: the tool
- * @stats: of the session
+ * @stats: counts of the session
  * @text: the delivered events as text
  */
 struct reader_tool {

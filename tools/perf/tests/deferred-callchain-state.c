@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Deferred samples are resolved with the threads and maps of their own time.  A
- * delivered sample becomes
+ * Check that deferred samples are resolved with the threads and maps of their own
+ * time.  A delivered sample becomes
  *
  *	name#N+S tid@time lib*M
  *
- * for the Nth thread that was seen, of that name, in namespace S if known, with M
- * user frames in a map of that library ('?': in no map).  A '-' marks a sample
- * that came without its user half.
+ * where N numbers the threads in the order in which they are seen, S is the namespace
+ * if known, and M user frames are in a map of library lib ('?': in no map).  A '-'
+ * marks a sample without its user half.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@
  * @tool: the tool
  * @nr_threads: threads seen so far
  * @plain: do not number the threads
- * @stats: of the session
+ * @stats: counts of the session
  * @text: the delivered samples as text
  */
 struct state_tool {
@@ -81,7 +81,7 @@ static void add_maps(struct state_tool *state, struct thread *thread, const u64 
 	}
 }
 
-/* Number the threads in their private data, which must be kept for late samples. */
+/* Store the number of a thread in its private data, which must be kept for late samples. */
 static long thread_number(struct state_tool *state, struct thread *thread)
 {
 	const void *number = thread__priv(thread);
@@ -167,7 +167,7 @@ static const char expect_mmap[] =
 	PASSED(23)
 	PASSED(33);
 
-/* The same with MMAP2 events, which perf record writes. */
+/* The case of build_mmap() with MMAP2 events, which perf record writes. */
 static void build_mmap2(struct synth *s)
 {
 	s->mmap2 = true;
@@ -251,7 +251,7 @@ static const char expect_namespaces[] =
 	"one#1+5 100@50\n"
 	"two#2+8 200@51\n";
 
-/* The first thread of a process ends, the other goes on. */
+/* The first thread of a process ends, the other thread continues. */
 static void build_leader(struct synth *s)
 {
 	s->pairs = true;
@@ -346,7 +346,7 @@ static const char expect_ended[] =
 	"new#3 100@23 b*1\n"
 	"new#3 100@24 b*1\n";
 
-/* The guest's thread 100 is not the host's. */
+/* Host and guest both have a thread 100: these are two threads. */
 static void build_guest(struct synth *s)
 {
 	const u64 ip = synth__user_ip(100, 1, 0);
@@ -468,7 +468,7 @@ static void end_context(struct schedule *sched, struct synth *s, u32 tid, u64 ti
 	sched->cookie[i]++;
 }
 
-/* End a thread. The first thread ends its process. The event may be missing in the data. */
+/* End a thread. The first thread ends its process. The EXIT event may be missing in the data. */
 static void end_thread(struct schedule *sched, struct synth *s, u32 tid, u64 time)
 {
 	if (!(tid & 1) && !sched->dead[tid + 1 - FIRST_TID])
@@ -569,7 +569,7 @@ static bool same_lines(char *lines[2][NR_STEPS], const size_t nr[2])
 	return nr[0] == nr[1];
 }
 
-/* A late sample sees the same threads and maps as one in time. */
+/* Late delivery must not change the threads and maps with which a sample is resolved. */
 static bool run_schedule(unsigned int seed)
 {
 	struct state_tool state[2];

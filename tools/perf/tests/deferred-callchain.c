@@ -204,7 +204,7 @@ static void build_foreign(struct synth *s)
 
 static const char expect_bare[] = "100@10 k2 -\n";
 
-/* The guest's thread 100 is not the host's. */
+/* Host and guest both have a thread 100: these are two threads. */
 static void build_guest(struct synth *s)
 {
 	const u64 host = synth__user_ip(100, 7, 0);
@@ -223,7 +223,7 @@ static const char expect_guest[] =
 	"100@11 k1 100/8*2\n"
 	"100@12 k2 -\n";
 
-/* Later events are from the guest that event @id belongs to. */
+/* The events that are added next are from the guest that event @id belongs to. */
 static void in_guest(struct synth *s, u64 id)
 {
 	s->whose = id;
@@ -353,7 +353,7 @@ static const char expect_wrap[] =
 	"100@10 k2 100/1*1\n"
 	"100@20 k2 100/1*2\n";
 
-/* The same with more lives of the tid, and read backwards. */
+/* A cookie is reused, also by later threads with the same tid, and events are read backwards. */
 static void build_backwards(struct synth *s)
 {
 	synth__record(s, 100, 41, 1, 4);
@@ -391,8 +391,8 @@ static const char expect_moved_on[] =
 	"100@30 k2 -\n";
 
 /*
- * The record of the first sample was lost; a later record with the same cookie is not used for
- * it.
+ * The record of the first sample was lost.  A later record with the same cookie is not used for
+ * this sample.
  */
 static void build_lost_again(struct synth *s)
 {
@@ -408,7 +408,7 @@ static const char expect_lost_again[] =
 	"100@20 k2 100/2*2\n"
 	"100@30 k2 100/1*3\n";
 
-/* The same, but the first sample waits while the others are read. */
+/* The case of build_lost_again(), but the first sample waits while the others are read. */
 static void build_lost_again_late(struct synth *s)
 {
 	synth__deferred(s, 100, 10, 1);
@@ -450,7 +450,7 @@ static const char expect_foreign_tasks[] =
 	"200@41 k2 200/9*1\n"
 	"0@50 k2 0/4*2\n";
 
-/* Forks and exits of tid 0 end no waiting sample. */
+/* Forks and exits with tid 0 do not end the wait of samples with tid 0. */
 static void build_foreign_ends(struct synth *s)
 {
 	synth__deferred(s, 0, 10, 1);
@@ -527,7 +527,7 @@ static void build_deep(struct synth *s)
 	synth__record(s, 100, 13, 1, 127);
 }
 
-/* The data do not tell which limit was set, so no frame is cut off. */
+/* The file does not say which limit on frames was set, so no frame is cut off. */
 static const char expect_deep[] =
 	"100@10 k2 100/1*127\n"
 	"100@11 k20 100/1*127\n"
@@ -620,7 +620,7 @@ static bool run_file_case(const struct file_case *c, const struct synth *how)
 	return ok;
 }
 
-/* With both forms of records. */
+/* Run all cases with both forms of records: with and without PERF_CONTEXT_USER. */
 static int run_file_cases(struct synth how)
 {
 	int ret = TEST_OK;
@@ -647,7 +647,7 @@ static int test__deferred_foreign(struct test_suite *test __maybe_unused,
 	return run_file_cases((struct synth){ .foreign = true });
 }
 
-/* A pipe cannot be read twice, so the session has to copy what it holds. */
+/* A pipe cannot be read twice, so the session must copy the events that it holds. */
 static int test__deferred_piped(struct test_suite *test __maybe_unused,
 				int subtest __maybe_unused)
 {
@@ -754,7 +754,7 @@ static int test__deferred_options(struct test_suite *test __maybe_unused,
 	return ret;
 }
 
-/* If the kernel does not know the flags, they must be cleared, as it would reject them. */
+/* If the kernel does not know the flags, they must be clear: it would reject the events. */
 static int check_attrs(struct evlist *evlist, bool can_defer)
 {
 	struct evsel *evsel, *tracking = evlist__get_tracking_event(evlist);

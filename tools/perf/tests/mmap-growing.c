@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A ring buffer that is written while it is read: check that each record is read
- * exactly once, in the way of perf record, and in that of perf top and perf trace.
+ * exactly once, both as perf record reads, and as perf top and perf trace read.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -74,7 +74,7 @@ static int push(struct mmap *map, u64 *next)
 	return perf_mmap__push(map, next, take_records);
 }
 
-/* Sometimes stop before the end, as perf kvm does. */
+/* Read at most 1000 records at a time: perf kvm also stops before the end of the buffer. */
 static int read_events(struct mmap *map, u64 *next)
 {
 	union perf_event *event;
@@ -93,7 +93,7 @@ static int read_events(struct mmap *map, u64 *next)
 	return err;
 }
 
-/* The writer writes all records, and the reader must get all of them. */
+/* Has the writer written all records, and has the reader passed all of them? */
 static bool is_over(const struct mmap *map, struct perf_event_mmap_page *page)
 {
 	/* pairs with the writer's smp_store_release() */
@@ -128,7 +128,7 @@ static int run(int (*read)(struct mmap *, u64 *))
 	pthread_t writer;
 	int ret = TEST_FAIL;
 
-	/* on one CPU, the writer would hardly ever run during a read */
+	/* with one CPU, the writer would hardly ever run during a read */
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
 		ret = TEST_SKIP;
 	} else if (page && !pthread_create(&writer, NULL, write_records, page)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Unpacking of off-CPU samples from a ring buffer that wraps around at any place
- * and contains broken records; and the clock of these samples.
+ * Test the unpacking of off-CPU samples from a ring buffer that contains broken records
+ * and wraps around at any place.  Also test the clock of these samples.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -36,7 +36,7 @@ struct bytes {
 	size_t	size;
 };
 
-/* A stream of records, and the expected numbers of good, bad and forgotten ones. */
+/* A stream of records, and the expected numbers of good, bad and forgotten records. */
 struct stream {
 	struct bytes	in;
 	unsigned int	good, bad, forgotten;
@@ -156,10 +156,10 @@ static void fill(struct stream *st, enum tail tail)
 	record = put_bad(st);
 	user = 4;
 	memcpy(record->raw + offsetof(struct off_cpu_payload, nr_user), &user, sizeof(user));
-	/* sums have no frames: a sum with frames is bad */
+	/* a record of sums must not have frames */
 	record = put_bad(st);
 	memcpy(record->raw + offsetof(struct off_cpu_payload, kind), &sums, sizeof(sums));
-	/* ... and so is one with a number of frames or a cookie */
+	/* ... nor a cookie, nor a number of frames other than 0 */
 	record = put_wait(st, 0, 0, 7);
 	st->good--;
 	st->bad++;
@@ -263,7 +263,7 @@ static bool is_ours(const union perf_event *event)
 	       event->header.size > sizeof(event->header) && event->sample.array[0] == ID;
 }
 
-/* Is it a complete record? */
+/* Is the record complete? */
 static bool is_whole(const union perf_event *event, size_t left)
 {
 	return event->header.size >= sizeof(event->header) && event->header.size <= left;
@@ -276,7 +276,7 @@ static bool is_wait(const union perf_event *event)
 	return off_cpu_record__payload(event, &room) && room.head.kind == OFF_CPU_WAIT;
 }
 
-/* All other records must be unchanged and in order, and our samples right. */
+/* Off-CPU samples must be right, and all other records unchanged and in order. */
 static bool check(struct evsel *evsel, const struct stream *st, struct bytes *out)
 {
 	unsigned int good = 0;
@@ -352,7 +352,7 @@ static struct evsel *make_event(void)
 	return evsel;
 }
 
-/* Records of the kernel are aligned. */
+/* Is an unaligned record accepted?  Records of the kernel are aligned. */
 static bool takes_unaligned(void)
 {
 	struct stream *st = zalloc(sizeof(*st));
@@ -370,7 +370,7 @@ static bool takes_unaligned(void)
 	return takes;
 }
 
-/* wherever the buffer wraps around */
+/* Let the buffer wrap around at each possible place. */
 static int run_all(struct evsel *evsel, enum tail tail)
 {
 	struct stream *st = zalloc(sizeof(*st));
@@ -424,7 +424,7 @@ static u64 monotonic(void)
 	return (u64)t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
 }
 
-/* The clocks of a process in a time namespace that is a million seconds ahead. */
+/* Send the clocks of a process in a time namespace that is a million seconds ahead. */
 static int read_clocks_ahead(int fd)
 {
 	static const char ahead[] = "monotonic 1000000 0";
