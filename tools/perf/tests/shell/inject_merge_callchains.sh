@@ -49,7 +49,7 @@ in_time_order() { # file
 	[ -s "${work}/times" ] && sort -c "${work}/times"
 }
 
-# They are printed in the order of the file, which a reader would sort.
+# The samples are in time order in the file itself, before a reader sorts them.
 written_in_time_order() { # file
 	"${PYTHON}" "${maker}" -o "${work}/$1" times > "${work}/times" &&
 	[ -s "${work}/times" ] && grep -v round "${work}/times" | sort -n -c
@@ -71,7 +71,7 @@ same_stacks() { # case
 		in_time_order merged && written_in_time_order merged && is_ordinary merged
 }
 
-# Every byte of every sample is that of a recording in place.
+# Every byte of every sample is the same as in a recording of callchains in place.
 same_bytes() { # case
 	make_data deferred "$1" && make_data in_place "$1" --in-place && merge deferred merged ||
 		return 1
@@ -198,7 +198,7 @@ pipes() { # FROM-TO, each file or pipe
 	stacks merged | sort | diff "${work}/before" - && in_time_order merged && is_ordinary merged
 }
 
-# Features of the recording machine, which differ from those of this one.
+# The header features are those of the recording machine, not of this machine.
 features() {
 	make_data deferred mapped --mem || return 1
 	perf inject --merge-callchains -i "${work}/deferred" -o - > "${work}/piped" || return 1

@@ -52,7 +52,7 @@ top_falls_back() {
 	grep -q ' [1-9][0-9.]*%' "${work}/out"
 }
 
-# Print the number of entry contexts without a record.
+# Print the number of entry contexts (stays in the kernel) without a record.
 without_record() {
 	perf script --no-merge-callchains -F tid,time,event,ip,sym -i "${data}" 2>/dev/null |
 		tr -d ']' |
@@ -63,8 +63,8 @@ without_record() {
 }
 
 # At least 98 % of the deferred samples are stitched.  Fewer are accepted if at most one
-# entry context per CPU has no record: the last one on each CPU may have been open when
-# recording ended, and on a stalled machine it may have many samples.
+# entry context per CPU has no record: on each CPU, an entry context may be open when
+# recording ends, and on a stalled machine it may have many samples.
 complete() {
 	local samples stitched
 	samples=$(count 'deferred samples')
@@ -131,7 +131,7 @@ injects() {
 	perf script -i "${work}/injected" 2>/dev/null | diff "${work}/before" -
 }
 
-# Only the process in the cgroup is sampled, not the other one.
+# Only the process in the cgroup is sampled, not the process outside.
 cgroup() { # mount point
 	local group=$1/perf_deferred pids=() status=0
 
@@ -175,8 +175,8 @@ privileged() {
 	[ "$(id -u)" = 0 ]
 }
 
-# A kernel of the series is recognized by a symbol, because its flags are what is
-# tested; on other kernels, try the flags.
+# Recognize a kernel of the series by a symbol: if it rejects the flags, the tests must fail.
+# On other kernels, try the flags.
 kernel_defers() {
 	grep -q ' perf_callchain_deferred$' /proc/kallsyms ||
 	{ record -e "${event}" --call-graph fp,defer true && [ "$(flags defer_callchain)" != 0 ]; }

@@ -33,7 +33,7 @@ record() { # events
 	perf report --stats -i "${data}" > "${work}/stats" 2>/dev/null
 }
 
-# Most commands print the counts with -v. Each must stitch all samples that have a record.
+# Most commands print the counts with -v. Each command must stitch all samples with a record.
 all_in_turn() { # command...
 	"$@" > "${work}/out" 2> "${work}/err" || { tail "${work}/err"; return 1; }
 	awk -v samples="$(count 'deferred samples')" -v missing="$(count incomplete)" '
@@ -58,7 +58,7 @@ timehist() {
 		"${work}/out"
 }
 
-# The command prints each sample, and below it only frames.
+# The command prints each sample, and below the sample only frames.
 script_of() { # command
 	local samples
 	samples=$(perf report --stats -i "${data}" 2>/dev/null |
@@ -106,7 +106,7 @@ live_trace() {
 	grep -q 'nanosleep.* (/.*libc' "${work}/out"
 }
 
-# Only the kernel is sampled, so that only user halves hit the C library.
+# All samples are taken in the kernel, so only their user halves hit the C library.
 build_ids() {
 	perf record -q -o "${data}" --call-graph defer -e sched:sched_switch sleep 0.1 &&
 	perf buildid-list -i "${data}" | grep 'libc' &&
@@ -137,7 +137,7 @@ stack_on_top() {
 	grep -A2 '\bleafloop$' "${work}/out" | grep -A1 '\bparent$' | grep -q '\bleaf$'
 }
 
-# Print the counts of perf top at its end. A few samples may still wait then.
+# Check the counts that perf top prints when it ends. A few samples may still wait for a record.
 stitched_on_top() {
 	awk '/^deferred callchains: / { print; ok = $3 >= 20 && $5 * 10 >= $3 * 9 }
 		END { exit !ok }' "${work}/err"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# perf record --off-cpu: samples of waits as they happen
+# perf record --off-cpu: samples of waits, written when the waits end
 
 # shellcheck source=lib/deferred_callchain.sh
 . "$(dirname "$0")"/lib/deferred_callchain.sh
@@ -18,15 +18,15 @@ perf record -q --off-cpu -e dummy -o "${data}" true 2>"${work}/err" || {
 	echo "Skip: time off the CPU cannot be measured"
 	exit 2
 }
-# PERF_TEST_ALL=few runs the main tests only; =all requires every test; else tests
-# that take long are skipped on a slow machine.
+# PERF_TEST_ALL=few runs only the main tests. PERF_TEST_ALL=all requires every test.
+# Otherwise long tests are skipped on a slow machine.
 is_slow=$((SECONDS - began >= 4))
 case ${PERF_TEST_ALL:-} in
 	all)	few=0 ;;
 	few)	few=1 ;;
 	*)	few=${is_slow} ;;
 esac
-# print the log, also that of a background command
+# a copy of standard output: check() redirects the output of a test to its log
 exec 3>&1
 
 make_waits || exit 1
@@ -46,7 +46,7 @@ show_samples() {
 	samples "${data}" && cat "${work}/samples"
 }
 
-# Exit status of a check that failed because of times, as on a machine that has stalled.
+# Exit status of a check if only times are wrong, as on a machine that has stalled.
 differs=3
 
 awk_off='function off(a, b) { return a > b ? a - b : b - a } '
@@ -138,8 +138,8 @@ measures_once() { # arguments of perf record
 	record "$@" "${prog}" && samples "${data}" && waits_match && sums_match
 }
 
-# If a virtual machine stalls for a moment, times can differ, as the moment counts as waiting
-# or as running. That is rare, so try again.
+# If a virtual machine stalls for a moment, this time counts as waiting or as running, so times
+# can differ. Such stalls are rare, so try again.
 again() { # command...
 	local try status tries=$((is_slow ? 9 : 5))
 
@@ -185,7 +185,8 @@ with_other_event() {
 	measures -e cpu-clock -F 99 --call-graph defer && stacks_are_whole
 }
 
-# Waits and sums have user stacks by frame pointers, as nothing can be unwound later.
+# Waits and sums have user stacks by frame pointers with dwarf and lbr, too: their samples have
+# no copy of the stack and no branches to unwind by.
 in_place_instead_of() { # a method of --call-graph
 	measures -e dummy --call-graph "$1" || return 1
 	grep '^s[lh]' "${work}/samples"
@@ -237,7 +238,7 @@ switched() { # options
 	waits_match && sums_match
 }
 
-# Asleep when recording begins and when it ends: the time between counts.
+# A task sleeps from before recording to after it: the time of the recording counts.
 asleep() { # option
 	sleep 30 & local pid=$!
 	sleep 0.3
@@ -248,7 +249,7 @@ asleep() { # option
 	     END { exit !(n == 1 && sum > 1900000000 && sum < 4000000000) }' "${work}/samples"
 }
 
-# The storage of a task is made with the task, or before recording begins.
+# The storage of a task is made when the task is created, or before recording begins.
 no_switch_allocates() { # arguments of perf record
 	make_junk || return 1
 	perf record -v --off-cpu --off-cpu-thresh 0 -e dummy -o "${data}" "$@" -- sh -c "
@@ -315,7 +316,7 @@ short_lived() {
 	! grep '^:' "${work}/samples"
 }
 
-# The innermost and the outermost frame of main.
+# The stack of a wait in main() has all frames, from the innermost to the outermost.
 main_is_whole() {
 	record -e dummy --call-graph defer "${prog}" 700 && show_samples || return 1
 	grep -q '^waits .* in_sleep main .*_start$' "${work}/samples"
@@ -377,7 +378,7 @@ in_namespace() {
 	     END { exit !(n == 1 && sum > 900000000) }' "${work}/samples"
 }
 
-# The sums of threads that exit before, while and after recording ends are written once each.
+# Threads exit shortly before recording ends, at its end, or later. The sum of each is written once.
 leave_at_end() { # pid
 	start_perf -p "$1" --no-buildid || return 1
 	kill -USR1 "$1"
@@ -474,7 +475,7 @@ cgroups_apart() { # mount point
 	rmdir "${root}/perf_off_cpu"
 	perf script -F pid,tid,event,period,cgroup -G -i "${data}" >"${work}/sums" || status=1
 	grep "${pid}/" "${work}/sums"
-	# Two or more: the wait at the time of the change has no stack, and one wait may be long.
+	# Two sums or more: the wait at the change has no stack, and one wait may be a long one.
 	awk -v pid="${pid}" -v from="${from}" '{ split($1, id, "/") }
 		id[1] == pid && id[2] != pid && $2 > 100000000 { n[$NF]++ }
 		END { exit !(n[from] >= 2 && n["/perf_off_cpu"] >= 2) }' "${work}/sums" || status=1
@@ -495,7 +496,7 @@ in_cgroup_v1() {
 	return "${status}"
 }
 
-# Each wait is in exactly one file, the one that is written after it.
+# Each wait is in exactly one file: the first file that is written after the wait.
 snapshots() { # options
 	local file nr=0 whole
 
@@ -551,7 +552,7 @@ does_without() { # why, event, command before perf
 	[ "$(grep -c "Cannot measure time off the CPU: .*$1" "${work}/err")" = 1 ] &&
 	[ "$(grep -c 'no samples of offcpu-time' "${work}/err")" = 1 ] &&
 	perf script -i "${work}/pipe" 2>/dev/null | grep -q 'cpu-clock' || return 1
-	# ... if there are any
+	# without other events, perf fails
 	"${@:3}" perf record --off-cpu -e dummy -o - true >"${work}/pipe" 2>"${work}/all_err" &&
 		return 1
 	complaints 0 "${work}/all_err"
@@ -595,8 +596,8 @@ halves_agree() { # pid
 	done
 }
 
-# Waits in execve after the point of no return have no user stack. There may be none, if the
-# other threads have exited before execve waits for them.
+# Waits in execve after the point of no return have no user stack. There may be no such wait, if
+# the other threads have exited before execve waits for them.
 in_exec() {
 	record -e dummy --off-cpu-thresh 0 "${prog}" exec 0 && samples "${data}" || {
 		cat "${work}/err"
@@ -606,7 +607,7 @@ in_exec() {
 	! grep -E 'begin_new_exec.* (execute|(__GI_)?_*execve)( |$)' "${work}/samples"
 }
 
-# By execve a thread gets the tid of its process; waits before that keep the old tid.
+# In execve, a thread gets the tid of its process. Earlier waits keep the old tid.
 before_exec() {
 	record -e dummy "${prog}" exec 0 && samples "${data}" || return 1
 	cat "${work}/err" "${work}/said" "${work}/samples"
@@ -659,7 +660,7 @@ per_thread() {
 		END { exit bad || sh < 1 || slept != 1 }' "${work}/samples"
 }
 
-# Tasks that the workload creates before events are enabled are followed, too.
+# Tasks that the workload creates before events are enabled are recorded, too.
 delayed() { # options
 	record -e dummy -D 500 "$@" -- sh -c 'sleep 2.5 & sleep 2; wait' &&
 		show_samples || return 1
@@ -668,7 +669,7 @@ delayed() { # options
 		"${work}/samples"
 }
 
-# A new process is not recorded just because it has the pid of one that has exited.
+# A new process is not recorded just because it has the pid of a recorded process that exited.
 not_again() {
 	sleep 60 & local first=$!
 	sleep 60 & local second=$!
@@ -688,7 +689,7 @@ not_again() {
 		END { exit bad || n < 1 }' "${work}/samples"
 }
 
-# More processes in all than the task filter holds at a time.
+# In total there are more processes than the task filter can hold at a time.
 many_processes() {
 	record -e dummy "${prog}" many 4200 && samples "${data}" || return 1
 	cat "${work}/err" "${work}/samples"
@@ -705,7 +706,7 @@ on_cpu() { # CPU, number of samples
 	[ "$(perf script -F tid,cpu,event -G -i "${data}" | grep -c "^ *${pid} *\[00$1\]")" = "$2" ]
 }
 
-# Waits with the same stack, one interruptible and the other uninterruptible, have two sums.
+# Interruptible and uninterruptible waits with the same stack have two separate sums.
 states_apart() {
 	record -e dummy "${prog}" states 10 && show_samples || return 1
 	awk '$4 == "syscall" && $3 > 150000000 { n++; tids += !seen[$2]++ }
@@ -726,8 +727,8 @@ start_perf() { # arguments of perf record
 	tell_perf ping
 }
 
-# Stop perf record. Do not wait for its answer: perf may have ended already, when its workload
-# ended.
+# Stop perf record. Do not wait for its answer: perf may already have ended together with its
+# workload.
 stop_perf() {
 	local status
 
@@ -756,7 +757,7 @@ sleep_and_move() { # from, to
 	wait "${pid}"
 }
 
-# The sample has the CPU that the thread wakes up on.
+# The sample has the CPU on which the thread wakes up.
 moved() {
 	local pid
 
@@ -767,8 +768,8 @@ moved() {
 	     END { exit !(n == 1 && !bad) }' "${work}/moved"
 }
 
-# A thread of perf record keeps reading after the first wait, even if all waits of
-# its CPUs end on other CPUs.
+# A reader thread of perf record keeps reading after the first wait, even if all waits that
+# begin on its CPUs end on other CPUs.
 others_threads() {
 	local pid
 
@@ -780,7 +781,7 @@ others_threads() {
 # Count the waits of sleep of at least $1 ns with a user stack from __libc_start_main.
 whole_sleeps() {
 	cat "${work}/samples"
-	# The outermost frame is in sleep itself, which has no symbols.
+	# The outermost frame is in the program sleep, which has no symbols.
 	awk -v least="$1" '$1 == "sleep" && $3 >= least &&
 		/ entry_SYSCALL_64_after_hwframe .*nanosleep.* __libc_start_main[^ ]* [^ ]+$/' \
 		"${work}/samples" | wc -l
@@ -854,7 +855,7 @@ controlled() {
 		"${work}/samples"
 }
 
-# If the disk is full, perf record prints that once, and ends.
+# If the disk is full, perf record prints errors, but not many, and ends.
 full_disk() {
 	local began=${SECONDS} status
 	mkdir -p "${work}/full" && mount -t tmpfs -o size=64k tmpfs "${work}/full" || return 1
@@ -868,8 +869,8 @@ full_disk() {
 	[ $((SECONDS - began)) -lt 60 ]
 }
 
-# New threads of a process are sampled, even without inherited events, and their records are
-# read.
+# With -p, new threads of the process are sampled even without inherited events, so offcpu-time
+# gets the deferred records. With inherited events, offcpu-time does not need these records.
 not_inherited() {
 	sleep 30 & local pid=$!
 	perf record -q -i -p "${pid}" --off-cpu -e dummy --call-graph defer -o "${data}" -- true
@@ -891,7 +892,7 @@ says_lost() {
 	grep -q 'LOST' "${work}/stats"
 }
 
-# Time on and off the CPU in one report, in the right functions.
+# One report shows time on and off the CPU, in the right functions.
 together() {
 	record -e cpu-clock -F 99 --call-graph defer -- sh -c "${prog}; perf test -w noploop 1" &&
 		samples "${data}" || return 1
@@ -909,8 +910,7 @@ together() {
 	     END { exit !(busy && found == 3) }' "${work}/report"
 }
 
-# Print all waits with end and duration in time order, with the command of the
-# man page.
+# The command of the man page prints all waits in time order, with end and duration.
 in_order() {
 	record -e cpu-clock -F 99 --call-graph defer --off-cpu-thresh 100 "${prog}" || return 1
 	perf script --ns -G -F comm,tid,time,event,period -i "${data}" >"${work}/list" || return 1
@@ -973,7 +973,7 @@ merged() {
 
 switched_deferred() {
 	switched --call-graph defer || return
-	# If a process exits just when a new file begins, the file has no MMAP events of it.
+	# If a process exits just when a new file begins, the file lacks its MMAP events.
 	stacks_are_whole || return "${differs}"
 }
 
@@ -1020,18 +1020,18 @@ else
 fi
 cgroups=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 
-# Print the reason to skip a test with this need; "-" if the test is for another kernel.
+# Print why a test with this need must be skipped, or "-" if it is for other kernels.
 why_not() { # need
 	case $1 in
 	defer)	[ -n "${can_defer}" ] || echo "-" ;;
 	place)	[ -z "${can_defer}" ] || echo "-" ;;
 	fast)	[ "${few}" = 0 ] || echo "slow" ;;
-	# Run these on a kernel that cannot defer, too, as it has few other tests.
+	# A kernel that cannot defer has few tests: run these there, even on a slow machine.
 	fast_here) [ "${few}" = 0 ] || [ -z "${can_defer}" ] || echo "slow" ;;
 	cpus)	command -v taskset >/dev/null && [ "$(nproc)" -gt 1 ] ||
 			echo "no taskset, or one CPU" ;;
 	cgroup)	[ -n "${cgroups}" ] || echo "no cgroup2" ;;
-	# while it is mounted, other cgroups have no events
+	# while the controller is mounted for version 1, other cgroups have no events
 	v1)	[ "${PERF_TEST_ALL:-}" = all ] || echo "other cgroups would lose their events" ;;
 	jit)	can_do_without_jit || echo "no choice" ;;
 	python)	has_feature libpython && command -v python3 >/dev/null || echo "no Python" ;;
@@ -1071,7 +1071,7 @@ run_tests() {
 		*"${PERF_TEST_ONLY:-}"*) run_test "${name}" "${needs}" "${test}" ;;
 		esac
 	done 9<<'END'
-# name | needs (fast: a fast machine, or time) | test and its arguments
+# name | needs (fast: a fast machine, or PERF_TEST_ALL=all) | test and its arguments
 --off-cpu-thresh '' is refused                |                   | refused ''
 --off-cpu-thresh 'x' is refused               |                   | refused x
 --off-cpu-thresh '1x' is refused              |                   | refused 1x

@@ -29,8 +29,8 @@ same_in_both_orders() { # case
 	diff "${work}/little" "${work}/big"
 }
 
-# PERF_CONTEXT_USER in front of the frames of a record makes no difference.
-# perf inject does not swap.
+# Print all views of the data. They must not depend on PERF_CONTEXT_USER in front of the frames
+# of a record. perf inject --merge-callchains refuses data in the other byte order.
 all_views() { # case, byte order, more arguments for the data
 	make_data "$@" || return 1
 	stacks "${work}/$1.$2" && stacks "${work}/$1.$2" --no-merge-callchains &&
@@ -75,8 +75,8 @@ unmerged() {
 		grep -q '^ *not merged: *4$'
 }
 
-# The lines have the form that perf of mainline prints, so that scripts for
-# those can parse them.
+# The lines have the form that perf of mainline prints, so that scripts for mainline's perf
+# can parse them.
 unmerged_lines() {
 	make_data mainline little || return 1
 	perf script --no-merge-callchains -i "${work}/mainline.little" 2>/dev/null |
@@ -95,8 +95,7 @@ unmerged_lines() {
 				  frames > records) }'
 }
 
-# The frames of records do not depend on the kind of the event that they belong
-# to.
+# The frames of records do not depend on the kind of event that the records belong to.
 unmerged_frames() { # arguments for the data
 	make_data basic little "$@" || return 1
 	perf script --no-merge-callchains -i "${work}/basic.little" > "${work}/out" 2>/dev/null ||
@@ -197,7 +196,8 @@ piped_foreign() {
 		grep -q $'^\t *55' "${work}/before"
 }
 
-# If no event defers, a program may have put the marker on its stack.
+# If no event has the flag of deferral, a marker in a callchain is not a real one: a program may
+# have put that value on its stack.
 no_flags() {
 	make_data basic little --no-flags || return 1
 	perf script --stats -i "${work}/basic.little" > "${work}/out" 2>&1 &&
@@ -207,7 +207,7 @@ no_flags() {
 	! grep -q 'miss their deferred' "${work}/out"
 }
 
-# With -G, records have no line either.
+# With -G, perf script prints no lines for records, either.
 without_callchains() {
 	perf script -G --no-merge-callchains -i "${work}/basic.little" > "${work}/out" \
 		2>/dev/null &&
@@ -263,8 +263,8 @@ incomplete() {
 	[ "$(grep -c 'miss their deferred user callchain' "${work}/err")" = 1 ]
 }
 
-# Below a sample there are only frames, even if it is incomplete; unmerged there is the
-# cookie.
+# Below a sample there are only frames, even if the sample is incomplete. Without merging, there
+# is also a line with the cookie.
 frames_only() {
 	perf script -i "${work}/incomplete.little" > "${work}/out" 2>/dev/null || return 1
 	cat "${work}/out"
@@ -334,8 +334,8 @@ lost() {
 		"larger 'perf record -m', or a lower frequency"
 }
 
-# A late sample has the thread's name and map of its own time, a later one the
-# new ones.
+# A sample that is delivered late has the thread's name and map of its own time. A later sample
+# has the new name and map.
 state() {
 	make_data state little &&
 	perf script -F comm,tid,time,ip,sym,dso -i "${work}/state.little" 2>/dev/null |
@@ -366,7 +366,7 @@ piped_stats() {
 	done
 }
 
-# Samples are printed in time order, whenever their records come.
+# Samples are printed in time order, no matter when their records come.
 in_order() {
 	local case
 
@@ -402,7 +402,8 @@ refuses_limit() { # limit
 	grep -q "^ *call-graph.defer-limit: invalid size '$1': " "${work}/err"
 }
 
-# All commands that read pipes obey the limit. It does not matter for files, which need no queue.
+# All commands that read pipes obey the limit. The limit does not matter for files: their samples
+# need not wait in the queue.
 limit() {
 	local size command
 
@@ -448,7 +449,7 @@ malformed() {
 	grep -q '^Ignored 10 deferred callchain records: size or contents invalid' "${work}/err"
 }
 
-# Folders of perf record --threads give the same as a file, in time order.
+# Folders of perf record --threads give the same output as a file, in time order.
 folder() { # files in it
 	local case
 

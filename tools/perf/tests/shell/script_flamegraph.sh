@@ -99,7 +99,7 @@ graph() { # arguments of the script
 	cat err
 }
 
-# A graph for each event, in the order of perf record's command line; waits come last
+# A graph for each event, in the order of perf record's command line, and offcpu-time last.
 each_event() {
 	make_data events && graph &&
 	draws 'cycles samples 2 2 5' 'cpu-clock samples 3 3 5' 'offcpu-time ns 1 7000000 5' &&
@@ -115,7 +115,7 @@ other_template() {
 	[ "$(grep -c flamegraph.py: err)" = 1 ] &&
 	grep -q 'drawing cycles only: for cpu-clock or offcpu-time use --event NAME$' err ||
 		return 1
-	# JSON holds one event only, too.
+	# JSON output also has only one event.
 	graph --format json -o stacks.json &&
 	grep -q 'drawing cycles only: for cpu-clock or offcpu-time use --event NAME$' err
 }
@@ -157,7 +157,7 @@ hostile_names() {
 		flamegraph.html
 }
 
-# Kernel frames are also recognized by their addresses: the data have no kernel symbols.
+# The data have no kernel symbols: kernel frames must be recognized by their addresses.
 kernel_frames() {
 	make_data events && graph -e cpu-clock &&
 	grep -o '"n": "\[unknown\]", "l": "[a-z]*"' flamegraph.html | uniq -c | tee frames &&

@@ -64,7 +64,7 @@ expected() { # case
 	esac
 }
 
-# One line each, without the mark of frames that are in no map.
+# Print each sample as one line, without the mark of frames that are in no map.
 lines() {
 	awk 'function flush() { if (line) print line; line = "" }
 	     /^$/ { next }
@@ -125,14 +125,14 @@ malformed() { # more arguments for the data
 	[ "$(grep -c 'off-CPU sample with invalid raw data, skipped' "${work}/out")" = 23 ]
 }
 
-# The whole event must be refused.
+# An event whose raw data exceeds it must be refused.
 too_large() { # more arguments for the data
 	local rc
 
 	make_data too_large "$@" || return 1
 	samples > "${work}/out"
 	rc=$?
-	# not a signal
+	# perf must not be killed by a signal
 	if [ ${rc} -ge 128 ] && [ ${rc} -lt 160 ]
 	then
 		return 1

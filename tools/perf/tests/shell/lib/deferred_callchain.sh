@@ -38,8 +38,8 @@ check_with() { # feature of perf, description, command...
 	check_if "$1" "$(has_feature "$1" && echo yes)" "${@:2}"
 }
 
-# Standard input for perf top and the browsers: a pipe that stays open, because they draw only
-# while there is no key. It is a new one for each command.
+# Make a new standard input for perf top and the browsers: a pipe that stays open. They draw only
+# while no key can be read, and a closed input would always be readable.
 new_keys() {
 	rm -f "${work}/keys"
 	mkfifo "${work}/keys" && exec 3<> "${work}/keys"

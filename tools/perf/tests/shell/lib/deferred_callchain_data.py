@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Write small perf.data files with deferred callchains.
 
-Every user frame says whose it is: bits 40..47 hold 0x55, bits 20..39 the
-thread, bits 12..19 the cookie and the rest the depth, so that a wrong stitch
-shows in the output of perf script.  A case is a list of events; see CASES.
+Every user frame identifies its thread and entry context: bits 40..47 hold 0x55,
+bits 20..39 the thread, bits 12..19 the cookie and bits 0..11 the depth.  So wrong
+stitching shows in the output of perf script.  A case is a list of events; see CASES.
 """
 import argparse
 import os
@@ -53,7 +53,7 @@ BRANCH_USER, BRANCH_ANY, BRANCH_CALL_STACK = 1 << 0, 1 << 3, 1 << 11
 
 
 def user_ip(tid, cookie, depth):
-    """The user frame of a thread and an entry context, 0 is the innermost."""
+    """The user frame of a thread and an entry context; depth 0 is the innermost."""
     return 0x55 << 40 | (tid & 0xfffff) << 20 | (cookie & 0xff) << 12 | depth
 
 
@@ -106,7 +106,7 @@ class PerfData:
         return self.pack('IHH', kind, misc, 8 + len(body)) + body
 
     def pid(self, tid):
-        """The pid of a thread: each is a process of its own, unless all belong to one."""
+        """The pid of a thread: the one process, if set, else each thread is its own process."""
         return tid if self.process is None else self.process
 
     def trailer(self, tid, time, event_id):
@@ -294,9 +294,10 @@ class PerfData:
 
 
     def write_folder(self, path, nr):
-        """As perf record --threads does: the threads of a program in so many files.
+        """Write nr files with events, as perf record --threads does.
 
-        Names lie beside the header, records in another file than their samples.
+        COMM events are in the file with the header.  Of several files, one has the samples and
+        another one the records.
         """
         files = {i: [] for i in range(nr)} | {'header': []}
         for event in self.events:
@@ -334,7 +335,7 @@ def case_basic(d):
 
 
 def case_late(d):
-    """A record that is two flush rounds after its sample, and one that is before it."""
+    """A record that comes some flush rounds after its first sample and before its second."""
     d.comm(100, 1, 'alpha')
     d.deferred(100, 10, 1)
     d.sample(100, 11, kernel_chain(1) + user_chain(100, 99, 2))
@@ -377,7 +378,7 @@ def case_timeless(d):
 
 
 def case_mapped(d):
-    """Two DSOs that only user halves hit, one hit in place, and one without hits."""
+    """Two DSOs that only deferred user halves hit, one hit in place, and one without hits."""
     for tid, name in (100, 'deferred'), (200, 'late'), (300, 'in_place'), (400, 'unused'):
         d.comm(tid, 1, name)
         d.mmap(tid, 2, user_ip(tid, 0, 0), 0x100000, f'/{name}.so')
@@ -411,12 +412,12 @@ def case_no_record(d):
 
 
 def case_no_record_at_end(d):
-    """Nothing follows."""
+    """No record before the end of the data."""
     d.deferred(100, 10, 1)
 
 
 def case_no_record_at_exit(d):
-    """The thread ends."""
+    """No record before the thread exits."""
     d.deferred(100, 10, 1)
     d.exit(100, 11)
 
@@ -488,14 +489,14 @@ def case_deep(d):
 
 
 def case_deepest(d):
-    """More frames than the default limit: 510, and two of the kernel."""
+    """More frames than the default limit: 510 user frames and two kernel frames."""
     d.comm(100, 1, 'alpha')
     d.deferred(100, 10, 1)
     d.record(100, 20, 1, depth=510)
 
 
 def case_reuse(d):
-    """A tid is reused, and a cookie, too."""
+    """A tid and a cookie are reused."""
     d.comm(100, 1, 'first')
     d.deferred(100, 10, 1)
     d.record(100, 11, 1, depth=2)
@@ -598,8 +599,8 @@ def case_huge(d):
 def case_mainline(d):
     """A process of eight threads on four CPUs, as released mainline kernels record it.
 
-    There is a record for each stay in the kernel, on the CPU where the thread left it; the
-    last ones are missing.  Each CPU has its own buffer.
+    There is a record for each stay of a thread in the kernel, on the CPU where the thread
+    leaves the kernel.  The last records are missing.  Each CPU has its own buffer.
     """
     rng = random.Random(7)
     buffers = [[] for _ in range(4)]
@@ -705,8 +706,8 @@ def main():
     parser.add_argument('--truncate', type=int, help='truncate the file to this number of bytes')
     parser.add_argument('-o', '--output', required=True)
     parser.add_argument('case', choices=sorted(CASES) + ['samples', 'times'],
-                        help='or "samples": print those of OUTPUT in hex, a line each; or '
-                        '"times": print their times, and the ends of rounds')
+                        help='or "samples": print the samples of OUTPUT in hex, one per line; '
+                        'or "times": print the times of samples, and the ends of flush rounds')
     args = parser.parse_args()
 
     if args.case == 'samples':

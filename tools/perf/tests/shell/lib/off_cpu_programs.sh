@@ -6,8 +6,8 @@ prog=${work}/waits
 junk=${work}/junk
 refuse=${work}/refuse.so
 
-# Threads that wait in known functions and print how long they were off the CPU:
-# name, thread, nanoseconds; after sums, also the time that they were ready to run.
+# Threads that wait in known functions and print how long they were off the CPU: name, thread,
+# nanoseconds. A line of a sum also has the time for which the thread was ready to run.
 make_waits() {
 	cc -O2 -g -fomit-frame-pointer -pthread -o "${prog}" -x c - <<'END'
 #define _GNU_SOURCE
@@ -49,7 +49,7 @@ static long long time_off_cpu(void)
 	return read_clock(CLOCK_MONOTONIC) - read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* How long this thread was kept from running; 0 if the kernel does not say. */
+/* How long this thread was ready to run but did not run; 0 if the kernel does not say. */
 static long long run_delay(void)
 {
 	FILE *stat = fopen("/proc/thread-self/schedstat", "r");
@@ -100,7 +100,7 @@ static KEPT void do_job(struct job *job)
 	long long t, from, sum = 0, delay = run_delay();
 	int i;
 
-	/* for the dynamic linker and the pages, which may take a slow machine long */
+	/* first let the dynamic linker and page faults do their work, which may take long */
 	job->wait(0);
 	/* a thread with long waits also has one wait of less than 500 ms */
 	t = time_off_cpu();
@@ -129,7 +129,7 @@ static void *work(void *job)
 	return NULL;
 }
 
-/* none ends about a second after it begins, as files do with --switch-output=1s */
+/* no job takes about one second: with --switch-output=1s, a file ends after that time */
 static struct job jobs[] = {
 	{ "sleeper", in_sleep, 600, 2 },
 	{ "poller", in_poll, 700, 2 },
@@ -165,7 +165,7 @@ static void *take_turns(void *unused)
 	return unused;
 }
 
-/* each in one place in the stack */
+/* All calls of a function have the same stack. */
 static void *do_both(void *unused)
 {
 	int i;
@@ -177,7 +177,7 @@ static void *do_both(void *unused)
 	return unused;
 }
 
-/* Ends some time later than the one before it. */
+/* A thread that ends some time later than the previous thread. */
 static void *leave(void *unused)
 {
 	static int nr;
@@ -218,7 +218,7 @@ static void come_and_go(int nr)
 	wait(NULL);
 }
 
-/* One that an earlier process has had. */
+/* Create a process with this pid, which an earlier process has had. */
 static void take_number(pid_t pid)
 {
 	struct clone_args args = {
@@ -243,7 +243,7 @@ static KEPT long call(long nr, long first, long second)
 	return ret;
 }
 
-/* The stack is the same, as are all the registers that calls keep. */
+/* Both waits have the same stack and the same values in callee-saved registers. */
 static void call_both(int nr)
 {
 	struct timespec t = { 0, 20000000 };
@@ -259,7 +259,7 @@ static void call_both(int nr)
 	}
 }
 
-/* A thread that is not the first, and gets its number. */
+/* A thread that is not the first of its process. By execlp() it gets the tid of the first one. */
 static void *execute_sleep(void *unused)
 {
 	printf("execer %d\n", gettid());
@@ -329,8 +329,8 @@ int main(int argc, char **argv)
 END
 }
 
-# Write malformed records to the event of a running perf record: the given number, of 16
-# bytes each, on each CPU in turn.
+# A program that writes malformed records to the event of a running perf record: as many as its
+# argument says, of 16 bytes each, on each CPU in turn.
 make_junk() {
 	[ ! -x "${junk}" ] || return 0
 	cc -O2 -o "${junk}" -x c - <<'END'
@@ -354,7 +354,7 @@ static int find_map(unsigned int type, const char *name, unsigned int *flags)
 	union bpf_attr next = {};
 	int found = -1;
 
-	/* the newest: there may be others */
+	/* find the newest map of that name: there may be others */
 	while (!bpf(BPF_MAP_GET_NEXT_ID, &next)) {
 		struct bpf_map_info info = {};
 		union bpf_attr attr = { .map_id = next.next_id };
@@ -405,7 +405,7 @@ int main(int argc, char **argv)
 {
 	int i, nr = argc > 1 ? atoi(argv[1]) : 0, prog;
 
-	/* does a new element take memory that is there already? */
+	/* are the elements of the map preallocated? */
 	if (!nr)
 		return find_map(BPF_MAP_TYPE_HASH, "sums", &flags) < 0 ||
 		       (flags & BPF_F_NO_PREALLOC);
@@ -442,7 +442,7 @@ make_refuse() {
 #include <string.h>
 #include <sys/syscall.h>
 
-/* What perf tries out first is of other kinds, or may fail. */
+/* When perf tests what the kernel can do, it uses other types of programs, or may fail. */
 static int is_refused(int cmd, const union bpf_attr *attr)
 {
 	if (!strcmp(getenv("REFUSE"), "attach"))

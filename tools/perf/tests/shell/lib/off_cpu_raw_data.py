@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Write small perf.data files with off-CPU samples as perf of mainline Linux records them.
 
-The event offcpu-time is BPF output.  What a sample says of the waiting thread is in its raw
-data; pid and tid in front of that are of the task that ran before.
+The event offcpu-time is BPF output.  The raw data of a sample describes the waiting thread.
+The fields pid and tid of the sample are those of the task that ran before.
 """
 import argparse
 import struct
@@ -17,13 +17,13 @@ from deferred_callchain_data import (CONTEXT_KERNEL, CONTEXT_USER, CONTEXT_USER_
 
 RAW, CGROUP = 1 << 10, 1 << 21
 BPF_OUTPUT, DUMMY = 10, 9
-FEATURE_HOSTNAME, FEATURE_EVENT_DESC = 3, 12     # a reader tells the byte order by the first
+FEATURE_HOSTNAME, FEATURE_EVENT_DESC = 3, 12     # readers detect the byte order by HOSTNAME
 SUMS_TIME = 0xffffffff00000000
 PROCESS, UNKNOWN_PROCESS = 1000, 5000
 
 
 class OffCpuData(PerfData):
-    """A file with samples in raw data; their other fields belong to another task."""
+    """A file with off-CPU samples in raw data; the other fields describe another task."""
 
     def __init__(self, args):
         super().__init__(args.endian)
@@ -32,7 +32,7 @@ class OffCpuData(PerfData):
         self.cgroup = args.cgroup
         self.exchanged = args.exchanged
         self.name = args.name
-        self.mem = True     # features are written
+        self.mem = True     # write the features
         self.process = PROCESS
 
     def features(self):
@@ -47,7 +47,7 @@ class OffCpuData(PerfData):
         return {FEATURE_HOSTNAME: text('host'), FEATURE_EVENT_DESC: desc}
 
     def attrs(self):
-        self.mem = False    # nothing is added to the fields of a sample
+        self.mem = False    # samples have no fields of memory accesses
         attrs = [self.attr(TYPE_SOFTWARE, BPF_OUTPUT, 0, 0, self.sample_type)[:-16],
                  self.attr(TYPE_SOFTWARE, DUMMY, FLAG_MMAP | FLAG_COMM | FLAG_TASK, 0,
                            SAMPLE_TYPE)[:-16]]
@@ -107,7 +107,7 @@ def case_threads(d):
 
 
 def case_unknown(d):
-    """Threads without a COMM event, after one that has one, and sums."""
+    """Threads without a COMM event, after a thread with a COMM event, and sums."""
     d.comm(1001, 1, 'first')
     d.wait(PROCESS, 1001, 10)
     d.wait(UNKNOWN_PROCESS, 5001, 11)
@@ -117,7 +117,7 @@ def case_unknown(d):
 
 
 def case_anonymous(d):
-    """No known thread: the order is the one that perf writes."""
+    """No thread is known: a reader must assume the order of pid and tid that perf writes."""
     d.wait(UNKNOWN_PROCESS, 5001, 11)
     d.wait(UNKNOWN_PROCESS, 4999, 12)
     d.sum(UNKNOWN_PROCESS, 5001, 1)
