@@ -11,7 +11,7 @@
  * half, but also in time order.
  *
  * One reader looks up thread, maps and symbols of every sample and its frames,
- * as all commands do that show callchains.  Another reader only visits the
+ * as all commands that show callchains do.  Another reader only visits the
  * addresses: that measures reading alone.
  *
  * Every measurement runs in its own process, so that the peak memory of the
@@ -66,7 +66,7 @@ static const struct option options[] = {
 	OPT_UINTEGER('d', "depth", &nr_frames, "User frames of each sample (default: 16)"),
 	OPT_UINTEGER('r', "repeat", &nr_repeat, "Count the best of this many runs (default: 5)"),
 	OPT_UINTEGER(0, "naive-limit", &naive_limit,
-		     "Skip the naive list if it takes more seconds, or if 0 (default: 20)"),
+		     "Skip the naive list if it would take more seconds; 0: always (default: 20)"),
 	OPT_UINTEGER(0, "tools-threads", &tools_threads,
 		     "Threads for perf script and report, 0 to leave them out (default: 10000)"),
 	OPT_END()
@@ -85,7 +85,7 @@ struct cost {
 	u64 samples;
 	u64 bare;
 	u64 wrong;
-	u64 disordered;		/* samples older than one delivered before */
+	u64 disordered;		/* samples delivered after a newer sample */
 };
 
 /* Costs of reading the same callchains in place and deferred. */
@@ -233,7 +233,7 @@ static int naive__record(const struct perf_tool *tool, union perf_event *event,
 	return ret;
 }
 
-/* Track threads and maps, as all commands do that look them up. */
+/* Track threads and maps, as all commands that look them up do. */
 static void follow_threads(struct perf_tool *tool)
 {
 	tool->mmap = perf_event__process_mmap;
@@ -472,8 +472,8 @@ static bool is_right(const char *what, const struct cost *cost, u64 samples, boo
 
 static void print_intro(void)
 {
-	printf("# Reading deferred callchains, against the same callchains in place: CPU time and\n"
-	       "# peak memory of a process, the mapped file included; the best of %u runs.\n"
+	printf("# Reading deferred callchains, compared with the same callchains in place:\n"
+	       "# CPU time and peak memory of a process, mapped files included; best of %u runs.\n"
 	       "# %u user frames.  at hand: records in the flush round of their samples;\n"
 	       "# later: in a later one; lost: at hand, but %u %% of the records are missing.\n"
 	       "# disorder: samples delivered out of time order.\n",
@@ -734,7 +734,7 @@ int bench_deferred_callchain(int argc, const char **argv)
 	print_intro();
 	ret = bench_table("Threads, maps and symbols looked up", bench_files);
 	ret = ret ?: bench_table("Read only", bench_bare);
-	ret = ret ?: bench_table("The index alone, against reading in place", bench_index);
+	ret = ret ?: bench_table("The index alone, compared with reading in place", bench_index);
 	ret = ret ?: bench_tools();
 	if (ret)
 		pr_err("deferred-callchain: %s\n", strerror(-ret));

@@ -107,7 +107,7 @@ static void append(struct synth *s, const void *data, size_t size)
 	s->size += size;
 }
 
-/* Put the events of @from, of the same byte order, behind those of @s. */
+/* Append the events of @from, which has the same byte order, to those of @s. */
 void synth__append(struct synth *s, const struct synth *from)
 {
 	append(s, from->data, from->size);

@@ -115,7 +115,7 @@ static int test__deferred_limit(struct test_suite *test __maybe_unused,
 
 	count_tool__init(&count);
 	ok &= read_limited(&count, &s, DEFAULT_LIMIT) && !count.incomplete;
-	/* in a file no sample waits */
+	/* in a file, no sample has to wait */
 	s.piped = false;
 	count_tool__init(&count);
 	ok &= read_limited(&count, &s, 6 << 10) && !count.incomplete;
@@ -160,7 +160,7 @@ static int test__deferred_limit_of_all(struct test_suite *test __maybe_unused,
 	return ok && !alone && beside ? TEST_OK : TEST_FAIL;
 }
 
-/* Samples that exceed the limit many times, in one flush round or in one round each. */
+/* Samples that exceed the limit many times: all in one flush round, or each in its own. */
 static void build_many(struct synth *s, bool rounds)
 {
 	for (u32 i = 0; i < 500; i++) {

@@ -46,8 +46,8 @@ struct synth_load {
 
 /* Verdict on a delivered callchain. */
 enum synth_verdict {
-	SYNTH_COMPLETE,		/* its own user half */
-	SYNTH_BARE,		/* no user half */
+	SYNTH_COMPLETE,		/* has its own user half */
+	SYNTH_BARE,		/* has no user half */
 	SYNTH_WRONG,		/* anything else */
 };
 

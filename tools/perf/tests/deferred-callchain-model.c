@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Random schedules of samples and deferred records, and the expected result of
- * reading them.  A schedule knows the entry context of every sample, whatever
- * its cookie.  The model is:
+ * reading them.  A schedule knows the entry context of every sample, even if
+ * cookies are reused.  The model is:
  *
  *  - Every sample is delivered once, for its own event, with its kernel half.
  *  - A sample has the whole user half of its entry context if the file contains
@@ -10,7 +10,7 @@
  *    marked as incomplete.
  *  - All samples come in time order.
  *  - The counts agree with the delivered samples.
- *  - At a limit, a sample may lose its user half, but never gets another one.
+ *  - At a limit, a sample may lose its user half, but never gets a wrong one.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,8 +149,8 @@ static struct step *add_step(struct model *m, const struct thread_state *t, enum
 
 /*
  * May a thread reuse the cookie of an earlier entry context? The kernel does so
- * only when the events of the old one have left the buffers.  A reader cannot tell the two
- * entry contexts apart if the record of the first one was lost and no other
+ * only when the events of that entry context have left the buffers.  A reader cannot tell
+ * the two entry contexts apart if the record of the first one was lost and no other
  * record of the thread comes between them.  Records of two CPUs in one flush
  * round can be read in either order, so this other record must be in an earlier round.
  */

@@ -173,7 +173,7 @@ static const char expect_exec[] =
 	"100@13 k2 100/9*1\n"
 	"100@15 k2 100/9*1\n";
 
-/* Two entry contexts at the same time: their order is not known. */
+/* Samples of two entry contexts have the same time, so their order is not known. */
 static void build_same_time(struct synth *s)
 {
 	synth__deferred(s, 100, 10, 1);

@@ -5,7 +5,7 @@
  * A deferred sample has a cookie in place of its user callchain.  The callchain follows
  * later, in a PERF_RECORD_CALLCHAIN_DEFERRED of the same thread with the same cookie.  The
  * ordered queue of the session delivers events in time order.  When a sample is due, this
- * stage copies the callchain of its record into it.  So the record must be known by then:
+ * stage copies the callchain of its record into the sample.  So the record must be known by then:
  *
  *  perf.data ---> reader ---> ordered queue ---> deferred_callchains__turn() ---> tool
  *      |            |              ^                    |   ^
@@ -102,7 +102,7 @@ struct indexed_thread {
 	struct rb_node node;		/* in a tree of threads */
 	struct key key;
 	struct rb_root_cached entries;	/* not yet due, by time */
-	struct entry *newest;		/* the latest one in @entries, or NULL */
+	struct entry *newest;		/* the last entry in @entries, or NULL */
 	struct entry *last;		/* last record that was due, or NULL */
 	struct list_head kept;		/* in &deferred_callchains.kept, if @last is set */
 };
@@ -173,7 +173,8 @@ u64 ip_callchain__nr_frames(const u64 *ips, size_t nr)
  * evlist__deferring_evsel - find an event that defers callchains
  * @evlist: the events of a session
  *
- * A deferred record can belong to an event without callchains, so show it as one of this event.
+ * A deferred record can belong to an event without callchains.  Print it as a record of the
+ * returned event instead.
  *
  * Return: the first event that defers the user half of its callchains, or NULL.
  */
@@ -322,7 +323,7 @@ static struct entry *entry_next(struct entry *entry)
 	return rb_entry_safe(rb_next(&entry->node), struct entry, node);
 }
 
-/* If both have the same time, a record sorts before the end of its thread. */
+/* If a record and the end of its thread have the same time, the record sorts first. */
 static bool is_before(const struct entry *entry, u64 time, bool end)
 {
 	return entry->time < time || (entry->time == time && end && entry->cookie);
@@ -796,7 +797,7 @@ void deferred_callchains__set_live(struct perf_session *session, u64 idle)
 /* Result of a look-up in the index. */
 struct verdict {
 	struct entry *record;			/* the sample's record, or NULL */
-	enum deferred_incomplete reason;	/* why there is none */
+	enum deferred_incomplete reason;	/* why there is no record */
 	bool certain;				/* events not yet read cannot change the result */
 };
 
@@ -879,8 +880,8 @@ static struct verdict look_up(struct deferred_callchains *dc, struct indexed_thr
 
 /*
  * A callchain in place has at most sample_max_stack frames in both halves together: apply this
- * limit to stitched callchains, too.  If the event does not set it, the limit was a sysctl of
- * the recording system, whose value is not known: keep all frames.
+ * limit to stitched callchains, too.  If the event has no limit, a sysctl of the recording
+ * system was the limit, but its value is not known: keep all frames.
  */
 static void append_user(struct ip_callchain *chain, u64 max_stack, const u64 *ips, u64 nr,
 			bool swap)

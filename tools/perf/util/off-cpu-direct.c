@@ -342,7 +342,7 @@ static const struct bpf_insn return_0[] = {
 	{ .code = BPF_JMP | BPF_EXIT },
 };
 
-/* Suppress messages of libbpf without -v: perf prints its own. */
+/* Without -v, suppress messages of libbpf: perf prints its own. */
 static libbpf_print_fn_t begin_quietly(void)
 {
 	libbpf_print_fn_t print = libbpf_set_print(NULL);

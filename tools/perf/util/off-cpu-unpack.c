@@ -120,7 +120,7 @@ static void make_chain(struct chain *chain, const struct perf_event_attr *attr,
 
 /*
  * Make a sample.  A wait has the cpumode of the kernel, where the task left the CPU.  A sum has
- * the cpumode of user space, as it has no kernel stack.  Readers tell waits from sums by it.
+ * the cpumode of user space, as it has no kernel stack.  So readers can tell waits from sums.
  * Time, CPU and id are those of the @record with the payload.
  */
 static size_t make_sample(union perf_event *to, const struct perf_event_attr *attr,

@@ -189,7 +189,8 @@ shown() {
 	sed '1d; s/\x1b[^a-zA-Z]*[a-zA-Z]/\n/g' "${work}/terminal" 2> /dev/null
 }
 
-# Expand all callchains in the browser. cmd_test() has no samples of its own.
+# Expand all callchains in the browser. cmd_test() has no samples of its own, so it is shown
+# only in callchains.
 browse() { # command...
 	local i=0 terminal status=1
 	rm -f "${work}/terminal"

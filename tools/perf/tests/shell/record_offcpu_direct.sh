@@ -231,7 +231,7 @@ switched() { # options
 	cat "${work}/all"
 	set -- "${work}"/many*
 	[ $# -ge 2 ] || return "${differs}"
-	# a thread may exit just when its file begins, so a few may have no name
+	# a thread may exit just when a new file begins, so a few threads may have no name
 	awk '/^:/ { n += !seen[$2]++ } END { exit n > 2 }' "${work}/all" || return "${differs}"
 	awk 'FNR == NR { name[$3] = $2; next } $2 in name { $1 = name[$2] } { print }' \
 		"${work}/said" "${work}/all" >"${work}/samples"
@@ -260,7 +260,7 @@ no_switch_allocates() { # arguments of perf record
 	grep -q '^off-cpu: 0 tasks had no storage' "${work}/err"
 }
 
-# A task that is moved into a recorded cgroup while recording is prepared, too.
+# Storage also exists for a task that is moved into a recorded cgroup during the recording.
 no_switch_allocates_moved() { # mount point
 	local cgroup=$1/perf_off_cpu pid status=0
 
@@ -290,8 +290,8 @@ all_summed_up() {
 	! perf report -D -i "${data}" 2>/dev/null | grep -q 'SAMPLE(IP, 0x1)'
 }
 
-# Sums have user stacks, single waits kernel stacks. On a machine that stalls, a short
-# wait can become a long one.
+# Sums have user stacks, and single waits have kernel stacks. On a machine that stalls, a
+# short wait can become a long one.
 two_kinds() {
 	local own
 
@@ -411,8 +411,8 @@ sums_are_whole() {
 		   exit !(n == 5 && !bad) }' "${work}/places"
 }
 
-# The perf_event controller has its own tree, or is enabled with the first other
-# controller.
+# Make sure that cgroups have the perf_event controller. In version 2, it is enabled together
+# with the first other controller. In version 1, it has its own tree.
 control_events() { # mount point
 	[ ! -e "$1/cgroup.subtree_control" ] ||
 		grep -q pids "$1/cgroup.subtree_control" ||
@@ -449,7 +449,7 @@ in_cgroup() { # mount point
 			if ($2 !~ /^\/perf_off_cpu(\/below\/it)?$/) bad++ }
 		END { exit !(n["/perf_off_cpu"] && n["/perf_off_cpu/below/it"] &&
 			     all > 99.9 && !bad) }' "${work}/cgroups" || status=1
-	# ... with whole stacks, except for waits that last when recording ends
+	# the stacks must be whole, except for waits that have not ended when recording ends
 	[[ ${*:2} != *defer* ]] || awk '
 		$1 == "waits" && / entry_SYSCALL_64_after_hwframe( |$)/ {
 			n[/ in_(sleep|poll) take_turns start_thread [^ ]*clone3?$/]++ }
@@ -584,7 +584,7 @@ refused_program() { # what fails: load or attach
 		env REFUSE="$1" LD_PRELOAD="${refuse}"
 }
 
-# The kernel stack and the user stack of a wait belong together.
+# The kernel stack and the user stack of a sample belong to the same wait.
 halves_agree() { # pid
 	for _ in 1 2 3
 	do

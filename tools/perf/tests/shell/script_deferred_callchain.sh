@@ -47,7 +47,7 @@ same_in_both_forms() { # case, byte order
 	diff "${work}/bare" "${work}/prefixed"
 }
 
-# The sample at a time has these user frames (thread, cookie and depth) and no others.
+# The sample with this time has these user frames (thread, cookie and depth) and no others.
 has_user_frames() { # file, time, frames...
 	stacks "$1" | awk -v time=" $2: " 'index($0, time) { on = 1; next }
 		/^$/ { on = 0 } on && /^\t *55/ { print $1 }' > "${work}/frames"
@@ -186,8 +186,8 @@ piped() {
 	! cmp -s "${work}/bare" "${work}/before"
 }
 
-# The file has the other byte order. perf inject does not write the header features that describe
-# the machine in the byte order of the file.
+# The file has the other byte order. In the pipe, the header features that describe the machine
+# must be in the byte order of this machine, so perf inject must not copy them unchanged.
 piped_foreign() {
 	make_data basic big --mem && stacks "${work}/basic.big" > "${work}/before" || return 1
 	perf inject -i "${work}/basic.big" -o - |
