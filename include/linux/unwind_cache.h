@@ -25,8 +25,8 @@ static inline void unwind_user_mm_init(struct mm_struct *mm)
  * @start: first address
  * @end: first address after that
  *
- * Context: Any task.  If the mapping itself is removed, too, then from before the call
- *	    a search must not find the mapping unless it takes a lock that the caller
+ * Context: Any task.  If the mapping itself is removed, too, searches must not find it
+ *	    any more when this is called, except those that take a lock which the caller
  *	    holds.  Until the call returns, nothing else may be mapped in the range.
  */
 static inline void unwind_user_unmap(struct vm_area_struct *vma,
@@ -54,7 +54,8 @@ static inline void unwind_user_unmap(struct vm_area_struct *vma,
  * @newflags: its flags from now on
  *
  * Rules and objects are cached only while code and tables cannot be written to, so
- * this drops them.
+ * this drops those of a mapping that becomes writable.  It also drops those of a mapping
+ * that is no longer executable.
  *
  * Context: The mmap lock is held for writing.
  */

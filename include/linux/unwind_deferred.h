@@ -19,8 +19,8 @@ struct unwind_work;
  * @trace: the stack; no entries if it is gone or could not be read
  * @cookie: cookie of the entry context, as set by unwind_deferred_request()
  *
- * Called once for all requests of the client since the last call, in the context of
- * the task whose stack it is.  It may sleep, and must not cancel @work.
+ * Called in the context of the task that owns the stack, once for all requests of the
+ * client in that task since the last call.  It may sleep, and must not cancel @work.
  */
 typedef void (*unwind_callback_t)(struct unwind_work *work,
 				  struct unwind_stacktrace *trace, u64 cookie);

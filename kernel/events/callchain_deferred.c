@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * perf as a client of deferred unwinding: a sample makes the request instead of a user
- * callchain, and a record has the stack later.
+ * perf as a client of deferred unwinding: a sample requests the user stack instead of
+ * containing it, and a later record contains the stack.
  *
  * One client serves all events.  Its records go to every defer_output event that covers
  * the task at that moment, whichever event made the request.
@@ -80,8 +80,9 @@ static void init_id(struct perf_event *event, struct deferred_output *out,
 }
 
 /*
- * On another CPU than the task's, perf fills in the ids of the task that runs there, also
- * when perf_output_begin() writes a LOST record.  So set them after it.
+ * On another CPU than the task's, perf fills in the ids of the task that runs there.
+ * perf_output_begin() fills them in again if it writes a LOST record.  So set the ids of
+ * the record's task after that call.
  */
 static void set_task_id(struct perf_event *event, struct deferred_output *out,
 			struct perf_sample_data *sample)
@@ -122,7 +123,7 @@ static bool wants_away(struct perf_event *event, struct deferred_output *out)
 	       event->ctx->task == out->task;
 }
 
-/* Count a full buffer as reached, too: the record is counted as lost there. */
+/* Does the event have a buffer?  A full one is enough: there the record is counted as lost. */
 static bool event_has_buffer(struct perf_event *event)
 {
 	struct perf_buffer *rb;
@@ -284,7 +285,7 @@ int perf_deferred_attach(struct perf_event *event)
 {
 	int ret;
 
-	/* its parent is attached, and lives longer than an inherited event */
+	/* an inherited event needs nothing: its parent is attached, and lives longer */
 	if (event->parent)
 		return 0;
 	if (event_defers_callchain(event)) {
@@ -320,7 +321,8 @@ void perf_deferred_detach(struct perf_event *event)
 }
 
 /*
- * BPF programs on the event read the callchain and do not know the marker.  The sample
+ * BPF programs on the event read the callchain, and do not know the marker that stands for
+ * a deferred user half.  The sample
  * of a guest is unrelated to the stack of the task that runs the guest.
  */
 static bool event_may_defer(struct perf_event *event)
@@ -388,8 +390,8 @@ known_callchain(struct perf_event *event, struct pt_regs *regs)
  * Return: NULL if @event does not defer, or if the user half should be unwound in
  *	   place.  Otherwise the callchain: the kernel half as the event wants it,
  *	   then the marker and the cookie.  If the user half cannot be deferred but
- *	   is known already, it replaces these two; if there is no user stack,
- *	   nothing does.
+ *	   is known already, the user half follows instead of marker and cookie.  If
+ *	   there is no user stack, nothing follows.
  */
 struct perf_callchain_entry *perf_callchain_deferred(struct perf_event *event,
 						     struct pt_regs *regs)
@@ -419,7 +421,7 @@ struct perf_callchain_entry *perf_callchain_deferred(struct perf_event *event,
  * perf_deferred_request_next - defer the user stack of the next task
  * @task: the task that this CPU is switching to
  *
- * For samples of a task that are taken before it runs again.  No CPU is noted: a wait
+ * For samples of a task that are taken before the task runs again.  No CPU is noted: a wait
  * may end on any CPU, so a reader has to read the buffers of all of them.  If the last
  * deferring event is freed meanwhile, there is no reader for the record.
  *

@@ -7,9 +7,9 @@
 
 /* in perf_event::attach_state: perf_deferred_attach() has counted the event */
 #define PERF_ATTACH_DEFERRING	0x10000
-/* ... and the number of its reader, in the bits from here up */
+/* in perf_event::attach_state: the bits from here up are the number of the event's reader */
 #define PERF_DEFERRED_READER_SHIFT	20
-/* limit of the numbers of readers, which begin at 1; a reader with number 0 has none */
+/* readers have numbers from 1 to below this; 0 is for events without a reader's number */
 #define PERF_DEFERRED_READERS	BITS_PER_LONG
 
 /* functions of core.c that write a record */

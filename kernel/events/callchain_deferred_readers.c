@@ -29,15 +29,15 @@
 /**
  * struct deferred_reader - a thread that has opened events for CPUs
  * @thread: the thread
- * @of_tasks: this has the thread's events for single tasks; else those for all tasks
+ * @of_tasks: this reader has the thread's events for single tasks; else those for all tasks
  * @nr_events: number of its events
  * @mixed: its defer_output events differ
  * @attr: attributes of its first defer_output event
  * @cgrp: cgroup of that event, or NULL
- * @most: the largest number of them on one CPU
+ * @most: the largest number of its defer_output events on one CPU
  * @cpus: the CPUs with this number
  * @rcu: frees it
- * @nr_outputs: number of them on each CPU
+ * @nr_outputs: number of its defer_output events on each CPU
  *
  * Written under readers_mutex; @mixed, @most and @cpus are read under RCU.
  */
@@ -167,10 +167,11 @@ static void remove_output(struct deferred_reader *reader, struct perf_event *eve
  * perf_deferred_join - add an event to its reader
  * @event: the event, not inherited, and not yet visible to others
  *
- * Gives it the number of its reader, see perf_deferred_reader(), if it is bound to a
- * CPU.  If there are no numbers left or there is no memory, it has none.
+ * If the event is bound to a CPU, this stores the number of its reader in it, see
+ * perf_deferred_reader().  If all numbers are in use or there is no memory, the event gets
+ * no number.
  *
- * Context: Task context of the thread that opens it; may sleep.
+ * Context: Task context of the thread that opens the event; may sleep.
  */
 void perf_deferred_join(struct perf_event *event)
 {
@@ -216,7 +217,10 @@ void perf_deferred_leave(struct perf_event *event)
 	mutex_unlock(&readers_mutex);
 }
 
-/* Two events for all tasks on one CPU may belong to two sets, one of them disabled. */
+/*
+ * Does the reader have the buffers of all CPUs?  Two events for all tasks on one CPU may
+ * belong to two sets, one of them disabled, so then the answer is no.
+ */
 static bool reads_all(const struct deferred_reader *reader)
 {
 	return reader && !READ_ONCE(reader->mixed) &&
@@ -236,8 +240,9 @@ static bool has_outputs(const struct deferred_reader *reader)
  * @reached: readers into whose buffers of this CPU the record was written
  *
  * CPUs go online and offline, so the CPUs of a reader are compared with the online CPUs
- * each time.  If a request is from a reader without a defer_output event, the record gets
- * into its buffer by an event of another reader.  Then no reader counts as served.
+ * each time.  A reader without a defer_output event gets the record only if an event of
+ * another reader writes it into its buffer.  So if such a reader has made a request, no
+ * reader counts as served.
  *
  * Context: Task context.
  * Return: those of @reached that have the buffers of all CPUs.

@@ -15,9 +15,9 @@
  * before it takes the mmap lock to look for the object, and passes both back with its
  * result.  A mapping that it saw under the lock is unmapped only after the search has
  * released the lock.  The unmap is counted after the pages are gone, and before anything
- * else is mapped there.  A mapping that becomes writable is counted before it does, with
- * the lock held.  So rules from tables that are unmapped or replaced during the search are
- * not kept, and unwind_cache_holds() tells that they must not be used either.
+ * else is mapped there.  A mapping that becomes writable is counted before its flags change,
+ * with the mmap lock held.  So rules from tables that are unmapped or replaced during the
+ * search are not kept, and unwind_cache_holds() tells that they must not be used either.
  *
  * An unmap is counted after the page table entries are gone and before the TLB is flushed.
  * With MADV_DONTNEED and truncation the mapping stays, so a search that begins in between
@@ -26,12 +26,13 @@
  * mm->tlb_flush_pending is raised before the entries are cleared and lowered after the
  * flush.  The release of the count in __unwind_user_unmap() pairs with the acquire in
  * cache_note_state(): a search that sees the count sees the flush pending, or begins after
- * it.
+ * the flush.
  *
- * Rules of files (file.c) are copied from there.  An object whose file has died is dropped
+ * Rules of files are copied from file.c.  An object whose file has died is dropped
  * when the next walk begins: the cache remembers the count of deaths at its last check of
  * all objects (unwind_cache_begin_walk()).  No object of a dead file is added: the check and
- * the addition hold the lock, and a file is dead before its death is counted.
+ * the addition are made under the lock of the cache, and a file is marked as dead before its
+ * death is counted.
  *
  * A dying task, and one that cannot allocate memory, makes no cache.  Without a cache, a
  * result is valid if no writer has held the mmap lock meanwhile.
@@ -41,7 +42,7 @@
  * the lock, and allocate before they take it.  The shrinker detaches whole caches from their
  * mm, and the next walk makes a new one.  Readers of a detached cache see its last
  * contents.  An index of .eh_frame belongs to its object in the cache and is freed after a
- * grace period.  Each search looks it up anew, under RCU.  All caches take their generations
+ * grace period.  Each search looks the index up anew, under RCU.  All caches take their generations
  * from one counter, so the generation of a cache that was freed is never that of its
  * successor.
  */
@@ -155,7 +156,7 @@ void unwind_cache_make(void)
 		return;
 	cache_install(cache);
 	/*
-	 * The store of mm->unwind_cache is before the load of mm->tlb_flush_pending in
+	 * Order the store of mm->unwind_cache before the load of mm->tlb_flush_pending in
 	 * cache_note_state().  Pairs with an unmap, which raises tlb_flush_pending, takes the
 	 * locks of page tables, which are full barriers on x86, and then loads
 	 * mm->unwind_cache in unwind_user_unmap().  So an unmap that sees no cache and is not

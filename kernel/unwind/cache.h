@@ -37,8 +37,8 @@ struct unwind_file;
  * @unkept: it is not in the cache, so its rules must not be cached
  * @no_index: do not make an index, as the object cannot be added to the cache
  * @by_file: its rules are those of @file; else they are only valid for this mm
- * @file: the file of its code, if changes of that are reported; or NULL. Used only by the
- *	  cache and by a search that has just found the object
+ * @file: the file of its code, if changes of the file are reported; else NULL. Used only by
+ *	  the cache and by a search that has just found the object
  * @bias: address in memory less address in the file
  * @rcu: for the cache
  */

@@ -37,7 +37,7 @@ static struct unwind_object *cache_unindexed_object(struct unwind_cache *cache, 
  * If so, unwind_cache_end_index() must follow.
  *
  * Context: Task context of a user task.
- * Return: false if another task makes or has made it, the object is not known any
+ * Return: false if another task makes or has made the index, the object is not known any
  *	   more, or a TLB flush is pending.
  */
 bool unwind_cache_claim_index(const struct unwind_cache_state *state,
@@ -77,7 +77,7 @@ static bool cache_has_index_room(struct unwind_cache *cache, const struct unwind
 	return rows <= MAX_INDEX_ROWS;
 }
 
-/* Readers that see the number of rows see the index. */
+/* Store the index in the object, or give up if it cannot be made. */
 static void object_end_index(struct unwind_object *object, struct unwind_eh_index *index,
 			     bool hopeless)
 {
@@ -93,8 +93,8 @@ static void object_end_index(struct unwind_object *object, struct unwind_eh_inde
 }
 
 /*
- * Release the claim on the index: an object was dropped while the index was
- * made, so let the next task make it again.
+ * Release the claim on the index without storing it: some object was dropped while the
+ * index was made, so let the next task make the index again.
  */
 static void cache_unclaim_index(struct unwind_cache *cache, unsigned long ip)
 {
@@ -109,7 +109,7 @@ static void cache_unclaim_index(struct unwind_cache *cache, unsigned long ip)
  * @state: as unwind_cache_begin() set it when the search began
  * @ip: address in the object
  * @index: the index, which the cache takes over; NULL if it cannot be made
- * @hopeless: it can never be made, so treat the object as one without tables
+ * @hopeless: the index can never be made, so treat the object as one without tables
  *
  * If the object was dropped while the index was being made, the generation has
  * changed.  So the index is valid if the generation is the same, whatever else was

@@ -26,7 +26,7 @@
 struct unwind_object *unwind_cache_list_find(const struct unwind_object_list *list,
 					     unsigned long addr)
 {
-	/* pairs with cache_insert_object(): all of them have been written */
+	/* pairs with cache_insert_object(): this number of pointers has been written */
 	unsigned int low = 0, high = smp_load_acquire(&list->nr);
 	struct unwind_object *object;
 
@@ -217,7 +217,7 @@ static void cache_insert_object(struct unwind_cache *cache, struct unwind_object
 	write_seqcount_end(&cache->list_seq);
 }
 
-/* Drop an object to make room: first one without tables, which has no rules. */
+/* Drop an object to make room: preferably one without tables, because it has no rules. */
 static void cache_make_room(struct unwind_cache *cache)
 {
 	struct unwind_object_list *list = cache_list(cache);
@@ -281,7 +281,7 @@ static void cache_grow_list(struct unwind_cache *cache, struct unwind_object_lis
 	kfree_rcu(list, rcu);
 }
 
-/* Is the list full? */
+/* The wanted size of a larger list, or 0 if the list is not full or cannot grow. */
 static unsigned int cache_next_list_max(void)
 {
 	const struct unwind_object_list *list;

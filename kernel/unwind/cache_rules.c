@@ -24,7 +24,7 @@
 #define FULL_RULE_BITS	4
 #define FULL_RULES	BIT(FULL_RULE_BITS)
 
-/* number of full rules: mostly of signal frames and procedure linkage tables */
+/* A full rule; most full rules are those of signal frames and procedure linkage tables. */
 struct unwind_full_entry {
 	u64			key;
 	u32			seq;
@@ -50,7 +50,7 @@ static __always_inline bool cache_read_entry(const struct unwind_rule_entry *ent
 	return READ_ONCE(entry->key) == key && unwind_rules_read(entry, seq, rule);
 }
 
-/* Find the rule in the file that has the address, and copy it to the cache. Under RCU. */
+/* Find the rule in the file that is mapped at the address, and copy it to the cache. Under RCU. */
 static noinline bool cache_peek_file(struct unwind_cache *cache, u64 key,
 				     struct unwind_user_rule *rule)
 {
@@ -65,7 +65,7 @@ static noinline bool cache_peek_file(struct unwind_cache *cache, u64 key,
 	    !unwind_file_peek(object->file, addr - object->bias, rule))
 		return false;
 
-	/* if the lock is busy, skip the copy: the next walk looks here again */
+	/* if the lock is busy, do not copy: the next walk finds the rule in the file again */
 	if (!spin_trylock(&cache->lock))
 		return true;
 	if (cache->gen == gen)
@@ -100,7 +100,7 @@ static struct unwind_full_entry *cache_full_entry(struct unwind_full_table *tabl
 	return &table->entries[unwind_rules_hash(key) >> (64 - FULL_RULE_BITS)];
 }
 
-/* The same for full rules. */
+/* Find the full rule of @key in the second table. Under RCU. */
 static bool cache_peek_full(struct unwind_cache *cache, u64 key, struct unwind_user_rule *rule,
 			    struct unwind_cfi_rule *full)
 {
@@ -116,7 +116,7 @@ static bool cache_peek_full(struct unwind_cache *cache, u64 key, struct unwind_u
 	if (!seq || (seq & 1) || READ_ONCE(entry->key) != key)
 		return false;
 	rule->kind = UNWIND_RULE_FULL;
-	/* the count tells if it was written meanwhile: then the copy is not used */
+	/* if the entry is written meanwhile, its count changes, and the copy is not used */
 	data_race((*full = entry->rule, 0));
 	/* pairs with the barriers of cache_add_full() */
 	smp_rmb();
@@ -162,7 +162,7 @@ static void cache_add_full(struct unwind_full_table *table, u64 key,
 	smp_wmb();
 	WRITE_ONCE(entry->key, key);
 	entry->rule = *full;
-	/* ... and even after it */
+	/* make the count even after the write */
 	smp_store_release(&entry->seq, seq + 1);
 }
 

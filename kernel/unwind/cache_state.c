@@ -39,7 +39,7 @@ static bool cache_note_writers(unsigned long *writers)
 
 	if (!mmap_read_trylock(mm))
 		return false;
-	/* an int, or a seqcount_t, which begins with one */
+	/* mm_lock_seq is an int, or a seqcount_t, whose first member is an unsigned int */
 	*writers = READ_ONCE(*(unsigned int *)&mm->mm_lock_seq);
 	mmap_read_unlock(mm);
 	return true;
@@ -51,7 +51,7 @@ static bool cache_note_writers(unsigned long *writers)
 }
 #endif
 /**
- * unwind_cache_begin - a search begins
+ * unwind_cache_begin - note the state of the mm when a search begins
  * @state: filled in; the search passes it back with its result
  *
  * Makes the mm's cache if it has none and the task may allocate.

@@ -18,7 +18,10 @@
 #include "cfi_bytes.h"
 #include "cfi_expr.h"
 
-/* DWARF 5, section 7.24; LSB Core 5.0, section 10.5.2; the upper two bits first */
+/*
+ * DWARF 5, section 7.24; LSB Core 5.0, section 10.5.2.  The first three are identified by
+ * the upper two bits of the byte; the lower six bits are an operand.
+ */
 #define DW_CFA_advance_loc			0x40
 #define DW_CFA_offset				0x80
 #define DW_CFA_restore				0xc0
@@ -68,7 +71,7 @@ static s32 cfi_to_s32(struct unwind_cfi *cfi, s64 val)
 	return val;
 }
 
-/* An unsigned number that must also fit a signed one. */
+/* Read an unsigned number, which must also fit in a signed one. */
 static s64 cfi_uleb_s64(struct unwind_cfi_bytes *b)
 {
 	s64 val = cfi_uleb(b);
@@ -130,7 +133,7 @@ static u8 cfi_where(const struct cfi_value *v, bool is_value)
 		return UNWIND_LOST;
 	if (is_value && !v->deref)
 		return v->base == CFI_BASE_CFA ? UNWIND_IS_CFA : UNWIND_LOST;
-	/* A rule can load one word: a register's value, but not its address. */
+	/* A rule can load one word: the value of a register, but not the value's address. */
 	if (v->deref && (!is_value || v->add))
 		return UNWIND_LOST;
 
@@ -197,7 +200,8 @@ static void cfi_def_cfa(struct unwind_cfi *cfi, u64 dwarf, s32 off)
 }
 
 /*
- * An expression does not change the offset; hand-written tables rely on that.
+ * DW_CFA_def_cfa_expression does not change the offset.  Hand-written tables rely on that:
+ * they define a register after an expression, and use the offset from before it.
  */
 static void cfi_def_cfa_register(struct unwind_cfi *cfi, u64 dwarf)
 {
@@ -256,7 +260,7 @@ static void cfi_restore_row(struct unwind_cfi *cfi)
 	cfi->row = cfi->remembered[--cfi->nr_remembered];
 }
 
-/* The next row starts at @loc.  Returns false if it is past the wanted one. */
+/* Start the next row at @loc.  Returns false if that is after the wanted address. */
 static bool cfi_set_loc(struct unwind_cfi_bytes *b, unsigned long loc)
 {
 	struct unwind_cfi *cfi = b->cfi;
@@ -549,7 +553,7 @@ static void cfi_read_string(struct unwind_cfi_bytes *b, char *to, size_t size)
 	to[0] = '\0';
 }
 
-/* Read a CIE, which is open, up to its instructions. */
+/* Read a CIE, after cfi_open(), up to its instructions. */
 static int cfi_read_cie(struct unwind_cfi *cfi)
 {
 	struct unwind_cfi_bytes *b = &cfi->cie;
@@ -611,7 +615,7 @@ static bool cie_is_at_hand(const struct unwind_cfi *cfi, unsigned long addr)
 	       cfi->word == cfi->known_word;
 }
 
-/* Read the CIE at @addr: what all of its FDEs have in common. */
+/* Read the CIE at @addr, which has the fields and the first row that its FDEs share. */
 static int cfi_use_cie(struct unwind_cfi *cfi, unsigned long addr)
 {
 	struct unwind_cfi_bytes *b = &cfi->cie;

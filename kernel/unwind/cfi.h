@@ -23,7 +23,8 @@
  * @UNWIND_IN_REG: in another register, whose UNWIND_REG_* is the offset
  * @UNWIND_AT_EXPR: in memory, at the address that an expression evaluates to; the offset
  *		    is that of the expression from the rule's expr_base
- * @UNWIND_IS_EXPR: the value is that of such an expression
+ * @UNWIND_IS_EXPR: the value that an expression evaluates to; the offset is as for
+ *		    @UNWIND_AT_EXPR
  * @UNWIND_UNDEFINED: not preserved, according to the table
  * @UNWIND_LOST: at a place that a rule cannot express
  */
@@ -45,9 +46,9 @@ enum unwind_where {
  * @expr_base: base of the offsets of expressions; 0 if there are no expressions
  * @cfa_off: offset from the base register, in bytes; or offset of an expression
  * @cfa_add: the number to add after @cfa_deref
- * @ra_off: offset of the return address by @ra_where
- * @sp_off: offset of the caller's stack pointer by @sp_where
- * @kept_off: offsets of the registers kept for the caller by @kept_where
+ * @ra_off: the offset that @ra_where refers to
+ * @sp_off: the offset that @sp_where refers to
+ * @kept_off: for each slot, the offset that @kept_where refers to
  * @cfa_reg: the base register, UNWIND_REG_*
  * @cfa_deref: the CFA is not base + @cfa_off, but the word in memory there, plus
  *	       @cfa_add
@@ -132,7 +133,7 @@ struct unwind_cfi_row {
  * @row_start: first address for which the rule holds
  * @row_end: first address after that for which it may not hold
  *
- * Call unwind_cfi_init() once, then fill in the fields above before each use.
+ * Call unwind_cfi_init() once, then fill in the fields from @read to @word before each use.
  * unwind_cfi_rule() sets @row_start and @row_end; on -ENOENT they are the range of the FDE.
  * The last CIE is remembered between calls, by its address: call unwind_cfi_moved() if the
  * bytes at that address may have changed.
@@ -194,23 +195,23 @@ static inline void unwind_cfi_init(struct unwind_cfi *cfi)
 	cfi->known_at = 0;
 }
 
-/* Forget the address of the last CIE: its bytes may have changed, or may change. */
+/* Forget the address of the last CIE: the bytes there may have changed, or may change. */
 static inline void unwind_cfi_moved(struct unwind_cfi *cfi)
 {
 	cfi->known_at = 0;
 }
 
 /*
- * 0 and the rule of @ip from the FDE at the address @fde; -ENOENT if that FDE does
- * not cover @ip, -EOPNOTSUPP if there is no such rule, or -EINVAL, -EFAULT or
- * -E2BIG for broken, missing or unreasonable tables
+ * Get the rule of @ip from the FDE at the address @fde.  Returns 0; -ENOENT if that FDE
+ * does not cover @ip; -EOPNOTSUPP if its row cannot be expressed as a rule; or -EINVAL,
+ * -EFAULT or -E2BIG if the tables are broken, cannot be read or are too long.
  */
 int unwind_cfi_rule(struct unwind_cfi *cfi, unsigned long fde, unsigned long ip,
 		    struct unwind_cfi_rule *rule);
 
 /*
- * Evaluate an expression of a rule in the frame that the rule is for.  Of @cfi only
- * read, ctx and word are used.
+ * Evaluate an expression of a rule in the frame that the rule is for.  The caller fills in
+ * only the members read, ctx and word of @cfi.
  */
 int unwind_cfi_expr(struct unwind_cfi *cfi, const struct unwind_cfi_frame *frame,
 		    unsigned long expr, unsigned long ip, const unsigned long *cfa,

@@ -21,7 +21,7 @@
  */
 #define CFI_MAX_BYTES	(64 * 1024)
 
-/* An address in the program, which may be a 32-bit one. */
+/* Convert a value to an address of the program, which may be a 32-bit program. */
 static unsigned long cfi_to_addr(const struct unwind_cfi *cfi, u64 val)
 {
 	return cfi->word == 4 ? (u32)val : val;
@@ -275,7 +275,7 @@ unsigned long cfi_pointer(struct unwind_cfi_bytes *b, u8 encoding)
 			break;
 		fallthrough;
 	default:
-		/* the base is known to the program only */
+		/* only the program knows the base */
 		cfi_fail(cfi, -EOPNOTSUPP);
 		return 0;
 	}

@@ -65,7 +65,7 @@ static inline u8 cfi_u8(struct unwind_cfi_bytes *b)
 	return b->buf[b->pos++];
 }
 
-/* mostly one byte */
+/* Read an unsigned LEB128 number. Most of them have one byte. */
 static inline u64 cfi_uleb(struct unwind_cfi_bytes *b)
 {
 	u8 byte = cfi_u8(b);

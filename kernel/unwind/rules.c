@@ -114,7 +114,7 @@ static void write_entry(struct unwind_rule_entry *entry, u64 key,
 	smp_wmb();
 	WRITE_ONCE(entry->key, key);
 	entry->rule = *rule;
-	/* ... and even after it */
+	/* make the count even after the write */
 	smp_store_release(&entry->seq, seq + 1);
 }
 

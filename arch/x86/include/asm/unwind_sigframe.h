@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Signal frames without tables: their layout, which is the kernel's, and the
+ * Signal frames without tables: the layout that the kernel gives them, and the
  * instructions of restorers, by which they are recognized.
  */
 #ifndef _ASM_X86_UNWIND_SIGFRAME_H
@@ -50,7 +50,7 @@ struct arch_unwind_restorer {
 	struct arch_unwind_sigframe	frame;
 };
 
-/* The handler has popped its return address, the first word of the frame. */
+/* Offsets from the second word: the handler has popped its return address, the first word. */
 #define UNWIND_FRAME_64(reg)						\
 	(offsetof(struct rt_sigframe, uc.uc_mcontext.reg) - sizeof(u64))
 #define UNWIND_FRAME_RT32(reg)						\

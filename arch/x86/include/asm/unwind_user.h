@@ -72,8 +72,8 @@ static inline unsigned long arch_unwind_mix(unsigned long sum, unsigned long val
 
 /*
  * A checksum of the registers, other than ip, sp and fp, from which an unwind may
- * start.  It changes if one of them changes.  A system call changes ax, and its r11
- * is not known, so these are included only with @all.
+ * start.  It changes if one of these registers changes.  A system call changes ax,
+ * and the user's r11 is not known in it, so ax and r11 are included only with @all.
  */
 static inline unsigned long arch_unwind_others(struct pt_regs *regs, bool all)
 {
@@ -115,7 +115,7 @@ static inline void arch_unwind_kept(struct pt_regs *regs, unsigned long *kept)
 
 #define UNWIND_ARCH_NR_GENERAL	16
 
-/* Convert a register's number in rules, which is DWARF's, to that in instructions. */
+/* Convert the DWARF number of a register, which rules use, to its number in instructions. */
 static inline unsigned int arch_unwind_insn_reg(unsigned int reg)
 {
 	static const u8 numbers[] = { 0, 2, 1, 3, 6, 7, 5, 4 };
@@ -126,7 +126,8 @@ static inline unsigned int arch_unwind_insn_reg(unsigned int reg)
 
 /*
  * All general registers but the stack pointer, by their numbers in instructions.
- * The address of the next instruction in cx is what the syscall instruction has put there.
+ * If cx has the address of the next instruction, the syscall instruction has put it there:
+ * then use 0 for cx.
  */
 static inline void arch_unwind_general(struct pt_regs *regs, unsigned long *vals)
 {
@@ -141,9 +142,9 @@ static inline void arch_unwind_general(struct pt_regs *regs, unsigned long *vals
 }
 
 /*
- * A system call changes ax, and the syscall instruction changes cx and r11 as well.  The
- * entries of 32-bit code keep its cx: vfork() has its return address there.  Other
- * entries change nothing.
+ * Is the user's value of a caller-saved register known?  A system call changes ax, and the
+ * syscall instruction changes cx and r11 as well.  System calls of 32-bit code preserve cx,
+ * in which vfork() has its return address.  Interrupts and exceptions change no register.
  */
 static inline bool arch_unwind_has_reg(struct pt_regs *regs, unsigned int reg)
 {
@@ -154,7 +155,7 @@ static inline bool arch_unwind_has_reg(struct pt_regs *regs, unsigned int reg)
 	return reg == 1 || reg == 4 || reg == 5 || (reg >= 8 && reg <= 10);
 }
 
-/* Any other general register, by its number in 64-bit DWARF. */
+/* The value of a register for which arch_unwind_has_reg() is true. */
 static inline unsigned long arch_unwind_reg_val(struct pt_regs *regs,
 						unsigned int reg)
 {
@@ -250,8 +251,8 @@ static inline int arch_unwind_trampoline_pushed(unsigned long offset,
 }
 
 /*
- * Is this offset after the trampoline's system call?  When that has returned, it has put the
- * original return address on the stack.
+ * Is this offset after the trampoline's system call?  The system call puts the original
+ * return address on the stack.
  */
 static inline bool arch_unwind_trampoline_asked(unsigned long offset,
 						unsigned int word)
@@ -261,7 +262,8 @@ static inline bool arch_unwind_trampoline_asked(unsigned long offset,
 
 /*
  * Slots of registers that uprobes may use instead of %rip when a copy of a probed
- * instruction runs.  Only 64-bit code needs that, where si and di are caller-saved.
+ * instruction runs.  Only 64-bit code uses %rip.  The other registers that uprobes may use,
+ * si and di, have no slot there.
  */
 static inline u8 arch_unwind_xol_scratch(unsigned int word)
 {
@@ -283,7 +285,7 @@ static inline int arch_unwind_ff_length(u8 modrm, u8 sib)
 
 #define UNWIND_ARCH_BREAKPOINT	0xcc
 
-/* The address that a direct call of these bytes calls, or 0 if it is not a call. */
+/* The target of the direct call in these bytes, or 0 if they are not a direct call. */
 #define UNWIND_ARCH_DIRECT_BYTES	5
 
 static inline unsigned long arch_unwind_call_target(const u8 *insn, unsigned long end)
