@@ -119,13 +119,13 @@ static bool expr_fail(struct expr *e)
 	return false;
 }
 
-/* numbers are as wide as a word */
+/* Wrap a number to the size of a word. */
 static s64 expr_wrap(const struct expr *e, s64 val)
 {
 	return e->b->cfi->word == 4 ? (s32)val : val;
 }
 
-/* the same value as an unsigned number, or as an address */
+/* Convert a number to an unsigned number or an address of the size of a word. */
 static u64 expr_to_unsigned(const struct expr *e, s64 val)
 {
 	return e->b->cfi->word == 4 ? (u32)val : (u64)val;

@@ -625,7 +625,7 @@ static void pointer_encodings(struct kunit *test)
 	}
 }
 
-/* addresses of 32-bit code wrap where its registers do */
+/* addresses of 32-bit code wrap at 4 GiB, as its registers do */
 static void addresses_wrap(struct kunit *test)
 {
 	struct tables *t = new_tables(test, 4);
@@ -858,7 +858,7 @@ struct frame_case {
 	{ .name = (_name), .bytes = (_bytes), .nr = sizeof(_bytes) - 1,	\
 	  .word = (_word), .ret = (_ret) }
 
-/* 0x70 + n: breg n; all of them cannot be reduced */
+/* 0x70 + n: breg n; none of these expressions can be reduced */
 static const struct frame_case frame_cases[] = {
 	COMES_TO("the sum of two registers", 8, "\x76\x01\x79\x00\x22",
 		 FRAME_REG(6) + 1 + FRAME_REG(9)),

@@ -24,8 +24,8 @@
  * Besides the calling convention of C, those of two runtimes are known.  In
  * SBCL the caller makes room for the callee's frame, saves its own frame
  * pointer there, and sets the frame pointer to the address of the saved one.
- * The callee stores the return address in the word above, and has removed both
- * words when it has returned.  Erlang's code runs on the stack of an Erlang
+ * The callee stores the return address in the word above, and removes both
+ * words when it returns.  Erlang's code runs on the stack of an Erlang
  * process, and calls C on the stack of a thread; after such a call
  * it loads the stack pointer and the frame pointer from a structure that a
  * callee-saved register points to.
@@ -47,9 +47,9 @@
 #define MAX_INSNS	4096
 /* a second path must give the same rule, if one ends within this many more instructions */
 #define MAX_MORE	384
-/* on a long path, rules are also cached for addresses at this distance in bytes ... */
+/* on a long path, rules are also cached for addresses at this distance from each other, in bytes */
 #define NOTE_DISTANCE	256
-/* ... for at most this many */
+/* the most such addresses of a path */
 #define MAX_NOTES	24
 /* the most bytes from the beginning of a function to an address in it */
 #define MAX_BODY	SZ_16K
@@ -134,8 +134,8 @@ struct code_written {
  * @gone_on: see struct code_path
  * @fp_is_frame: see struct code_path
  *
- * Branches are followed last in, first out, so that the words which were written
- * before one are still in the list.
+ * Branches are followed last in, first out.  So when a branch is followed, the words that were
+ * written before it are still in the list.
  */
 struct code_fork {
 	unsigned long	ip;
@@ -187,7 +187,7 @@ struct code_note {
  * @fp_is_frame: the stack pointer was found from the frame pointer
  * @frame_seen: @fp_is_frame was set on a path that has ended
  * @used: bit mask of the registers whose first values were copied
- * @dead: bit mask of the registers that were overwritten before
+ * @dead: bit mask of the registers that were overwritten before their first values were copied
  * @left: a path ended with a jump to an unknown address
  * @left_at: see struct unwind_code
  * @left_first: @left was set before any call
@@ -598,9 +598,9 @@ static bool path_is_callee_frame(struct code_path *path, struct code_value fp)
 }
 
 /*
- * Does this set up a frame? A function that keeps a frame pointer pushes its caller's
- * first, so the return address lies above it.  That is not so if the return address was
- * popped before, to make a frame for the caller.
+ * Execute a move.  Does it set up a frame? A function that keeps a frame pointer first pushes
+ * that of its caller, so the return address lies above the pushed word.  This does not hold if
+ * the return address was popped before, to make a frame for the caller.
  */
 static enum step path_move(struct code_path *path, const struct unwind_code_insn *insn)
 {
@@ -891,8 +891,8 @@ static bool path_has_left_frame(const struct code_path *path, struct code_value 
 
 /*
  * Is this a jump to another function? Before such a jump, a function has just popped its
- * caller's frame pointer; or it has loaded that and moved the stack pointer up to it; or it
- * has pushed a copy of its return address.
+ * caller's frame pointer; or it has loaded its caller's frame pointer and moved the stack
+ * pointer above the place of that; or it has pushed a copy of its return address.
  */
 static bool path_ends(struct code_path *path)
 {
@@ -1179,7 +1179,7 @@ static bool path_is_doubtful(const struct code_path *path)
 	return path->called || path->jumped;
 }
 
-/* Without a rule from a path: use the frame pointer if a path used it as its frame's own. */
+/* If no path gave a rule, but one used the frame pointer as that of its frame: use it, too. */
 static bool path_guess(struct code_path *path)
 {
 	path->nr_notes = 0;
@@ -1395,7 +1395,8 @@ bool unwind_code_is_straight(struct unwind_code *code, unsigned long at, unsigne
 
 /*
  * Did the compiler write this breakpoint?  A debugger's breakpoint replaces the first byte of
- * an instruction, so its other bytes follow, and no branch leads there.
+ * an instruction, so the other bytes of the instruction follow, and the branch in front of it
+ * does not lead to these bytes.
  */
 static bool code_is_own_trap(const u8 *bytes, unsigned int nr, unsigned long end,
 			     unsigned long target, bool after_trap)
@@ -1463,13 +1464,13 @@ static bool prologue_fits(struct unwind_code *code, unsigned long at, unsigned l
 }
 
 /**
- * unwind_code_is_one - does no function end between two addresses?
+ * unwind_code_is_one - is the code between two addresses part of a single function?
  * @code: the code
  * @at: the address of an instruction
  * @ip: an address behind it
  *
- * Return: true if the instructions from @at on reach @ip, and for each one that does not
- *	   continue with the next, there is a branch to a higher address.
+ * Return: true if the instructions from @at on reach @ip, and behind each instruction that does
+ *	   not continue with the next, there is the target of an earlier branch.
  */
 bool unwind_code_is_one(struct unwind_code *code, unsigned long at, unsigned long ip)
 {
@@ -1518,7 +1519,7 @@ static u16 code_written_by(const struct unwind_code_insn *insn)
 	return insn->clobbers;
 }
 
-/* Does an instruction change neither pointer, and continue with the next one? */
+/* Does an instruction keep stack and frame pointer, and continue with the next instruction? */
 static bool frame_keeps_pointers(const struct unwind_code_insn *insn)
 {
 	return insn->op <= UNWIND_CODE_STORE &&

@@ -29,7 +29,7 @@
  * @UNWIND_CODE_LEAVE: sp = fp, pop fp
  * @UNWIND_CODE_RETURN: pop the return address and go there
  * @UNWIND_CODE_JUMP: go to the end of this instruction plus @off
- * @UNWIND_CODE_BRANCH: go to that address or to the next instruction
+ * @UNWIND_CODE_BRANCH: go to the end of this instruction plus @off, or to the next instruction
  * @UNWIND_CODE_JUMP_REG: go to the address in @reg
  * @UNWIND_CODE_CALL: call a function at the end of this instruction plus @off
  * @UNWIND_CODE_CALL_OTHER: call a function at an address that is not in the code
@@ -93,10 +93,10 @@ struct unwind_code_insn {
  * @returned: @ip is after a call of a function that may have removed its arguments
  * @memory: scratch memory, of the sizes in unwind_code_parts, used by all calls
  *
- * @cfa_off: offset of the CFA from the base register, in bytes; or from the word in
- *	     memory that it leads to, if @by_mem
- * @fp_off: offset of the caller's frame pointer from the CFA, if @fp_saved; or from
- *	    the frame pointer, if @fp_at_fp as well
+ * @cfa_off: offset of the CFA from the base register, in bytes; if @by_mem, the number to add
+ *	     to the word in memory
+ * @fp_off: if @fp_saved: offset of the saved frame pointer of the caller from the CFA; if
+ *	    @fp_at_fp is set, too: its offset from the frame pointer
  * @by_fp: the base register is the frame pointer, not the stack pointer
  * @by_mem: the frame is on another stack: the CFA is @cfa_off plus the word in memory at
  *	    @mem_reg + @mem_off
@@ -182,10 +182,10 @@ enum unwind_code_frame unwind_code_has_frame(struct unwind_code *code, unsigned 
 					     unsigned long size);
 u16 unwind_code_keeps(struct unwind_code *code, unsigned long start, unsigned long ip);
 
-/* by architecture: false if the instruction is not known */
+/* implemented by each architecture; returns false if the instruction is not known */
 bool unwind_code_decode(const u8 *bytes, unsigned int nr, unsigned int word,
 			struct unwind_code_insn *insn);
-/* bytes that unwind_code_saves_fp() needs in front of the instruction, and from it on */
+/* unwind_code_saves_fp() needs this many bytes before the instruction, and as many from it on */
 #define UNWIND_CODE_SAVE_BYTES	8
 bool unwind_code_saves_fp(const u8 *bytes, unsigned int word);
 bool unwind_code_aligns_sp(const u8 *insn, unsigned int len, unsigned int word);

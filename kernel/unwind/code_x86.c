@@ -2,9 +2,9 @@
 /*
  * The effect of x86 instructions on the registers and words that unwinding by code follows.
  *
- * An unknown instruction ends a path.  An instruction that is known as harmless must not
- * write to a general register that it does not name.  The instructions that do write to
- * one are listed by opcode map; all others of a map are unknown or write to none.
+ * An unknown instruction ends a path.  For a known instruction, all general registers that it
+ * writes to must be given.  So the instructions that write to general registers are listed by
+ * opcode map.  All other instructions of a map are unknown or write to no general register.
  *
  * Opcodes: Intel SDM, volume 2, appendix A.
  */
@@ -32,7 +32,7 @@ const u8 unwind_code_fp = 5;
 struct operands {
 	u8	mod;
 	u8	reg;
-	u8	rm;	/* or the base register in memory, or UNWIND_CODE_NO_REG */
+	u8	rm;	/* if in memory: the base register of its address, or UNWIND_CODE_NO_REG */
 	u8	ext;	/* reg without REX.R: part of the opcode */
 	bool	full;	/* the operands have the size of a word of the stack */
 	bool	plain;	/* memory: it is base plus displacement, without a segment */
@@ -498,7 +498,7 @@ static unsigned int x86_opcode_map(struct insn *insn)
 	return insn->opcode.bytes[1] == 0x38 ? 2 : 3;
 }
 
-/* 8 or 4 bytes; opnd_bytes is wrong if there is an EVEX prefix */
+/* The size of the operand: 8 or 4 bytes. With an EVEX prefix, insn->opnd_bytes is wrong. */
 static unsigned int x86_wide_bytes(const struct insn *insn)
 {
 	if (insn->vex_prefix.nbytes)
@@ -724,7 +724,7 @@ bool unwind_code_decode(const u8 *bytes, unsigned int nr, unsigned int word,
 	if (to->width && to->op == UNWIND_CODE_OTHER)
 		x86_set_insn(to, UNWIND_CODE_STORE, UNWIND_CODE_NO_REG, o.rm,
 			     insn.displacement.value);
-	/* in EVEX, displacements of one byte count by the size of the operand */
+	/* with EVEX, a displacement of one byte is in units of the size of the operand */
 	if (to->width && insn.vex_prefix.nbytes == 4 && insn.displacement.nbytes == 1)
 		to->off *= to->width;
 	to->writes = to->op == UNWIND_CODE_OTHER && x86_may_write(&insn, &o, map, op);

@@ -10,10 +10,10 @@
  *
  * The state belongs to the current task, and to the scheduler while it switches to the
  * task.  It is never accessed by two CPUs at the same time.  A request may come in an
- * interrupt or NMI on top of any other code here, another request included, but it runs
- * to its end before that code continues.  So there are no locks and no memory barriers,
- * only compiler barriers, and a cmpxchg without lock prefix where a decision must still
- * hold when it is stored.
+ * interrupt or NMI on top of any other code here, another request included, but the new
+ * request runs to its end before that code continues.  So there are no locks and no memory
+ * barriers, only compiler barriers, and a cmpxchg without lock prefix where the value that
+ * led to a decision must be unchanged when the decision is stored.
  *
  * The saved registers decide whether a stack belongs to the entry context.  If something
  * changes the registers without closing the entry context first (ptrace, restartable
@@ -42,8 +42,9 @@
 
 /*
  * How often one entry context may be extended at most by requests that come after the last
- * check of the work flags.  Each of them raises an interrupt, and the exit from that can
- * bring the next request.  This is a number, not a rate, so it also works on slow machines.
+ * check of the work flags.  Each such request raises an interrupt, and the exit from the
+ * interrupt can bring the next request.  The limit is a number, not a rate, so it also works
+ * on slow machines.
  */
 #define UNWIND_MAX_LATE		64
 
@@ -99,9 +100,9 @@ static struct task_struct *deferred_task_of(struct unwind_task_info *info)
 }
 
 /*
- * An entry context that opens late in a system call may be served in the interrupt that
- * follows, where more registers are known.  Bit 0 of the checksum is set if it covers
- * these registers, too.
+ * Save the registers that an unwind starts from.  An entry context that opens late in a
+ * system call may be served in the interrupt after the system call, where ax and r11 are
+ * known, too.  Bit 0 of the checksum is set if the checksum covers these two.
  */
 static void note_start(struct pt_regs *regs, bool all, struct unwind_user_start *start)
 {
@@ -155,8 +156,9 @@ static __always_inline bool end_context(struct unwind_task_info *info)
 }
 
 /*
- * The open entry context, or a new one.  If the registers have changed since the open
- * one began, it is replaced, unless a record is owed for it: then this returns 0.
+ * Return the open entry context, or open one.  If the registers have changed since the open
+ * entry context began, a new one replaces it.  But if a record is owed for the old one, this
+ * returns 0.
  */
 static u64 current_context(struct unwind_task_info *info)
 {
@@ -236,8 +238,9 @@ static bool too_many_passes(struct unwind_task_info *info, u64 cookie)
 }
 
 /*
- * If an NMI makes a request between the two xchg(), this may take @only of the request,
- * and leave the bit of its CPU for the next round.
+ * Take the CPUs that requests have noted.  If an NMI makes a request between the first two
+ * xchg(), this may take @only of that request, and leave the bit of its CPU for the next
+ * round.
  */
 static void serve_cpus(struct unwind_task_info *info)
 {
@@ -267,7 +270,10 @@ static void call_client(struct unwind_task_info *info, unsigned int slot,
 	if (!READ_ONCE(info->owed[slot]))
 		return;
 	stamp = xchg(&info->owed[slot], 0);
-	/* after owed, or the record of a request in between would miss the request's CPU */
+	/*
+	 * Take the CPUs after the stamp.  Otherwise, for a request in between, this would take the
+	 * stamp but not the CPU, and the record would miss that CPU.
+	 */
 	serve_cpus(info);
 	work = srcu_dereference(clients[slot], &clients_srcu);
 	if (work && work->stamp == stamp)
@@ -453,7 +459,7 @@ bool unwind_deferred_known(struct unwind_stacktrace *trace)
  * @cookie: set to the cookie of its entry context
  *
  * As unwind_deferred_request(), for the sched_switch tracepoint.  There the scheduler has
- * chosen @task, which is not yet current.  No other code uses its entry context: it no
+ * chosen @task, which is not yet current.  No other code uses its entry context: @task no
  * longer runs on another CPU, and on this CPU current is still the previous task.  No
  * interrupt is needed to send its record: @task is inside the scheduler, which it entered
  * before its last check of the work flags, as interrupts stay off from that check to user
@@ -521,8 +527,8 @@ static DEFINE_PER_CPU(struct irq_work, look_again) =
 
 /*
  * The out-of-line half of unwind_deferred_leave().  A record is still owed if a
- * request came after the last check of the work flags.  The interrupt returns
- * with the same user registers, and its exit to user space sends the record.
+ * request came after the last check of the work flags.  Then raise an interrupt: it
+ * returns with the same user registers, and its exit to user space sends the record.
  *
  * noinstr: this cannot be sampled, so no request comes after end_context().
  */
@@ -549,7 +555,7 @@ static void deferred_close_for_good(struct unwind_task_info *info, int error)
 }
 
 /**
- * unwind_deferred_exec_begin - the old program's entry context ends
+ * unwind_deferred_exec_begin - close the old program's entry context in execve
  *
  * To be called before the point of no return of execve, while thread id, mm and
  * registers are still the old program's.  From here on there is no user stack.  If
@@ -566,7 +572,7 @@ void unwind_deferred_exec_begin(void)
 }
 
 /**
- * unwind_deferred_exec_end - the new program's registers and mm are in place
+ * unwind_deferred_exec_end - allow requests when the new program's registers and mm are set
  *
  * Context: Task context.
  */
@@ -576,7 +582,7 @@ void unwind_deferred_exec_end(void)
 }
 
 /**
- * unwind_deferred_exit - the task's last entry context ends
+ * unwind_deferred_exit - close the last entry context of a task that exits
  *
  * To be called while the mm and the perf events are still there, and before PF_EXITING.
  * The walk takes page faults if the task exits by itself, but not if it is being killed

@@ -228,7 +228,7 @@ void unwind_compact_rule(const struct unwind_cfi_rule *full, unsigned int word,
 	rule->kind = full->cfa_deref ? UNWIND_RULE_REALIGNED : UNWIND_RULE_FRAME;
 }
 
-/* The object holds its own reference to the file, which the cache takes over. */
+/* Cache an object with its own reference to the file. The cache takes the reference over. */
 static bool eh_keep_object(const struct unwind_cache_state *begun, struct unwind_object *object,
 			   struct unwind_file *file)
 {
@@ -249,9 +249,9 @@ static void eh_keep_file_object(const struct unwind_cache_state *begun, unsigned
 }
 
 /*
- * Handle an error of unwind_file_object(): may rules from memory be cached? Not those of a
- * file that is being written to. They may not even be used if a file was opened for writing
- * since the walk began.
+ * Handle an error of unwind_file_object(), after which rules are read from memory. Unless the
+ * error is -EOPNOTSUPP, they must not be cached, for instance because the file is being written
+ * to. They must not even be used if a file was opened for writing since the walk began.
  */
 static int eh_note_file_error(struct unwind_user_state *state, int ret, bool *unkept)
 {
@@ -329,8 +329,8 @@ int unwind_eh_frame_object(struct unwind_user_state *state,
 }
 
 /*
- * If a function ends where a signal restorer begins, a return address @ip can belong to
- * either: find out which rule to use.
+ * If a function whose last byte is at @ip ends where a signal restorer begins, the return
+ * address @ip + 1 can belong to either: find out which rule to use.
  */
 static int eh_look_behind(struct unwind_user_state *state, unsigned long ip,
 			  struct unwind_user_rule *rule, struct unwind_cfi_rule *full,
@@ -429,7 +429,7 @@ static int eh_search_tables(struct unwind_user_state *state, unsigned long ip,
 			return ret;
 	}
 
-	/* check the file first: if the object is dropped after this, the state is not valid */
+	/* check the file first: if the object is dropped after that, the next check fails */
 	if (object.file && unwind_file_at_is_dead(ip))
 		return -ESTALE;
 	if (!unwind_cache_holds(begun))
@@ -574,7 +574,7 @@ int unwind_eh_frame_expr(struct unwind_user_state *state, unsigned long expr,
 	cfi->ctx = state;
 	cfi->word = state->word;
 	ret = unwind_cfi_expr(cfi, &frame, expr, state->ip - state->back, cfa, val);
-	/* as in eh_search_tables() */
+	/* check the file first, as in eh_search_tables() */
 	if (unwind_file_at_is_dead(state->ip - state->back))
 		return -ESTALE;
 	return unwind_cache_holds(&state->tables) ? ret : -EAGAIN;

@@ -401,7 +401,7 @@ static void volatile_register(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, state.sp, stack + 0x88);
 	}
 
-	/* Those registers of a caller are not known. */
+	/* In a caller's frame, these registers are not known. */
 	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EOPNOTSUPP);
 
 	state = state_at(test, base + CODE + 8, stack, 8);
@@ -450,7 +450,7 @@ static void by_expression(struct kunit *test)
 	/* r9 is not known in a caller's frame */
 	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EOPNOTSUPP);
 
-	/* the word cannot be read; then its value is not above sp */
+	/* first, the word cannot be read; second, its value is not above sp */
 	state = state_at(test, base + CODE + 8, stack, 8);
 	state.regs = &regs;
 	regs.r9 = -1UL << 32;

@@ -46,7 +46,7 @@
 #define MAX_ROWS	(256 * 1024U)
 /* how long threads wait for the thread that makes the index, in jiffies */
 #define MAX_WAIT	(HZ / 10 + 1)
-/* the smallest FDE: length, CIE, start and size of two bytes each */
+/* the smallest FDE: length and CIE pointer of 4 bytes each, start and size of 2 bytes each */
 #define MIN_FDE		12
 
 #define SHT_X86_64_UNWIND	0x70000001
@@ -396,7 +396,7 @@ static int index_section(struct unwind_user_state *state,
 	if (!scan.rows)
 		return -ENOMEM;
 
-	/* the cache is not notified of changes to entries elsewhere */
+	/* allow no entries outside the section: the cache is not notified of changes to them */
 	cfi->read = scan_read;
 	cfi->ctx = &scan;
 	cfi->start = object->table;
@@ -409,8 +409,8 @@ static int index_section(struct unwind_user_state *state,
 }
 
 /*
- * Wait until another thread has made the index, which takes some milliseconds.  It may
- * have to wait for pages, so limit the time.
+ * Wait until another thread has made the index, which takes some milliseconds.  That thread
+ * may have to wait for pages, so limit the time.
  */
 static void wait_for_index(unsigned long ip)
 {

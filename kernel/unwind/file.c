@@ -6,9 +6,9 @@
  * Then it is dead: its rules are freed, it is not found any more, and when the next walk of a
  * process begins, the objects of the file are dropped with their rules
  * (unwind_cache_begin_walk()).  A walk in progress continues with known rules, but does not
- * read the dead file's tables: it ends there.  Later walks read the tables anew, and use them
- * for all frames, even those from before the change: a program whose code is rewritten also
- * continues with the new bytes.
+ * read the dead file's tables: it ends at the first address without a known rule.  Later walks
+ * read the tables anew, and use them for all frames, even those from before the change: a
+ * program whose code is rewritten also continues with the new bytes.
  *
  * Why no rule is made from changed bytes: before a file is changed, i_writecount of its inode
  * is incremented (get_write_access()).  A writable shared mapping counts for as long as it
@@ -33,26 +33,27 @@
  * it changes the file.  A decoded rule is added under file->lock, and only if
  * the file is not dead.  If the decoder takes the lock first, its reads are
  * before its unlock, which is before the change.  If the writer takes the lock
- * first, the decoder sees that the file is dead.  A second writer may see that
- * the bit is clear while the first one is still killing the file, and does not
- * wait for it.  So the bit is cleared last, after the file is dead and its
- * death is counted (kill_changing_file()).
+ * first, the decoder sees that the file is dead.  A second writer that sees
+ * that the bit is clear does not wait for the first writer, which kills the
+ * file.  So the bit is cleared last, after the file is dead and its death is
+ * counted (kill_changing_file()).
  *
  * No reference to the inode is held, and there is no notice when it is freed and its memory
  * becomes the inode of another file.  But in a new inode the bit is clear
- * (inode_init_always()).  So if a file is found by the address of an inode whose bit is clear,
- * it belongs to an inode that was freed, and is removed.  If a file is evicted, the bit stays
- * set until the next writer clears it.
+ * (inode_init_always()).  So if a known file is found by the address of an inode whose bit is
+ * clear, the file belongs to an earlier inode that was freed, and is removed.  If a file is
+ * evicted, the bit stays set until the next writer clears it.
  *
  * The inode of a known file is dereferenced only with a reference to the inode, or under RCU if
  * the file was found by an object of the current process.  RCU is sufficient there: the object
  * is dropped before the mapping puts its reference to the inode, and the listed file systems
  * free the inode a grace period after that.
  *
- * All of this is valid only if these writers alone change the page cache, so there is a list
- * of file systems (is_known_filesystem()).  Files that are created open, such as memfds and
- * System V shared memory, do not count in i_writecount.  They are excluded because they are on
- * internal mounts.  Pages that a device may write to are not read (file_elf.c).  Writes to the
+ * All of this is valid only if nothing but the counted writers changes the page cache, so there
+ * is a list of file systems (is_known_filesystem()).  Files that are open for writing from their
+ * creation on, such as memfds and System V shared memory, do not count that in i_writecount.
+ * They are excluded because they are on internal mounts.  Pages that a device may write to are
+ * not read (file_elf.c).  Writes to the
  * block device of a mounted file system are not noticed.
  *
  * Rules come from the page cache, never from the memory of a process (file_elf.c), and are
@@ -60,8 +61,8 @@
  *
  * Locks: files_lock protects the hash table, the list and UNWIND_FILE_BIT.  Each file has a
  * lock for its rules, which nests in files_lock or the lock of an mm's cache; no other lock
- * nests in it.  Readers are under RCU.  The hash table holds a reference to a file until it is
- * dead, and so does each object of the file in a process.
+ * nests in it.  Readers are under RCU.  The hash table holds a reference to a file until the
+ * file is dead.  Each object of the file in a process holds a reference, too.
  *
  * Memory: files and rules take at most unwind_files_max_kb.  At this limit, rules of files
  * that were not used recently, and files without an object, are evicted.  Files with objects
@@ -88,7 +89,7 @@
 /* 512 KiB for a file's rules: 16,384 entries */
 #define MAX_RULES_BITS	14
 
-/* how many files to check under the lock for one to evict, and how often */
+/* how many files to check in one attempt to evict one, and how many attempts may fail */
 #define MAX_LOOKS	16
 #define MAX_TRIES	8
 /* how many files to evict for one table */
@@ -244,7 +245,7 @@ static void kill_file(struct unwind_file *file)
 static void kill_changing_file(struct unwind_file *file, struct inode *inode)
 {
 	kill_file(file);
-	/* after it is dead; pairs with unwind_files_changes() */
+	/* count the death after the file is dead; pairs with unwind_files_changes() */
 	atomic64_inc_return_release(&unwind_files_dead);
 	/* pairs with the full barrier of the increment in get_write_access() */
 	smp_mb__before_atomic();
@@ -305,7 +306,7 @@ static bool take_unused(struct unwind_file *file, bool alone)
 	return take_file(file) || (!alone && take_rules(file));
 }
 
-/* Evict a file or rules. Walks that still use the rules continue, and decode others anew. */
+/* Evict a file or rules. Walks that still use the rules continue, and decode missing rules anew. */
 static bool files_make_room(bool alone)
 {
 	unsigned int looks = MAX_LOOKS;
@@ -525,7 +526,7 @@ static struct unwind_file *files_alloc(struct inode *inode)
  */
 static bool link_file(struct unwind_file *file, struct inode *inode)
 {
-	/* a file of an earlier inode was removed before this; pairs with find_live_file() */
+	/* remove a file of an earlier inode before the bit is set; pairs with find_live_file() */
 	smp_mb__before_atomic();
 	set_bit(UNWIND_FILE_BIT, &inode->i_data.flags);
 	/*
@@ -545,8 +546,8 @@ static bool link_file(struct unwind_file *file, struct inode *inode)
 }
 
 /*
- * Find the known file of an inode, under files_lock.  A file of an earlier inode at the same
- * address is dropped.
+ * Find the known file of an inode, under files_lock.  If a file of an earlier inode at the same
+ * address is found, kill it and set @gone to it.
  */
 static struct unwind_file *known_file(const struct inode *inode, struct unwind_file **gone)
 {

@@ -42,7 +42,7 @@ struct unwind_file_segment {
  * @first: start of the lowest segment
  * @last: end of the highest segment
  * @hdr: address of .eh_frame_hdr
- * @table: address of the sorted table in it
+ * @table: address of the sorted table in .eh_frame_hdr
  */
 struct unwind_file_layout {
 	struct unwind_file_segment	segment[UNWIND_FILE_SEGMENTS];
@@ -56,7 +56,7 @@ struct unwind_file_layout {
 	u64				table;
 };
 
-/* binary searches of a table begin with the same rows; number of steps that are cached */
+/* All binary searches of a table begin with the same rows. This many steps are cached. */
 #define UNWIND_FILE_STEPS	7
 #define UNWIND_FILE_PROBES	(BIT(UNWIND_FILE_STEPS) - 1)
 
@@ -75,9 +75,9 @@ struct unwind_file_layout {
  * @has_layout: @layout is filled in
  * @layout: from its headers
  * @rules: by address, as the file was linked; may be evicted
- * @probes: addresses of the rows of the sorted table where binary searches begin, as a binary
- *	    tree: the first is that of the middle row; after n, a search goes on at 2n + 1 for
- *	    lower addresses, else at 2n + 2; 0 if it is not known
+ * @probes: addresses in the rows of the sorted table with which binary searches begin; 0 if not
+ *	    known. This is a binary tree: element 0 is for the middle row; after element n, a
+ *	    search continues at 2n + 1 for lower addresses, else at 2n + 2
  */
 struct unwind_file {
 	struct hlist_node		node;
@@ -96,9 +96,9 @@ struct unwind_file {
 };
 
 /*
- * Rows are hashed by granules of one of four sizes: the smallest size of which
- * UNWIND_ROW_GRANULES cover the row.  All rows of a granule share a set, so the smallest is
- * for the many short rows of prologues.
+ * A row is hashed by the granules of the address space that it covers.  Granules have four
+ * sizes.  A row uses the smallest size of which UNWIND_ROW_GRANULES cover the row.  All rows of
+ * a granule share a set, so the smallest size is for the many short rows of prologues.
  */
 #define UNWIND_ROW_SIZES	4
 #define UNWIND_ROW_GRANULES	4

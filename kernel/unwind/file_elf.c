@@ -284,7 +284,7 @@ static int read_elf_header(struct reader *reader, struct unwind_file_layout *lay
 	} else {
 		return -EINVAL;
 	}
-	/* as for objects in memory */
+	/* the same limits as for objects in memory, see object.c */
 	return phdrs->offset < PAGE_SIZE && phdrs->nr <= MAX_PHDRS ? 0 : -EINVAL;
 }
 
@@ -432,7 +432,8 @@ static bool has_layout(const struct unwind_file *known)
 }
 
 /*
- * If the tables of a file cannot be used, store a layout without FDEs.  The headers are read
+ * Read and store the layout of a file.  If its tables cannot be used, store a layout without
+ * FDEs.  The headers are read
  * after the file was made known, so if they change the file becomes dead.  If a page is
  * missing, or may be pinned, store nothing, as the tables may be usable later.
  */
@@ -462,8 +463,8 @@ static int find_layout(struct unwind_user_state *state, struct file *file,
  *
  * Context: Task context of a user task.
  * Return: true if tables that were read before the call may have changed; false if there
- *	   is no such object. If it was dropped meanwhile, unwind_cache_holds() tells
- *	   that.
+ *	   is no such object. If the object was dropped meanwhile, unwind_cache_holds()
+ *	   returns false.
  */
 bool unwind_file_at_is_dead(unsigned long ip)
 {
@@ -604,9 +605,9 @@ static int make_known(struct unwind_user_state *state, struct file *open,
  * @held: set to the file, with a reference, if changes of it are noticed; else to NULL
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0; -EOPNOTSUPP if the rules must be read from memory, and may be cached; -EAGAIN
- *	   if they may not be cached because the file is being written to, or -EBUSY, -EFAULT
- *	   or -ENOMEM for another reason.
+ * Return: 0; or an error if the rules must be read from memory: -EOPNOTSUPP if they may be
+ *	   cached; -EAGAIN if they may not be cached because the file is being written to;
+ *	   -EBUSY, -EFAULT or -ENOMEM if they may not be cached for another reason.
  */
 int unwind_file_object(struct unwind_user_state *state, unsigned long ip,
 		       struct unwind_object *object, struct unwind_file **held)
@@ -647,7 +648,7 @@ struct table_row {
 
 /**
  * struct row_search - a binary search for the last row that begins at @want or before it
- * @want: the address, relative like that of rows
+ * @want: the address, relative to .eh_frame_hdr, as in the rows
  * @low: rows below it begin at @want or before it
  * @high: rows from it on begin after @want
  * @pos: offset of the table in the file
@@ -807,8 +808,8 @@ static int elf_decode_function(struct reader *reader, const struct function *fun
 /*
  * Decode the rule of an address. state->cfi then has the range for which it is valid.
  *
- * Returns 0; -ENOENT if the tables in memory must be used; -EBUSY if they may change
- * without notice; or -EFAULT if a page is missing.
+ * Returns 0; -ENOENT if the tables in memory must be used; -EBUSY if a page of the tables may
+ * change without notice; or -EFAULT if a page is missing.
  */
 static int elf_decode_rule(struct reader *reader, u64 vaddr, struct unwind_user_rule *rule,
 			   struct unwind_cfi_rule *full)
@@ -848,8 +849,9 @@ static void begin_decoding(struct unwind_user_state *state, const struct unwind_
 }
 
 /*
- * The usual case: all pages are in the page cache.  It runs under RCU and takes no
- * reference.  The process has an object of the file in its cache, so it had the inode mapped,
+ * Find the rule in the usual case: all pages are in the page cache.  This runs under RCU and
+ * takes no reference.  The process has an object of the file in its cache, so it had the inode
+ * mapped,
  * and an inode is freed a grace period after its last mapping.  If the object is dropped
  * meanwhile, the caller refuses the result.
  * @grow: set to the file, with a reference, if its rules need more room
@@ -937,7 +939,8 @@ static int wait_for_pages(struct unwind_user_state *state, unsigned long ip,
  * Context: Task context of a user task; may sleep.
  * Return: 0; -EAGAIN if the mapping has changed; -ESTALE if the file has changed, so that its
  *	   tables are no longer those of the frame; -ENOENT if the tables in memory must be
- *	   used; -EBUSY if these must be used but not kept, as they may change without notice.
+ *	   used; -EBUSY if the tables in memory must be used, but their rules must not be
+ *	   cached, because the tables may change without notice.
  */
 int unwind_file_rule(struct unwind_user_state *state,
 		     const struct unwind_cache_state *begun, unsigned long ip,

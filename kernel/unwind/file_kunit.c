@@ -283,7 +283,7 @@ static void written_by_two(struct kunit *test)
 	unwind_file_put(file);
 }
 
-/* An inode is freed without notice, and that of the next file has its address. */
+/* An inode is freed without notice, and the inode of the next file gets the same address. */
 static void inode_replaced(struct kunit *test)
 {
 	struct inode *inode = make_inode(test);
@@ -665,8 +665,8 @@ struct function_row {
 };
 
 /*
- * The FDE of the second row covers other code, and that of the first row also the code of the
- * others.
+ * The FDE of the first row also covers the code of the other rows.  The FDE of the second row
+ * covers other code.
  */
 static const struct function_row overlapping_rows[] = {
 	{ 0x800, 0x800, 0x100, 16 },

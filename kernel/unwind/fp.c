@@ -6,7 +6,7 @@
  * to the address of the pushed word, so the frame pointers form a list (System V ABI, AMD64
  * supplement, section 3.2.2; i386 supplement, section 2.2.2).  Only in the innermost frame,
  * and in one that a signal interrupted, the frame pointer may not be set up yet or may be
- * popped already.  The next instruction shows which.
+ * popped already.  The next instruction shows in which state the frame is.
  */
 
 #include <linux/errno.h>
@@ -76,7 +76,10 @@ bool unwind_is_return_address(struct unwind_user_state *state, unsigned long add
 	return unwind_is_after_call(state, ra + state->cs_base);
 }
 
-/* In a system call the code is not checked: the system call may have unmapped it. */
+/*
+ * Has the frame made a call or a system call? Then its code is not checked: a system call may
+ * have unmapped it.
+ */
 static bool has_made_call(struct unwind_user_state *state)
 {
 	return state->back ||

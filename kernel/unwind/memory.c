@@ -196,7 +196,7 @@ static int read_cached(unsigned long addr, void *to, size_t len)
 	struct vm_area_struct *vma;
 	int ret = -EFAULT;
 
-	/* exit waits for this lock as well */
+	/* even a dying task may wait for this lock: exit waits for it as well */
 	if (mmap_read_lock_killable(mm))
 		return ret;
 
@@ -487,7 +487,7 @@ static bool vma_is_of_file(struct vm_area_struct *vma)
 	return vma->vm_file;
 }
 
-/* Is this code where a linker has put it? Not in SBCL's core file: SBCL moves code in it. */
+/* Is a linker's code still in its place? SBCL moves code in its core file, which is writable. */
 static bool vma_is_fixed(struct vm_area_struct *vma)
 {
 	return vma->vm_file && !(vma->vm_flags & VM_WRITE);

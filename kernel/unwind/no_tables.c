@@ -268,7 +268,10 @@ static bool is_on_top_of_stack(const struct unwind_user_rule *rule, s32 word)
 	       rule->cfa_off == word;
 }
 
-/* Reject rules of paths that continued after a call which never returns. */
+/*
+ * Does the rule lead to a possible return address? It does not if its path continued after a
+ * call which never returns.
+ */
 static bool leads_to_caller(struct unwind_user_state *state,
 			    const struct unwind_user_rule *rule, bool is_doubtful)
 {
@@ -297,7 +300,10 @@ static bool leads_to_caller(struct unwind_user_state *state,
 	return unwind_may_return_to(state, ra, false);
 }
 
-/* Does the rule give a function that makes a call no frame? By the ABI, it must have one. */
+/*
+ * Has a function that made a call no frame by this rule? Then the rule is doubtful: by the ABI,
+ * the function must have a frame.
+ */
 static bool has_no_frame(const struct unwind_user_state *state,
 			 const struct unwind_user_rule *rule)
 {
@@ -347,7 +353,7 @@ static void keep_rule(struct code_search *search, unsigned long ip, u64 key,
 {
 	s64 length;
 
-	/* Do not begin before this page: an earlier page may not be mapped, and no path uses it. */
+	/* Sum no bytes before this page: an earlier page may not be mapped, and no path uses it. */
 	if (end > ip)
 		end = max(end, (ip & PAGE_MASK) + UNWIND_CODE_LAST);
 	length = end - ip;
@@ -556,8 +562,8 @@ static bool is_in_register(struct unwind_user_state *state, u16 live)
 }
 
 /*
- * After a function has removed its frame, its return address is on top of the stack or in a
- * register.
+ * May the function have removed its frame? Then its return address is on top of the stack or in
+ * a register.
  */
 static bool may_have_left(struct unwind_user_state *state, const struct unwind_user_rule *none)
 {
@@ -742,12 +748,13 @@ static bool may_be_called_from(struct unwind_user_state *state, unsigned long ad
 }
 
 /*
- * At the entry point, the stack pointer points to the arguments that the kernel has pushed.
- * @high is the highest stack pointer of the startup code.  If the startup code has called the
- * function, the return address is below @high.  If another function has called it, and it only
- * lies behind the startup code, the return address is where the startup code would have its
- * stack pointer at the beginning of the function; or higher, if the function has aligned its
- * stack or removed its frame.
+ * Does no return address lie above the frame's stack pointer?  If so, the frame is that of the
+ * startup code.  At the entry point, the stack pointer points to the arguments that the kernel
+ * has pushed.  @high is the highest stack pointer of the startup code.  If the startup code has
+ * called the function of the frame, the return address is below @high.  The function may also
+ * just lie behind the startup code, and have another caller.  Then the return address is where
+ * the startup code would have its stack pointer at the beginning of the function; or higher, if
+ * the function has aligned its stack or removed its frame.
  */
 static bool is_at_bottom(struct unwind_user_state *state, unsigned long high)
 {
@@ -887,8 +894,8 @@ static unsigned long entry_in_front(struct unwind_user_state *state)
 }
 
 /*
- * May a rule without caller be cached? Its object must be known and have tables: otherwise
- * the rule would stay when the object is unmapped.
+ * May the rule that this code has no caller be cached? The object of the code must be known and
+ * have tables: otherwise the rule would stay when the object is unmapped.
  */
 static bool is_of_known_object(unsigned long ip)
 {

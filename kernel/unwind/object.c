@@ -481,8 +481,8 @@ int unwind_object_at(struct unwind_user_state *state, unsigned long ip,
 		return -EOPNOTSUPP;
 	/*
 	 * Code without tables can be cached even if it is writable: writes do not give it
-	 * tables.  If an object was found, do not cache this: the object may have code
-	 * elsewhere in this mapping.
+	 * tables.  If an object was found, do not cache the mapping as code without tables:
+	 * the object may have code elsewhere in it.
 	 */
 	code.transient = no_code;
 	*object = code;

@@ -122,7 +122,7 @@ static int is_call_before(struct unwind_user_state *state, unsigned long addr)
  *
  * A handler returns to the beginning of the restorer.  This address is also behind
  * the end of the function, so it may be the return address of the function's last
- * call, if that does not return.
+ * call, if the called function does not return.
  *
  * Context: Task context of a user task; may sleep.
  * Return: 0 if a restorer begins there; -ENOENT if not; -EOPNOTSUPP if the address may

@@ -13,7 +13,7 @@
  * A task that is being killed must not wait for a page.  Once its process has
  * SIGNAL_GROUP_EXIT set, another SIGKILL does not wake it.  A thread that is ended
  * by execve of another thread has already dequeued its SIGKILL, and execve waits
- * for it.
+ * until that thread has ended.
  */
 static inline bool unwind_task_is_dying(void)
 {

@@ -52,7 +52,7 @@ struct unwind_cache_state {
 
 /**
  * struct unwind_user_state - a walk at one user frame
- * @frame: the state of the frame: the members up to @quick, to be saved and restored
+ * @frame: the state of the frame, to be saved and restored: the members from @ip to @switches
  * @ip: code address in this frame, as a linear address
  * @sp: stack pointer of this frame, as a linear address; see unwind_sp_is_low()
  * @kept: callee-saved registers, by slot: their values, or their addresses on the stack
@@ -61,7 +61,7 @@ struct unwind_cache_state {
  * @exact: @ip is the next instruction to run, not a return address
  * @back: rules are looked up for @ip - @back: this is inside the current instruction if @ip
  *	  follows a call or a system call
- * @regs: registers of the innermost frame, while that is this frame
+ * @regs: the user registers if this is the innermost frame; else NULL
  * @cs_base: base of the code segment; 0 except for odd 32-bit tasks
  * @ss_base: base of the stack segment; 0 except for odd 32-bit tasks
  * @insn: where to read the next instruction to run, while @exact
@@ -134,12 +134,12 @@ enum unwind_rule_kind {
 	UNWIND_RULE_BEGIN,	/* no caller if the stack pointer is @cfa_off below the arguments */
 	UNWIND_RULE_STOP,	/* there is a rule that cannot be followed */
 	UNWIND_RULE_NO_PATH,	/* no tables, and no rule from the code */
-	UNWIND_RULE_CODE_SIZE,	/* frame pointer set up if @cfa_off above the stack pointer */
+	UNWIND_RULE_CODE_SIZE,	/* frame pointer is set up if @cfa_off bytes above stack pointer */
 	UNWIND_RULE_CODE_FULL,	/* as UNWIND_RULE_CODE; @fp_off is relative to the frame pointer */
 	UNWIND_RULE_CODE_MEM,	/* as UNWIND_RULE_CODE_FULL; a word in memory gives the CFA */
 	UNWIND_RULE_FULL,	/* an uncommon rule, see struct unwind_cfi_rule */
 	UNWIND_RULE_FRAME,	/* the caller's frame, as below */
-	UNWIND_RULE_REALIGNED,	/* the same, of a function that realigns the stack */
+	UNWIND_RULE_REALIGNED,	/* the caller's frame; this function realigns the stack */
 	UNWIND_RULE_CODE,	/* the caller's frame, found from the code itself */
 };
 
@@ -233,7 +233,7 @@ static inline struct unwind_user_rule unwind_fp_set_up(s32 word)
 	};
 }
 
-/* methods: 0 and a rule for the frame, or -ENOENT; @full if that is its kind */
+/* Methods: return 0 and fill in @rule, and @full if @rule is UNWIND_RULE_FULL; or -ENOENT. */
 int unwind_fp_rule(struct unwind_user_state *state,
 		   struct unwind_user_rule *rule, struct unwind_cfi_rule *full);
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
@@ -303,11 +303,11 @@ static inline void unwind_uprobe_begin(struct unwind_user_state *state) {}
 /**
  * unwind_code_sum - a checksum of code that a rule was found from
  * @ip: address that the rule is for
- * @end: end of the instructions that it was found from, or a higher address
+ * @end: end of the instructions that the rule was found from, or a higher address
  * @sum: filled in
  *
- * It covers the call before @ip, the bytes after it, and the last UNWIND_CODE_LAST bytes,
- * in which a function removes its frame.
+ * The checksum covers the call before @ip, the bytes after that call, and the last
+ * UNWIND_CODE_LAST bytes before @end, in which a function removes its frame.
  *
  * Context: Task context of a user task, with page faults off.
  * Return: 0 or -EFAULT.

@@ -3,8 +3,8 @@
  * Undo what uprobes change in a program's code and stack.
  *
  * A pending uretprobe has replaced a return address with its trampoline.  A probed
- * instruction is stepped in a copy, in a slot of a page that the kernel maps.  After
- * the breakpoint, the instruction pointer is behind it.  No tables describe these
+ * instruction is stepped in a copy, in a slot of a page that the kernel maps.  When the
+ * task has hit a breakpoint, the instruction pointer is behind it.  No tables describe these
  * addresses, so the walk uses the frame that the task would have without uprobes: for
  * the trampoline that is the caller's frame, otherwise that of the probed instruction.
  */

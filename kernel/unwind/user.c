@@ -32,8 +32,8 @@
 #define UNWIND_MAX_FAULTS	256
 #define UNWIND_MAX_TIME		HZ
 /*
- * ... and how many bytes of unwind tables it may read: a step without a cached rule
- * reads some 200, and some 800 more for the headers of an object that is not cached
+ * How many bytes of unwind tables one walk may read.  A step without a cached rule
+ * reads some 200, and some 800 more for the headers of an object that is not cached.
  */
 #define UNWIND_MAX_TABLE_BYTES	SZ_1M
 
@@ -75,6 +75,8 @@ static int find_rule(struct unwind_user_state *state,
 }
 
 /*
+ * Is ip behind a system call instruction?
+ *
  * In a system call, and in a frame whose system call a signal has interrupted, ip is the
  * address of the next instruction, which may belong to another function.  A restarted
  * system call has not completed: its ip is at the instruction itself.
@@ -88,8 +90,8 @@ static bool after_system_call(struct unwind_user_state *state)
 }
 
 /*
- * The CFA must be above sp, unless the caller runs on another stack: the one below a signal
- * handler's, or the one that a coroutine was resumed from.  That stack is in another mapping.
+ * The CFA must be above sp, unless the caller runs on another stack: that of the code which a
+ * signal interrupted, or which resumed a coroutine.  That stack is in another mapping.
  */
 static bool switch_stack(struct unwind_user_state *state, unsigned long cfa)
 {
@@ -294,7 +296,10 @@ static noinline int apply_code_rule(struct unwind_user_state *state,
 	return 0;
 }
 
-/* For quick_steps(). Check first that the code is unchanged, as its changes are not reported. */
+/*
+ * A step of quick_steps() by a rule from code. Check first that the code is unchanged, as the
+ * cache is not notified of changes of such code.
+ */
 static __always_inline int quick_code_step(struct unwind_user_state *state,
 					   const struct unwind_user_rule *rule)
 {
