@@ -186,7 +186,7 @@ void __unwind_user_unmap(struct mm_struct *mm, unsigned long start,
 		spin_lock(&cache->lock);
 		/* after the page table entries were cleared; pairs with cache_note_state() */
 		smp_store_release(&cache->unmaps, cache->unmaps + 1);
-		/* a cache that was given up has no list */
+		/* the list of a cache that was given up may be freed already */
 		if (cache->gen)
 			unwind_cache_forget_range(cache, start, end);
 		spin_unlock(&cache->lock);

@@ -881,7 +881,7 @@ static const struct frame_case frame_cases[] = {
 		 "\x76\x00\x30\x28\x03\x00\x23\x08\x96\x23\x01", FRAME_REG(6) + 9),
 	COMES_TO("skip", 8, "\x76\x00\x2f\x02\x00\x23\x08\x23\x01", FRAME_REG(6) + 1),
 	COMES_TO("skip to the end", 8, "\x76\x00\x2f\x02\x00\x23\x08", FRAME_REG(6)),
-	/* 5 times: the number is counted down, the register up by 8 */
+	/* a loop that runs 5 times: it decrements the number, and adds 8 to the register */
 	COMES_TO("a loop", 8, "\x76\x00\x35\x16\x23\x08\x16\x31\x1c\x12\x28\xf6\xff\x13",
 		 FRAME_REG(6) + 40),
 	COMES_TO("registers wrap", 8, "\x76\x00\x20\x76\x00\x22", -1UL),

@@ -924,7 +924,7 @@ static enum step path_jump(struct code_path *path, struct code_value to)
 		return path_return_at(path, code_place_of(to)) ? FOUND : NO_WAY;
 	if (path_ends(path))
 		return FOUND;
-	/* otherwise the place of the return address is unknown */
+	/* in these cases, the place of the return address at the jump is unknown */
 	if (sp.kind != SP || sp.off < 0 || path->called || path->gone_on ||
 	    (path->left && path->left_at != sp.off))
 		sp.off = -1;
@@ -1246,7 +1246,7 @@ void unwind_code_tell(const struct unwind_code *code)
 		rule = *code;
 		if (!rule.by_fp)
 			rule.cfa_off -= path->notes[i].sp;
-		/* at that address the return address is in a register */
+		/* at the noted address, the return address is not on the stack but in a register */
 		if (!rule.by_fp && rule.cfa_off < (s32)code->word)
 			continue;
 		code->note(code->ctx, path->notes[i].ip, &rule);

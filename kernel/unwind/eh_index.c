@@ -9,8 +9,9 @@
  * is kept in kernel memory with the mm's cache.
  *
  * The file and the section are not trusted.  Section headers are only used to find a place
- * in the object's own segments.  The index only gives the entry that may cover an address:
- * cfi.c checks that in the process's memory, as it does with the rows of .eh_frame_hdr.
+ * in the object's own segments.  The index only gives the entry that may cover an address.
+ * cfi.c reads the entry in the process's memory and checks whether it covers the address, as
+ * for the rows of .eh_frame_hdr.
  *
  * Formats: System V ABI, chapter 4 (sections); Linux Standard Base Core 5.0,
  * section 10.6.1 (.eh_frame).

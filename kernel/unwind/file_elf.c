@@ -106,7 +106,7 @@ static bool is_pinned(struct folio *folio)
 	/* half of the bias, as unmaps between the two reads make the difference smaller */
 	if (folio_ref_count(folio) - mapped >= GUP_PIN_COUNTING_BIAS / 2)
 		return true;
-	/* pairs with no other barrier: a pin that lasts is seen, whatever else changes */
+	/* this pairs with no other barrier: a pin that lasts is seen, whatever else changes */
 	smp_rmb();
 	return folio_mapcount(folio) != mapped;
 }

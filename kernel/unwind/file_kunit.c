@@ -402,7 +402,7 @@ static void memory_bound(struct kunit *test)
 	again = get_file_of(test, first);
 	KUNIT_EXPECT_NE(test, again->serial, serial);
 	unwind_file_put(again);
-	/* no walk has to check its objects for that */
+	/* an eviction is not counted as a change, so no walk has to check its objects */
 	KUNIT_EXPECT_EQ(test, unwind_files_changes(), changes);
 	unwind_file_put(in_use);
 	unwind_file_put(file);
@@ -424,7 +424,7 @@ static void no_room(struct kunit *test)
 	}
 	KUNIT_EXPECT_GT(test, n, 8);
 	KUNIT_ASSERT_LT(test, n, ARRAY_SIZE(files));
-	/* then changes of the file would not be reported, so none of its rules are kept */
+	/* changes of the refused file would not be reported, so none of its rules are kept */
 	KUNIT_EXPECT_EQ(test, PTR_ERR(files[n]), -ENOMEM);
 	for (i = 0; i < n; i++) {
 		KUNIT_EXPECT_FALSE(test, unwind_file_is_dead(files[i]));
@@ -852,7 +852,7 @@ static void pinned_page(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, unwind_cache_find_rule(unwind_rule_key(&state), &rule, &full),
 			-ENOENT);
 
-	/* nor is it cached if another page is missing and comes first */
+	/* the rule of a pinned page is not cached either if a page that is read first is missing */
 	state.faults = 0;
 	folio_clear_uptodate(folio);
 	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), 0);

@@ -487,7 +487,7 @@ static bool vma_is_of_file(struct vm_area_struct *vma)
 	return vma->vm_file;
 }
 
-/* Is a linker's code still in its place? SBCL moves code in its core file, which is writable. */
+/* Is code still where a linker put it? SBCL moves code in its core file, which it maps writable. */
 static bool vma_is_fixed(struct vm_area_struct *vma)
 {
 	return vma->vm_file && !(vma->vm_flags & VM_WRITE);

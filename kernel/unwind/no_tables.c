@@ -9,8 +9,8 @@
  * - The entry point of a program, which has no caller.
  * - A path through the code itself (code.c).  Its rule is cached by address, like rules
  *   from tables.
- * - If the code gives no rule, as in an interpreter's loop: a frame pointer, if no word on
- *   the stack below it could be a return address.
+ * - If the code gives no rule, as in an interpreter's loop: a frame pointer, if no word from
+ *   the stack pointer up to it could be a return address.
  * - The words that a function pushes from its beginning to a call, if the return address
  *   above them follows a call of this function.
  */
@@ -269,8 +269,8 @@ static bool is_on_top_of_stack(const struct unwind_user_rule *rule, s32 word)
 }
 
 /*
- * Does the rule lead to a possible return address? It does not if its path continued after a
- * call which never returns.
+ * Does the rule lead to a possible return address? It may be wrong if its path continued after
+ * a call that never returns.
  */
 static bool leads_to_caller(struct unwind_user_state *state,
 			    const struct unwind_user_rule *rule, bool is_doubtful)
@@ -544,7 +544,7 @@ static bool is_deoptimized(struct unwind_user_state *state)
 	       arch_unwind_pushes_itself(bytes, state->ip);
 }
 
-/* Innermost code may have popped its return address. Is there one in a register of @live? */
+/* May a register of @live hold a return address? Innermost code may have popped its own. */
 static bool is_in_register(struct unwind_user_state *state, u16 live)
 {
 	unsigned long vals[UNWIND_ARCH_NR_GENERAL];

@@ -152,7 +152,7 @@ static struct unwind_rule_entry *nth_entry(const struct unwind_rule_table *table
  * unwind_rules_are_many - would rules be displaced less in a larger table?
  * @table: the table
  *
- * A larger table does not help if only a few sets are in use, each for too many rules.
+ * A larger table does not help if too many rules share a few sets and other sets are unused.
  *
  * Context: Under RCU, or the owner's lock is held.
  * Return: true if at least a quarter of the entries have a rule.
@@ -193,7 +193,7 @@ void unwind_rules_drop(struct unwind_rule_table *table,
  * unwind_rules_copy - copy all rules of a table into another
  * @to: the table to copy to
  * @from: the table to copy from
- * @add: adds a rule under all hashes that it is found by
+ * @add: adds a rule under all hashes by which readers look for it
  *
  * Context: The owner's lock is held.
  */

@@ -63,7 +63,7 @@ unwind_rules_set(const struct unwind_rule_table *table, u64 hash)
 	return &table->pages[i / UNWIND_RULE_PAGE][i & (UNWIND_RULE_PAGE - 2)];
 }
 
-/* Copy the rule of an entry. @seq is its count, read before its key was compared. */
+/* Copy the rule of an entry. @seq is the entry's count, read before the key was compared. */
 static __always_inline bool unwind_rules_read(const struct unwind_rule_entry *entry,
 					      u32 seq, struct unwind_user_rule *rule)
 {

@@ -436,7 +436,7 @@ static void several_clients(struct kunit *test)
 
 	told = kunit_kcalloc(test, UNWIND_MAX_CLIENTS, sizeof(*told), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, told);
-	/* for the mm */
+	/* this gives the thread of the test an mm */
 	map_user(test, PAGE_SIZE, PROT_READ);
 
 	for (n = 0; n < UNWIND_MAX_CLIENTS; n++)

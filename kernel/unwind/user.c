@@ -5,7 +5,7 @@
  * For each frame a method gives an unwind rule, which this file executes.  No memory
  * that it reads is trusted.  The CFA must increase with each frame, except for
  * UNWIND_MAX_SWITCHES changes of the stack, so the walk ends; and a return address must
- * be a user address, or it is not shown.
+ * be a user address, or it is not stored in the trace.
  */
 
 #include <linux/errno.h>

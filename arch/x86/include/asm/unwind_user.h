@@ -64,7 +64,7 @@ static inline bool arch_unwind_in_syscall(struct pt_regs *regs)
 	return (long)regs->orig_ax >= 0;
 }
 
-/* Add a value to a checksum, in two instructions. If one value changes, the sum changes. */
+/* Add a value to a checksum, in two instructions. If only one value changes, the sum changes. */
 static inline unsigned long arch_unwind_mix(unsigned long sum, unsigned long val)
 {
 	return 9 * sum + val;
