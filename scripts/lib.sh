@@ -7,7 +7,7 @@ shopt -s inherit_errexit
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BASE=${BASE:-6.12}
 build=$top/build
-# output of a group of tests; that of the debug kernel has its own folder
+# folder for the output of the tests; tests on the debug kernel have a folder of their own
 check=$build/check
 [ "${PERF_DEFERRED_DEBUG-}" != 1 ] || check=$build/check/debug
 bdir=$build/$BASE
@@ -127,7 +127,7 @@ as_root() {
 }
 
 # apt_get ARGS: run apt-get, but wait while another process holds one of apt's locks. apt's
-# own timeout covers only one of them.
+# own timeout covers only one of these locks.
 apt_get() {
 	local out status end=$((SECONDS + ${APT_WAIT:-300})) said=
 

@@ -18,8 +18,8 @@ hooks_stamp() {
 	} | sha256sum
 }
 
-# hook_commit HOOK PARENT: commit a mail on PARENT, with PARENT's index. The last lines of
-# the message name the hook's file and the overlay files that it adds.
+# hook_commit HOOK PARENT: commit the patch HOOK on top of PARENT; the index must have PARENT's
+# files. The last lines of the message name the hook's section and the overlay files that it adds.
 hook_commit() {
 	local hook=$1 parent=$2 msg=$work/msg diff=$work/diff info=$work/info when
 

@@ -12,8 +12,8 @@ stray_files() {
 	tgit ls-files -o --exclude-standard
 }
 
-# section_commits: "SECTION COMMIT" for each commit of the tree, by sections. A commit that
-# does not name its section belongs to that of the commit before it.
+# section_commits: print "SECTION COMMIT" for each commit of the tree, in the order of the
+# sections. A commit that names no section belongs to the section of the commit before it.
 section_commits() {
 	local c section=${sections%% *} s
 
@@ -84,7 +84,8 @@ export_commit() {
 		END { if (!body) cut() }' >"$2"
 }
 
-# same_but_lines OLD NEW: check that patches differ only in line numbers, as after a new base
+# same_but_lines OLD NEW: check that patches differ at most in line numbers, as they do after
+# a change of the base
 same_but_lines() {
 	[ -e "$1" ] && cmp -s <(sed 's/^@@ .*/@@/' "$1") <(sed 's/^@@ .*/@@/' "$2")
 }

@@ -4,9 +4,9 @@
 # Build with frame pointers, because tests also record perf itself.
 pbuild_cflags='-O2 -g -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer'
 
-# pbuild ARGS: run make in tools/perf; warnings are errors. $san has options for sanitizers:
-# then clang is used, and $san_libs is linked in. $m32 makes a 32-bit perf, without the
-# libraries that Debian does not have as 32-bit versions on a 64-bit system.
+# pbuild ARGS: run make in tools/perf; warnings are errors. If $san is set, it has options for
+# sanitizers: clang is used, and $san_libs is linked in. If $m32 is set, perf is built for 32 bits,
+# without the libraries that Debian does not have as 32-bit versions on a 64-bit system.
 pbuild() {
 	local cc=gcc hostcc=gcc werror=1 more=(BUILD_BPF_SKEL=1)
 
