@@ -29,7 +29,7 @@ struct work {
 	void (*run)(void);
 };
 
-static uint64_t spent;		/* by the last payload */
+static uint64_t spent;		/* time of the last run of a work */
 static unsigned int last_frames;	/* in the last deferred record, if there was one */
 static const char *unit = "instructions";
 static int rounds = ROUNDS;
@@ -138,7 +138,7 @@ static double per_sample(const struct work *work, int depth, enum mode mode, uin
 	return ((double)t - off) / samples;
 }
 
-/* Measure a deferred sample with its walk, and return the number of frames. */
+/* The cost of a deferred sample with its walk, and the number of frames in its record. */
 struct walked {
 	double cost;
 	unsigned int frames;
@@ -332,7 +332,7 @@ static double walks(void (*first)(void), void (*run)(void), bool cold)
 	return best;
 }
 
-/* @deep has 90 more frames: return the cost of one of them. */
+/* Return the cost of a frame. @deep has 90 frames more than @shallow. */
 static double frame_cost_of(void (*deep)(void), void (*shallow)(void), int methods, bool cold)
 {
 	void (*run)(void) = cold ? one_call : many_calls;
@@ -361,7 +361,7 @@ static void frames(void)
 	printf("%-32s %13.0f\n", "tables, warm, stack realigned",
 	       frame_cost_of(realigned_100, realigned_10, FP | EH_FRAME, false));
 	printf("%-32s %13.0f\n", "tables, cold", frame_cost(FP | EH_FRAME, true));
-	/* each set of the cache has only a few entries */
+	/* empty the cache of rules: each of its sets has only a few entries */
 	forget_rules();
 	printf("%-32s %13.0f\n", "no tables, warm",
 	       frame_cost_of(made_code(100), made_code(10), FP | EH_FRAME, false));
@@ -383,8 +383,8 @@ static void samples(void)
 }
 
 /*
- * The cost of a sample in its own context, and in total if each needs a walk.  A system
- * call with a thousand samples has only one walk, so the cost of the walk for each is
+ * The cost of taking a sample, and the total cost if each sample needs a walk.  A thousand
+ * samples in one system call share one walk, so the cost of the walk for each of them is
  * negligible.
  */
 static void ways_at(const char *name, int depth)
@@ -412,7 +412,7 @@ static void ways_at(const char *name, int depth)
 	}
 }
 
-/* Print a line for each: the work, the way, instructions in the sample's context and in total. */
+/* Print lines: the load, the kind of user stacks, instructions of taking a sample, and in total. */
 static void stacks(void)
 {
 	if (HAS_FP)

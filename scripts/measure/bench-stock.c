@@ -117,7 +117,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	argv += optind;
-	/* the run with samples has one sample in each period */
+	/* CMD is sampled once in each period, so its time gives the number of samples */
 	without = least_time_of(argv, BARE);
 	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		if (way && strcmp(way, ways[i].name))

@@ -5,9 +5,9 @@
  *
  *	bench-walk CMD...
  *
- * CMD calls getppid() many times from one place and prints how long a call took. It
- * runs twice, once with all unwind methods off, so that the walk has one frame. Prints
- * the number of frames and the cost of the others.
+ * CMD calls getppid() many times from one place and prints how long a call took. CMD
+ * runs twice, once with all unwind methods off, so that the walk has one frame. bench-walk
+ * prints the number of frames, and the cost of all frames except the first.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 # For bench-walk: calls getppid() at some depth of calls that the interpreter makes through
-# C, and prints how many nanoseconds one took.
+# C, and prints how many nanoseconds one call of getppid() took.
 #
 #	bench-walk.py DEPTH
 

@@ -17,7 +17,7 @@ KEY_CODES = {'Backspace': 8, 'Escape': 27, 'ArrowDown': 40}
 
 
 class Browser:
-    """A browser with one page; as a context manager, it ends the browser."""
+    """A browser with one page. Use it as a context manager, which ends the browser."""
 
     def __init__(self, width=1280, height=800, timeout=120):
         self.timeout = timeout
@@ -137,7 +137,7 @@ class Browser:
         self.settle()
 
     def key(self, key):
-        """Presses a key; one of a letter types it."""
+        """Presses a key. The key of a character types the character."""
         more = {'text': key} if len(key) == 1 else {'windowsVirtualKeyCode': KEY_CODES[key]}
         self.call('Input.dispatchKeyEvent', type='keyDown', key=key, **more)
         self.call('Input.dispatchKeyEvent', type='keyUp', key=key, **more)

@@ -47,8 +47,8 @@ perf_test_numbers() {
 	grep -i -F "$(printf '%s\n' "$@")" | sed -n 's/^ *\([0-9]*\)[:.].*/\1/p' | sort -nu
 }
 
-# perf_failure LOG LINE: print the output of a test before the LINE that it failed; of its
-# checks only the failed ones
+# perf_failure LOG LINE: print the output of a test up to LINE, which says that the test failed;
+# leave out the checks that passed
 perf_failure() {
 	line=$2 awk '
 		$0 == ENVIRON["line"] { printf "%s", said; exit }
@@ -89,7 +89,7 @@ perf_tests_here() {
 	shift 2
 	perf_label=$label
 	if [ $# = 0 ]; then
-		tap_not_ok "${label}there are tests" <<<'no test is named so'
+		tap_not_ok "${label}there are tests" <<<'no test has a matching name'
 		return
 	fi
 	perf_dir "perf-tests-here-${label%: }"
@@ -141,7 +141,7 @@ perf_tests_report() {
 	perf_label=$label
 	perf_tap "$dir/log"
 	[ -n "$(cat "$dir/numbers")" ] ||
-		tap_not_ok "${label}there are tests" <<<'no test is named so'
+		tap_not_ok "${label}there are tests" <<<'no test has a matching name'
 	for number in $(cat "$dir/numbers"); do
 		grep -qsE "^ *$number[.:].*: (Ok|Skip|FAILED!)" "$dir/log" ||
 			tap_not_ok "${label}test $number ends" <"$dir/vm.log"

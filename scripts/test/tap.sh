@@ -3,7 +3,7 @@
 
 tap_n=0
 tap_bad=0
-# variables that the functions here set
+# prefix of the names of the tests
 tap_label=
 [ "${PERF_DEFERRED_DEBUG-}" != 1 ] || tap_label='debug: '
 
@@ -58,8 +58,8 @@ tap_skip() {
 	echo "ok $tap_n - $tap_label$1 # SKIP $2"
 }
 
-# tap_take PREFIX LINE: take over the result of one test. Its name is before SKIP or, as
-# in kselftests, after it.
+# tap_take PREFIX LINE: take over the result of one test. The name of the test is before
+# SKIP or, as in kselftests, after SKIP.
 tap_take() {
 	local name
 
