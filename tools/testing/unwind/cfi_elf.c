@@ -99,9 +99,9 @@ int cfi_elf_open(struct cfi_elf *elf, const char *name)
 /**
  * cfi_elf_read - the read function of struct unwind_cfi
  * @ctx: a struct cfi_elf
- * @addr: where
+ * @addr: address to read from
  * @to: the bytes go there
- * @len: how many
+ * @len: number of bytes
  *
  * Return: 0 or -EFAULT.
  */
@@ -119,9 +119,9 @@ int cfi_elf_read(void *ctx, unsigned long addr, void *to, size_t len)
 /**
  * cfi_elf_code - read code
  * @elf: the file
- * @addr: where
+ * @addr: address to read from
  * @to: the bytes go there
- * @len: how many
+ * @len: number of bytes
  *
  * Return: the number of bytes that were read.
  */

@@ -8,7 +8,7 @@
  * struct cfi_elf - the .eh_frame of a file
  * @bytes: its contents
  * @addr: address of its first byte
- * @size: how many there are
+ * @size: number of bytes
  * @word: bytes of an address, 4 or 8
  * @file: the whole file
  */

@@ -242,7 +242,7 @@ static void check_row(struct table *t)
 	t->rows++;
 	t->fde_rows++;
 	t->next = t->cfi.row_end;
-	/* compare it only at its own address, as it depends on the program counter */
+	/* compare the row only at its own address, as it depends on the program counter */
 	if (t->cfi.row_end == t->loc + 1 && t->cfi.ip_used)
 		t->next = 0;
 

@@ -402,7 +402,7 @@ struct depth_case {
 	s64			want;
 };
 
-/* if the code after the call gives no rule */
+/* the size of a frame, which is used if the code after the call gives no rule */
 static const struct depth_case depth_cases[] = {
 	{ TEXT(depth), 24 },
 	{ TEXT(depth_push), 24 },
@@ -506,14 +506,14 @@ static void print(const struct unwind_code *code, char *text, size_t size)
 /* Find the rule of another address, without known rules. */
 static bool find_other(void *ctx, unsigned long ip, struct unwind_code *rule)
 {
-	/* the other search is still in progress */
+	/* memory of its own, because the other search is still in progress */
 	static u64 own[UNWIND_CODE_PARTS][512];
 	struct unwind_code other = {
 		.read = read_code, .ctx = ctx, .word = 8,
 		.memory = { own[0], own[1], own[2], own[3] },
 	};
 
-	/* the caller does not clear it */
+	/* the search must not rely on cleared memory */
 	memset(own, 0xa5, sizeof(own));
 	if (unwind_code_find(&other, ip) || other.by_mem || other.fp_at_fp)
 		return false;

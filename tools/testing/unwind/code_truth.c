@@ -39,7 +39,7 @@ static unsigned int read_code(void *ctx, unsigned long addr, u8 *to, unsigned in
 	return cfi_elf_code(ctx, addr, to, len);
 }
 
-/* Rules of which only the CFA is known, with the return address below it. */
+/* Is the CFA relative to the stack or frame pointer, with the return address right below it? */
 static bool is_plain(const struct unwind_cfi_rule *rule, unsigned int word)
 {
 	return !rule->signal && !rule->cfa_deref && rule->ra_where == UNWIND_AT_CFA &&
@@ -93,7 +93,7 @@ static void compare(struct cfi_elf *elf, unsigned long ip,
 	};
 	bool table_by_fp;
 
-	/* the caller does not clear it */
+	/* the search must not rely on cleared memory */
 	memset(memory, 0xa5, sizeof(memory));
 	counts->insns++;
 	if (unwind_code_find(&code, ip)) {
@@ -117,7 +117,7 @@ static void compare(struct cfi_elf *elf, unsigned long ip,
 	compare_fp(elf, ip, rule, &code, counts);
 }
 
-/* code between functions */
+/* Is the instruction a nop, as between functions? */
 static bool is_nop(const u8 *bytes, unsigned int nr, unsigned int word)
 {
 	struct unwind_code_insn insn;

@@ -28,7 +28,7 @@
 #define MAX_OBJECT	(9 * (1 + 64 + 1))
 /* ... then 32 steps of the search and the row; and entries, at least a byte for each read */
 #define MAX_SEARCH	(MAX_OBJECT + 33 + MAX_TABLES / UNWIND_CFI_WINDOW + 64)
-/* reads of a file: the ELF header, the header of the section of names, header and name of each */
+/* reads of a file: ELF header, header of the section of names, header and name of each section */
 #define MAX_FILE_READS	(9 * (2 + 2 * 256))
 /* reads for an index: length, FDE and CIE of each entry, in a few windows */
 #define MAX_MAPS_BYTES	(FINDER_FUZZ_MAPS * 64 * 4096U)
@@ -52,8 +52,8 @@ struct process {
 	bool			no_index;
 	struct unwind_eh_index	*index;
 	unsigned int		file_reads;
-	bool			unread;	/* range of the interpreter's reads */
-	bool			untold;	/* it read memory that may change without notice */
+	bool			unread;	/* a read of memory has failed */
+	bool			untold;	/* memory was read that may change without notice */
 	unsigned long		ip;	/* address of the requested rule */
 };
 
@@ -212,7 +212,7 @@ int unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
 	return -ENOENT;
 }
 
-/* file_elf.c, which reads rules of files, is not a part of this */
+/* file_elf.c, which reads rules of files, is not a part of this program */
 atomic64_t unwind_files_dead;
 
 void unwind_file_put(struct unwind_file *file)

@@ -33,7 +33,7 @@
  * @file: number of its file; 0: anonymous
  * @pgoff: first page in the file
  * @vm: FINDER_FUZZ_READ...
- * @from: offset of its first byte in the contents; after their end it contains zeros
+ * @from: offset of its first byte in the contents; bytes after the contents are zeros
  */
 struct finder_fuzz_map {
 	u8	gap;

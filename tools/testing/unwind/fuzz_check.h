@@ -9,7 +9,7 @@
 #define CHECK(good)							\
 do {									\
 	if (!(good)) {							\
-		fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #good);	\
+		fprintf(stderr, "%s:%d: failed check: %s\n", __FILE__, __LINE__, #good);	\
 		abort();						\
 	}								\
 } while (0)

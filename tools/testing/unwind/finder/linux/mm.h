@@ -53,7 +53,7 @@ struct mm_struct {
 	bool			dying;
 };
 
-/* @at: the mapping that was returned last; at first the one before the start of the search */
+/* @at: the mapping that was returned last; at first, the one at the start address or above it */
 struct vma_iterator {
 	struct mm_struct	*mm;
 	int			at;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* One task. */
+/* There is only one task. */
 #ifndef _UNWIND_REPLAY_LINUX_SCHED_H
 #define _UNWIND_REPLAY_LINUX_SCHED_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Kernel memory. */
+/* Kernel memory is allocated by malloc(). */
 #ifndef _UNWIND_REPLAY_LINUX_SLAB_H
 #define _UNWIND_REPLAY_LINUX_SLAB_H
 
