@@ -18,7 +18,7 @@
 
 static struct eh_image small, large;
 
-/* Either file can be mapped as the loaded object. */
+/* One plain mapping of either file must equal the object as the dynamic linker loads it. */
 static int read_flat_images(void)
 {
 	const Elf64_Ehdr *elf = (void *)small.bytes;
@@ -101,7 +101,10 @@ static int anonymous_by_way_of_none(void)
 	return rewritten(map_anonymous(PROT_NONE), true);
 }
 
-/* A change of its protection merges it with the mapping above, another one splits it again. */
+/*
+ * Only the lower half is used. A change of its protection merges the halves into one
+ * mapping, and another change splits them again.
+ */
 static char *map_below(int prot)
 {
 	return mmap(NULL, 2 * file_span(), prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -160,7 +163,7 @@ static int writable_file(void)
 	return while_writable(map_file(&small));
 }
 
-/* Write despite its protection, as a debugger does. */
+/* Write to the text despite its protection, as a debugger does. */
 static int write_text(char *at, const struct eh_image *image, size_t text)
 {
 	int fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
@@ -194,7 +197,7 @@ static int writable_tables(void)
 	return walk_at(&event, at);
 }
 
-/* The modified pages are discarded, so the contents of the file are mapped again. */
+/* mremap() moves the modified pages away, so the old address has the contents of the file again. */
 static int moved_and_left(void)
 {
 	unsigned long round, rounds = pd_scale(20);

@@ -56,7 +56,7 @@ static inline PD_ATTR(always_inline) long eh_syscall3(long nr, long a, long b, l
 }
 
 /*
- * All without frame pointers. The leaf and the callers of libraries have
+ * The steps have no frame pointers. The leaf and the callers of libraries are in
  * sections of their own.
  */
 PD_BOUNDS(eh_text_leaf);
@@ -71,7 +71,7 @@ long eh_aligned(struct eh_walk *walk);		/* a realigned stack */
 long eh_aligned_call(struct eh_walk *walk);	/* a stack that is realigned at entry */
 long eh_aligned_allocates(struct eh_walk *walk);
 long eh_sorts(struct eh_walk *walk);		/* called back by qsort_r() */
-long eh_searches(struct eh_walk *walk);		/* ... and bsearch() */
+long eh_searches(struct eh_walk *walk);		/* called back by bsearch() */
 
 /* Steps that continue in a handler of SIGUSR1 and SIGUSR2. */
 long eh_raises_usr1(struct eh_walk *walk);

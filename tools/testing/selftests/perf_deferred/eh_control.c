@@ -136,7 +136,7 @@ static void read_all(long *counts)
 		counts[i] = eh_counter(names[i]);
 }
 
-/* Changes of the counters by CALLS calls, with stacks of at most this number of frames. */
+/* Get the changes of the counters by CALLS calls, with stacks of at most @most frames. */
 static int count_calls(int methods, unsigned int most, void (*call)(void), long *more)
 {
 	struct perf_event_attr attr;
@@ -170,7 +170,7 @@ static void call_named(void)
 
 static unsigned long stack[64];
 
-/* All frames from the first frame pointer on. */
+/* A system call whose frame pointer leads to the made-up frames in stack[]. */
 static void call_on_stack(void)
 {
 	pd_getppid_on(stack, stack);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Rules of files: processes that map a file share them. However the file changes, walks use
- * the contents that the process has mapped.
+ * Rules of files: processes that map a file share its unwind rules. However the file changes,
+ * walks use the contents that the process has mapped.
  */
 #define _GNU_SOURCE
 #include <elf.h>
@@ -154,7 +154,7 @@ static int walk_file(const char *path)
 	return 0;
 }
 
-/* Run it in a child process. */
+/* Call @run in a child process. */
 static int in_child(int (*run)(const char *path), const char *path)
 {
 	int status;
@@ -218,7 +218,7 @@ static int is_shared(const char *path, const char *next_path)
 	return PD_PASS;
 }
 
-/* First walk through the object in B, so that the rules of all other code are known. */
+/* First walk through the object in B, so that the rules of all other code are cached. */
 static int is_not_shared(const char *path)
 {
 	struct found found;
@@ -413,7 +413,7 @@ static void *open_often(void *unused)
 	return NULL;
 }
 
-/* Meanwhile walks are right or end early; after that they are complete. */
+/* While the file is opened for writing, walks may end early; afterwards they are complete. */
 static int opened_during_walks(void)
 {
 	unsigned long round, rounds = pd_scale(200);
@@ -483,7 +483,7 @@ static int deleted(void)
 	return walk_at(old);
 }
 
-/* Sooner or later, the inode of a new file has the address of that of a deleted one. */
+/* Sooner or later, the inode of a new file gets the address of a deleted file's inode. */
 static int inode_reused(void)
 {
 	unsigned long round, rounds = pd_scale(100);
@@ -530,7 +530,7 @@ static int equal_contents(void)
 	return walk_at(b);
 }
 
-/* In a mount namespace of its own, where the path leads to another file. */
+/* Walk again in a mount namespace of its own, where the path leads to another file. */
 static int walk_elsewhere(const char *path)
 {
 	PD_TRY(walk_file(path));
@@ -612,7 +612,7 @@ static int memfd(void)
 	return PD_PASS;
 }
 
-/* Walk by private copies of the file's pages: of all of them, then of its tables only. */
+/* Walk by the file's pages, then by private copies of them that have other contents. */
 static int walk_private_copy(const char *path)
 {
 	char *at;
@@ -655,7 +655,7 @@ static int walk_unchecked(char *at)
 	return eh_sample(&event, &log, &walk, steps, &stack);
 }
 
-/* The first walk in the file is by a process that maps another file's tables. */
+/* The first walk in the file is by a process that has the tables of another object in memory. */
 static int walk_other_tables(const char *path)
 {
 	size_t text = small.step & ~(getpagesize() - 1UL), tables = text + getpagesize();
@@ -767,7 +767,7 @@ static int has_bytes(const char *path, const struct eh_image *image, size_t from
 	return 0;
 }
 
-/* Rewrite the file through pinned pages, without a writer of the file. */
+/* Rewrite the file through pinned pages, while it is not open for writing. */
 static int rewritten_by_device_from(size_t from)
 {
 	unsigned long round, rounds = pd_scale(4);

@@ -54,9 +54,9 @@ static int deep(void)
 }
 
 /*
- * Each sample after a record requests another one. When the limit is reached,
- * the known stack is used, and not one by frame pointers, which this code does
- * not have.
+ * Each sample after a record requests another record. When the limit is reached,
+ * such a sample gets the stack that was walked before. The stack is not unwound by
+ * frame pointers, which this code does not have.
  */
 static int behind_the_record(void)
 {

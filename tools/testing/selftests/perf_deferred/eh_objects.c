@@ -58,7 +58,7 @@ static int walk_opened(struct pd_event *event, struct eh_walk *walk, const char 
 	return ret;
 }
 
-/* In such a file, there is a second copy of the header in front of the code. */
+/* In a packed object, a second copy of the header is mapped in front of the code. */
 static int packed(void)
 {
 	static struct eh_walk walk;
@@ -209,7 +209,7 @@ static int caches_dropped(void)
 
 /*
  * Threads with made-up stacks that contain a frame of the object, while its mappings
- * change. They do not run its code, but their walks cache its rules.
+ * change. The threads do not run the object's code, but their walks cache its rules.
  */
 #define WATCHERS 2
 
@@ -247,7 +247,7 @@ static int start_watcher(struct watcher *watcher, unsigned long ra)
 	return 0;
 }
 
-/* At least two frames: the second one is in the object. */
+/* Count the records of at least two frames whose second frame is in the object. */
 static size_t count_in_object(struct watcher *watcher)
 {
 	const struct pd_rec *record = NULL;
@@ -468,8 +468,8 @@ static int in_huge_page(void)
 }
 
 /*
- * A process overwrites its own unwind tables, while this one uses the same,
- * unchanged.
+ * A process overwrites its own copy of an object's unwind tables, while this process
+ * uses an unchanged copy.
  */
 struct target {
 	char *at;

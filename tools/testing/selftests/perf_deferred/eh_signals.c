@@ -76,7 +76,7 @@ static int return_by(const unsigned char *code, size_t size)
 	return return_to(make_restorer(code, size));
 }
 
-/* The handler walks. */
+/* Walk in the handler. */
 static int in_handler_to(const void *restorer)
 {
 	static struct eh_walk walk;
@@ -121,7 +121,7 @@ static int in_handler_behind_a_function(void)
 
 PD_BOUNDS(pd_calls);
 
-/* Ends with a call of a function that does not return; a restorer follows the call. */
+/* This code ends with a call of a function that does not return; a restorer follows the call. */
 asm(".pushsection pd_calls, \"ax\", @progbits\n"
 	".cfi_startproc\n"
 	"	mov	(%rsp), %rdx\n"
@@ -157,7 +157,7 @@ static PD_ATTR(noinline) long calls_noreturn(struct eh_walk *walk)
 	return 0;
 }
 
-/* The stack ends early, and is right up to there. */
+/* Check that the stack ends early, and is right up to its end. */
 static int ends_before(struct pd_event *event, const eh_step *run, unsigned int left)
 {
 	const struct pd_rec *stack;

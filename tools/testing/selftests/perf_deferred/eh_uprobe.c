@@ -151,7 +151,7 @@ static int after_step(void)
 	return walk_notified(eh_probed_load, places);
 }
 
-/* The probed call has pushed a return address in the copy. */
+/* The copy of the probed call has pushed a return address that lies in the copy. */
 static int after_stepped_call(void)
 {
 	const struct place places[MAX_PLACES] = {

@@ -10,12 +10,16 @@
 #define EH_MAX_STACK		500
 #define EH_METHODS		"/proc/sys/kernel/unwind_user_methods"
 
-/* 0, or PD_SKIP with a message: no .eh_frame method. */
+/* Return 0, or PD_SKIP with a message if there is no .eh_frame method. */
 int eh_usable(void);
-/* The same, if the counters are missing as well.  The value of a counter, or -1. */
+/* Like eh_usable(), but skip also if the counters are missing. */
 int eh_counted(void);
+/* Return the value of a counter, or -1. */
 long eh_counter(const char *name);
-/* Let an event take deep stacks; or make such an event, at getppid(): 0, or a reported result. */
+/*
+ * Let an event take deep stacks; fill in the attr of such an event, at getppid(); and open it.
+ * Return 0 or a reported result.
+ */
 int eh_deepen(struct perf_event_attr *attr);
 int eh_attr(struct perf_event_attr *attr);
 int eh_open(struct pd_event *event);
