@@ -7,7 +7,7 @@
 #include "pd_ring.h"
 #include "pd_test.h"
 
-/* They follow sigtrap, the last flag of the base kernel. */
+/* The two flags follow sigtrap, the last flag of the base kernel. */
 static int bits_in_place(void)
 {
 	struct perf_event_attr attr;

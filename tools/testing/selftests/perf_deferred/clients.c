@@ -180,7 +180,7 @@ static int sleep_twice(void *unused)
 	return 0;
 }
 
-/* Run on one CPU, or (-1) on any. */
+/* Run the sleeper on CPU @cpu, or on any CPU if @cpu is -1. */
 static int start_sleeper(struct pd_child *child, struct perf_event_attr *attr,
 			 struct pd_event *event, int cpu)
 {
@@ -210,9 +210,8 @@ static bool wait_for(struct pd_event *event, struct pd_log *log, __u32 type)
 }
 
 /*
- * An event is closed before its record is written, and another one is opened. With
- * @apart it is closed on another CPU than the one on which the task's work is
- * queued.
+ * Close an event before its record is written, and open another one. With @apart,
+ * close the event on another CPU than the one on which the task's work is queued.
  */
 static int close_and_open_anew(bool apart)
 {

@@ -47,7 +47,7 @@ static void *exec_thread(void *unused)
 	return NULL;
 }
 
-/* The leader sleeps in another named stack while a thread of it calls execve(). */
+/* The leader sleeps in another named stack while another thread calls execve(). */
 static int from_thread(void *unused)
 {
 	struct pd_syscall sleep = { .nr = SYS_pause };

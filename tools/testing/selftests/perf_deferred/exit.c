@@ -141,8 +141,10 @@ static int check_sample(struct pd_log *log, const struct pd_rec *sample, __u32 l
 	return pd_check_right(log, sample, name, DEPTH);
 }
 
-/* Use events of the CPUs: those of the task are removed before its memory is. */
-/* An inherited event belongs to the child, other events are for all CPUs. */
+/*
+ * An event with attr.inherit belongs to the child. Other events are for all CPUs: events of a
+ * task are removed before its memory is.
+ */
 static int exit_round(struct perf_event_attr *attr, const struct way *way, enum has has)
 {
 	const struct pd_rec *sample = NULL;

@@ -80,7 +80,7 @@ static int three_contexts(void)
 	return with_contexts(3, MARKER);
 }
 
-/* A limit of two contexts has room for those of the kernel half and the user half. */
+/* A limit of two has room for the context markers of the kernel half and the user half only. */
 static int two_contexts(void)
 {
 	return with_contexts(2, STACK);

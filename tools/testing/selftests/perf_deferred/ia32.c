@@ -150,7 +150,7 @@ static int system_calls(void)
 	return run_and_check(&attr, &run, check_frames);
 }
 
-/* Functions of signal delivery in the kernel, and the stack that the task has there. */
+/* Sample at a function of signal delivery, and check the stack that the task has there. */
 static int signals_with(const char *how, const char *function, check_fn check)
 {
 	struct run run = { .turns = pd_scale(100), .signal = how };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A request sends an interrupt to its own CPU only if the task will not check its
- * work flags again. Deep in the kernel it will, even with interrupts off.
+ * work flags again. Deep in the kernel the task will check them, even with interrupts off.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -220,7 +220,7 @@ static bool is_swapped(const void *page)
 	return entry >> 62 & 1;
 }
 
-/* Spin with the caller's frame in a swapped copy of the page. Exit with 77 if it is not swapped. */
+/* Spin with the caller's frame in a swapped copy of the page. Exit with 77 if it is not in swap. */
 static int spin_before_copy(void *unused)
 {
 	struct pd_frame *frame = frame_before_file(PROT_READ | PROT_WRITE);
@@ -308,7 +308,7 @@ static int exec_beside_spin(void *unused)
 	return 2;
 }
 
-/* Check the frames of a walk that waits for a page of a file, and how its process ends. */
+/* Fill the page of the FUSE file with a frame, and start the file's server. */
 static int make_slow_file(void)
 {
 	slow = mmap(NULL, sizeof(*slow), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

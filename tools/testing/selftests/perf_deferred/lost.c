@@ -28,7 +28,7 @@ static int full_buffer(void)
 		if (i % 100 == 0)
 			pd_drain(&event, &log);
 	}
-	/* The next record that fits comes with the count of lost ones. */
+	/* The next record that fits comes with the number of lost records. */
 	pd_drain(&event, &log);
 	pd_call(NAME, DEPTH, pd_leaf_getppid, NULL);
 	pd_disable(&event);

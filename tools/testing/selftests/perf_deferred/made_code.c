@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Code made at run time, without unwind tables: the caller is found by its instructions. */
+/* Code made at run time, without unwind tables: its instructions show where the caller is. */
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 
 typedef long (*pd_made)(const void *data, long (*call)(void *arg));
 
-/* Each calls its second argument. */
+/* Each of these pieces of code calls its second argument. */
 struct made_code {
 	unsigned char bytes[80];
 };
@@ -48,8 +48,9 @@ static const struct made_code with_branches = { {
 } };
 
 /*
- * Like HotSpot's code that makes a frame return to code after the function that it will
- *	replace: sub $8,%rsp; call M; add $8,%rsp; ret
+ * Like HotSpot's code that makes a frame return to code after its function, which will
+ * replace the frame:
+ *	sub $8,%rsp; call M; add $8,%rsp; ret
  * M:	push %rbp; mov %rsp,%rbp; sub $32,%rsp; lea 2f(%rip),%rax; mov %rax,-8(%rbp);
  *	mov 8(%rbp),%rcx; mov %rcx,-16(%rbp); jmp 4f; 4: lea 1f(%rip),%rax; push %rax; jmp *%rsi
  * 1:	call 3f; 3: subq $5,(%rsp); jmp *-8(%rbp)
@@ -83,7 +84,7 @@ static const struct made_code that_takes_room = { {
 } };
 
 /*
- * Like HotSpot's code that replaces a compiled frame, which adds a size from memory to %rsp:
+ * Like HotSpot's code that replaces a compiled frame. It adds a size from memory to %rsp:
  *	push %rbp; mov %rdi,%rbp; call T; pop %rbp; ret
  * T:	sub $24,%rsp; movq $8,(%rsp); call *%rsi; mov (%rsp),%rcx; add $24,%rsp;
  *	add %rcx,%rsp; jmp *-8(%rsp)

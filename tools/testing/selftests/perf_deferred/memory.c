@@ -23,7 +23,7 @@
 #define DEPTH	4
 #define CALLS	1000
 
-/* Functions that send records. One calls the other and may be optimized away. */
+/* Functions that send records. The first calls the second, which may be inlined. */
 static struct pd_range senders[2];
 /* Function that allocates the memory of a process for rules. */
 static struct pd_range room_for_rules;
@@ -206,7 +206,7 @@ static int subject_go_on(struct subject *subject, int half)
 	return kill(subject->child.pid, SIGUSR1);
 }
 
-/* A task does not walk if only another task is sampled at the same function. */
+/* A task that is not sampled gets no page, even if another task is sampled at the same function. */
 static int none_without_a_request(void)
 {
 	struct perf_event_attr attr;

@@ -121,7 +121,7 @@ static int spin(void *unused)
 	return 0;
 }
 
-/* When it returns on CPU 1, a task of the cgroup runs on CPU 0. */
+/* When the sampled task returns on CPU 1, a task of the cgroup runs on CPU 0. */
 static int migrate_beside(const struct pd_cgroup *group)
 {
 	const struct pd_rec *rec = NULL;

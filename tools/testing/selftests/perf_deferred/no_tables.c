@@ -63,7 +63,7 @@ static int sample_program(const char *program, struct pd_log *log, const struct 
 	return 0;
 }
 
-/* Are the frames true, and so many that at least this number is found? */
+/* Check that all frames of the stack are true, and that there are at least @least. */
 static int check_frames(const struct pd_rec *stack, const struct pd_rec *true_stack, __u32 least)
 {
 	if (stack->nr_user >= least && stack->nr_user <= true_stack->nr_user &&

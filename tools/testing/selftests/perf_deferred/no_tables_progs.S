@@ -314,7 +314,8 @@ table:
 #ifdef PROG_operands
 /*
  * Then an interpreter runs, which jumps from one operation to the next by a table, and whose
- * operands are a local array.  The innermost word of the array is one of these return addresses.
+ * operands are a local array.  The innermost word of the array is a return address that deep()
+ * has left there.
  */
 interpret:
 	sub $160, %rsp
@@ -348,7 +349,7 @@ op_return:
 #ifdef PROG_operand_stack
 /*
  * Then an interpreter runs whose operands are a local array, too.  %rbp points to a word of the
- * array.  The word above that one is one of these return addresses.
+ * array.  The word above that one is a return address that deep() left.
  */
 interpret:
 	push %rbp

@@ -16,7 +16,7 @@
 #define NAME	6
 #define DEPTH	3
 
-/* Look at the kernel's symbols, and not at the flags, because those are tested. */
+/* Look at the kernel's symbols, and not at the flags, because the tests check the flags. */
 const char *pd_unmet(void)
 {
 	FILE *file = fopen("/proc/kallsyms", "r");

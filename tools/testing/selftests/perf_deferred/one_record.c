@@ -283,7 +283,7 @@ static int call_once(void *unused)
 	return 0;
 }
 
-/* The output of a parent, from which the task has inherited one. */
+/* The record of a child goes to the buffer of its parent's event, which the child has inherited. */
 static int inherited_output(void)
 {
 	struct perf_event_attr attr, dummy_attr;

@@ -35,7 +35,7 @@ static int load(void)
 	return 0;
 }
 
-/* The bytes behind struct btf_type, by its kind. */
+/* The number of bytes that follow a struct btf_type, by its kind. */
 static size_t more(const struct btf_type *type)
 {
 	unsigned int n = BTF_INFO_VLEN(type->info);

@@ -33,7 +33,7 @@ static int write_all(int fd, const char *data, size_t size)
 	return fsync(fd);
 }
 
-/* Open it read-only: data that were written by the same descriptor could be cached. */
+/* Open the file again, read-only: data that were written by the same descriptor could be cached. */
 static int reopen(int fd, const char *path)
 {
 	close(fd);

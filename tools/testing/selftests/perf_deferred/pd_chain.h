@@ -3,9 +3,9 @@
 #ifndef PD_CHAIN_H
 #define PD_CHAIN_H
 
-/* Every frame except the last one points to the one a page above it. */
+/* Every frame except the last one points to the frame one page above it. */
 void pd_chain_lay(char *memory, unsigned int name, unsigned int frames);
-/* The same in a private mapping of a file that has not been read yet, or NULL. */
+/* Make such a chain in a private mapping of a file that is not in memory yet. NULL on failure. */
 char *pd_chain_map_file(unsigned int name, unsigned int frames);
 
 #endif /* PD_CHAIN_H */

@@ -19,7 +19,7 @@ struct pd_fuse {
 int pd_fuse_start(struct pd_fuse *fuse);
 /* Wait until the kernel reads the page; false after some seconds. */
 bool pd_fuse_wait_reader(struct pd_fuse *fuse, int seconds);
-/* Return the page, and later reads immediately. */
+/* Answer the read that waits for the page, and from now on every read at once. */
 void pd_fuse_serve(struct pd_fuse *fuse);
 /*
  * Make the kernel read the page now, and let the next reader wait. Return 0 or a reported

@@ -48,7 +48,7 @@ static void make_frames(struct pd_rec *rec, __u64 nr)
 	rec->user = rec->frames;
 }
 
-/* These come before any user frame. */
+/* Kernel frames come before any user frame. */
 static void add_kernel_frame(struct pd_log *log, struct pd_rec *rec, __u64 ip)
 {
 	if (rec->nr_user) {

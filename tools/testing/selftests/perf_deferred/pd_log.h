@@ -20,14 +20,14 @@ struct pd_rec {
 	__u64 ip;
 	__u64 cookie;			/* cookie of a record or of a sample's marker */
 	bool kernel;			/* the sample has a kernel half */
-	bool deferred;			/* ... and the marker and a cookie */
-	bool inplace;			/* ... or PERF_CONTEXT_USER */
+	bool deferred;			/* the sample has the marker and a cookie */
+	bool inplace;			/* the sample has PERF_CONTEXT_USER */
 	__u32 nr_kernel, nr_user;
 	__u64 *frames;			/* kernel and user frames, no PERF_CONTEXT_* */
-	__u64 *user;			/* number of user frames */
+	__u64 *user;			/* the user frames in @frames */
 	void *raw;			/* PERF_SAMPLE_RAW, or NULL */
 	__u32 raw_size;
-	const struct pd_event *event;	/* event whose buffer it was in */
+	const struct pd_event *event;	/* event whose buffer had this record */
 };
 
 struct pd_log {
@@ -57,7 +57,7 @@ const struct pd_rec *pd_log_record(struct pd_log *log, __u32 tid, __u64 cookie);
 size_t pd_log_records(struct pd_log *log, __u32 tid, __u64 cookie);
 size_t pd_log_count(const struct pd_log *log, __u32 type);
 /*
- * Set *rec to the next record of a type, or to the first one if it is NULL. At
+ * Set *rec to the next record of a type, or to the first one if *rec is NULL. At
  * the end set it to NULL, and return false.
  */
 bool pd_log_next(const struct pd_log *log, __u32 type, const struct pd_rec **rec);

@@ -23,7 +23,7 @@ const char *pd_beside(const char *name);
 /* A child reports progress; its parent waits for the nth report; false after some seconds. */
 void pd_child_says(void);
 bool pd_child_wait_said(struct pd_child *child, int n, int seconds);
-/* The same, and until the child sleeps. */
+/* Wait for the nth report, and until the child sleeps. */
 bool pd_child_wait_sleep(struct pd_child *child, int n, int seconds);
 /* Wait until a thread has set *tid and sleeps. */
 bool pd_wait_asleep(const pid_t *tid, int seconds);

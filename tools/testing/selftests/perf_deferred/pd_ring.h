@@ -45,7 +45,7 @@ int pd_event_open(struct pd_event *event, const struct perf_event_attr *attr,
 		  pid_t pid, int cpu, unsigned int pages);
 int pd_event_open_flags(struct pd_event *event, const struct perf_event_attr *attr,
 			pid_t pid, int cpu, unsigned int pages, unsigned long flags);
-/* The same with a buffer of PD_PAGES. Returns 0, or reports a failure. */
+/* Open an event with a buffer of PD_PAGES. Returns 0, or reports a failure. */
 int pd_must_open(struct pd_event *event, const struct perf_event_attr *attr,
 		 pid_t pid, int cpu);
 void pd_event_close(struct pd_event *event);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Signal handlers with a known restorer: pd_restorer ends their stacks. */
+/* Signal handlers with restorers of the tests: pd_restorer() ends their stacks. */
 #ifndef PD_SIGNAL_H
 #define PD_SIGNAL_H
 
@@ -10,7 +10,7 @@ void pd_known_restorer(void);
 extern const char pd_restorer_end[];
 
 void pd_handle(int sig, void (*handler)(int sig), bool on_altstack);
-/* With another restorer, across which the stack continues. */
+/* Like pd_handle(), but with pd_known_restorer(), across which the stack continues. */
 void pd_handle_known(int sig, void (*handler)(int sig), bool on_altstack);
 /* An alternate stack for the calling thread. */
 void pd_altstack(void);

@@ -40,7 +40,7 @@ PD_BOUNDS(pd_out_7);
 
 long pd_call(unsigned int name, unsigned int depth, pd_leaf_fn leaf, void *arg);
 
-/* Is an address inside the functions of a name? */
+/* An address in the recursive function of a name, where its frame is set up. */
 unsigned long pd_name_address(unsigned int name);
 /* The name that a frame belongs to, or -1. */
 int pd_frame_name(__u64 ip);

@@ -21,7 +21,7 @@
 #define FOREIGN	6
 #define DEPTH	4
 
-/* A frame for the tracer's frame pointer, on another stack. */
+/* Made-up frames of another stack, for the frame pointer that the tracer sets. */
 static unsigned long fake_frames[4];
 
 static unsigned long calls(void)
@@ -151,7 +151,7 @@ static int traced_calls(int (*set)(pid_t, struct user_regs_struct *), bool compl
 	return PD_PASS;
 }
 
-/* The same between the stops before and after a system call. */
+/* Set a made-up frame pointer at the stop before a system call; restore it at the stop after. */
 static int trace_from_entry(pid_t pid)
 {
 	struct user_regs_struct regs;
@@ -176,8 +176,8 @@ static int trace_from_entry(pid_t pid)
 }
 
 /*
- * Samples in the ptrace stop. Their stacks are walked only after the stop, when the tracer
- * has changed the saved frame pointer: at entry to one of its own frames, and at exit back.
+ * Samples in the ptrace stop. Their stacks are walked only after the stop. By then, the tracer
+ * has set the saved frame pointer to a made-up frame (stop at entry) or restored it (at exit).
  */
 static int asked_in_stop(void)
 {

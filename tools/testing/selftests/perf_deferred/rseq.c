@@ -44,7 +44,7 @@ static struct rseq *my_area(void)
 	return syscall(SYS_rseq, area, sizeof(area), 0, SIGNATURE) ? NULL : (struct rseq *)area;
 }
 
-/* True if it was not aborted. */
+/* Return true if the sequence was not aborted. */
 static PD_LEAF long restartable(void *arg)
 {
 	struct rseq *area = arg;
@@ -139,7 +139,7 @@ static int check_clock(struct pd_log *log, const struct pd_rec *sample, size_t *
 	return 0;
 }
 
-/* @sample: taken before the abort; the next one of the entry context was taken after it */
+/* @sample was taken before the abort, and the next sample of the entry context after it. */
 static int check_abort(struct pd_log *log, const struct pd_rec *sample,
 		       const struct events *events)
 {

@@ -32,11 +32,11 @@
 #define MAX_CALLS	8192
 #define MAX_FRAMES	500
 #define MAX_STACK	(1UL << 16)
-/* how many steps to compare: of most programs, and of one that steps slowly */
+/* how many steps to compare: of some programs; of the others, and of all on a slow kernel */
 #define STEPS		66000
 #define FEW_STEPS	6000
 #define WINDOW		1000
-/* reading a stack takes longer than a step */
+/* read the stack to begin a window only every so many steps: this takes longer than a step */
 #define TRY_STEPS	16
 
 struct call {

@@ -28,8 +28,8 @@
 #define PAGES_FAULTED	16
 #define ZEROS		(1024 * 1024)
 /*
- * Percent. Lower if fewer samples are requested, because a burst at one odd
- * place then counts more.
+ * How many percent of the samples must be complete. Less if fewer samples are
+ * requested, because a burst at one odd place then counts more.
  */
 #define COMPLETE	(pd_scale(100) < 100 ? 85 : 98)
 #define PATIENCE	40	/* seconds */

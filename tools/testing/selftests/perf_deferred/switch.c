@@ -92,7 +92,7 @@ static int load_asking(const char *tracepoint, int arg, pid_t tid, int results,
 	return load_program(&attr, code, BEFORE + nr + ARRAY_SIZE(after), tracepoint);
 }
 
-/* Makes the request for that task. */
+/* When argument @arg is the task @tid, the program requests the stack of that task. */
 static int load(const char *tracepoint, int arg, pid_t tid, int results)
 {
 	const struct bpf_insn ask[] = {
@@ -307,7 +307,7 @@ static int spin(void *unused)
 	return 0;
 }
 
-/* It can also be preempted in the system call that reads the count. */
+/* The task can also be preempted in the system call that reads the count. */
 static PD_LEAF long spin_until_preempted(void *results)
 {
 	long long now, look, end = pd_now_ns() + 30000000000LL;
@@ -376,7 +376,7 @@ static int one_cookie_for_preemptions(void)
 		most = run > most ? run : most;
 	}
 	PD_CHECK(most >= 3, "preempted in the system call only %u times", most);
-	/* preemptions before and after it count, too */
+	/* preemptions before and after the system call count, too */
 	PD_CHECK(sw.result.calls <= most + 4, "%u of %llu had another cookie",
 		 (unsigned int)sw.result.calls - most, sw.result.calls);
 	return pd_check_stack(pd_log_record(&sw.log, getpid(), cookie), NAME, DEPTH);
@@ -423,7 +423,7 @@ static int none_without_events(void)
 	return check_none(&sw, "without an event for the record");
 }
 
-/* A request for the previous task is refused: it is in the kernel, but it is current. */
+/* A request for the previous task is refused: the task is in the kernel, but still current. */
 static int none_for_the_one_before(void)
 {
 	struct switches sw = {};

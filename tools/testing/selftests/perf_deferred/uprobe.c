@@ -153,7 +153,7 @@ static const unsigned char spinning[] = {
 
 static volatile int alarmed;
 
-/* Begins with the push of the frame pointer. */
+/* This handler begins with the push of the frame pointer. */
 static PD_LEAF void on_alarm(int sig)
 {
 	pd_frame();
@@ -186,7 +186,7 @@ static void *make_code(void)
  */
 static int handler_above_made_code(void)
 {
-	/* now it is known to spin */
+	/* late enough for the code to spin by then */
 	const struct itimerval soon = { .it_value.tv_usec = pd_slow() ? 300000 : 30000 };
 	unsigned long i, times = pd_scale(20);
 	const struct pd_rec *sample = NULL;
