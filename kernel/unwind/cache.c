@@ -10,14 +10,15 @@
  * of its code.  If the object has tables, a new generation starts: searches in progress then
  * know that their results may be invalid.
  *
- * A search may be in progress in an object that is not in the cache yet, so each such change
- * of code or of a file is counted as well.  A search notes the generation and the count
- * before it takes the mmap lock to look for the object, and passes both back with its
- * result.  A mapping that it saw under the lock is unmapped only after the search has
- * released the lock.  The unmap is counted after the pages are gone, and before anything
- * else is mapped there.  A mapping that becomes writable is counted before its flags change,
- * with the mmap lock held.  So rules from tables that are unmapped or replaced during the
- * search are not kept, and unwind_cache_holds() tells that they must not be used either.
+ * A search may be in progress in an object that is not in the cache yet.  So the cache also
+ * counts each time an executable mapping or a file mapping is unmapped or becomes writable,
+ * whether or not it has a known object.  A search notes the generation and the count before
+ * it takes the mmap lock to look for the object, and passes both back with its result.  A
+ * mapping that it saw under the lock is unmapped only after the search has released the
+ * lock.  The unmap is counted after the pages are gone, and before anything else is mapped
+ * there.  A mapping that becomes writable is counted before its flags change, with the mmap
+ * lock held.  So rules from tables that are unmapped or replaced during the search are not
+ * kept, and unwind_cache_holds() tells that they must not be used either.
  *
  * An unmap is counted after the page table entries are gone and before the TLB is flushed.
  * With MADV_DONTNEED and truncation the mapping stays, so a search that begins in between

@@ -436,9 +436,9 @@ static bool cfi_run_op(struct unwind_cfi_bytes *b)
 }
 
 /*
- * Fast path.  Nearly all instructions are one of four with a small operand, and
- * completely in the window.  Stop at the first other instruction, and at one that
- * starts a row after the wanted one.
+ * Fast path.  Nearly all instructions are of four kinds, have a small operand, and are
+ * completely in the window.  Stop before any other instruction, and before a
+ * DW_CFA_advance_loc that leads past the wanted address.
  */
 static void cfi_run_common(struct unwind_cfi_bytes *b)
 {

@@ -156,8 +156,9 @@ bool unwind_is_plain_file(struct vm_area_struct *vma)
 /*
  * Check after the copy whether the bytes are right.  If the folio still belongs
  * to the file, it did so during the copy: a truncated folio does not come
- * back.  If the page table has no entry, the task itself would read the file's
- * bytes: a private copy, if there was one, has been discarded.
+ * back.  If the page table has no entry for @addr, the task has no private copy
+ * of the page, or its copy has been discarded.  So a read by the task itself
+ * would also return the file's bytes.
  */
 static int copy_cached(struct vm_area_struct *vma, unsigned long addr, void *to,
 		       size_t len)
@@ -400,10 +401,11 @@ static int read_plain_file(struct file *file, u64 pos, void *to, size_t len, boo
  *
  * The bytes need not be mapped.  Like a page fault, this reads the page cache of a
  * privately mapped file, and does not call read() of the file system.  So no permission is
- * checked, and no fanotify listener is waited for, which could be the task itself.  If a
- * page is missing, the wait for it can be killed, and holds only the lock that page faults
- * hold against truncation.  As with page faults, a dying task and a uprobe handler do not
- * wait.  Memory of tmpfs, which has no read_folio(), is not read from swap.
+ * checked, and the walk does not wait for a fanotify listener: the listener may be the
+ * task itself.  If a page is missing, the wait for it can be killed, and holds only the
+ * lock that page faults hold against truncation.  As with page faults, a dying task and a
+ * uprobe handler do not wait.  Memory of tmpfs, which has no read_folio(), is not read from
+ * swap.
  *
  * Context: Task context of a user task, without the mmap lock; may sleep.
  * Return: 0; -EFAULT if the bytes are not in memory now; -EOPNOTSUPP if no such file is

@@ -64,7 +64,7 @@ static double microseconds(const struct timeval *t)
 	return t->tv_sec * 1e6 + t->tv_usec;
 }
 
-/* Sample @argv and its children with this kind of user stacks; return their nanoseconds. */
+/* Sample @argv and its children with user stacks of kind @mode; return their CPU time in ns. */
 static double time_of(char **argv, enum mode mode)
 {
 	struct rusage usage;

@@ -542,8 +542,8 @@ static int compare_lines(const void *a, const void *b)
 }
 
 /*
- * Sort the lines, as their order does not matter. Drop those of the thread that only lets time
- * pass.
+ * Sort the lines, as their order does not matter. Drop the lines of thread 900, which is sampled
+ * only to let time pass.
  */
 static size_t sort_lines(char *text, char *lines[NR_STEPS])
 {

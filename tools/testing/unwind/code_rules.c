@@ -31,7 +31,7 @@ CODE(behind_flags, MARK(behind_flags) ".balign 16, 0x90; push %rax; .skip 13, 0x
 	"je 1f; 1: pop %rax; ret");
 CODE(by_rbx, MARK(by_rbx) "mov %rbx, %rsp; ret");
 
-/* the word with the return address was moved, also before a branch */
+/* the code moves the return address to another word of the stack, also before a branch */
 CODE(moved, MARK(moved) "pop %rcx; add $16, %rsp; push %rcx; xor %eax, %eax; ret");
 CODE(moved_word, MARK(moved_word) "pop 16(%rsp); add $16, %rsp; ret");
 CODE(moved_fp, MARK(moved_fp) "push 16(%rsp); mov %rax, 24(%rsp); .skip 520, 0x90; pop %rbp;"

@@ -509,7 +509,7 @@ static void hold(int tid)
 
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) || ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) ||
 	    waitpid(tid, &status, __WALL) != tid || !WIFSTOPPED(status))
-		die("%d: it cannot be stopped: %s", tid, strerror(errno));
+		die("%d: cannot stop the thread: %s", tid, strerror(errno));
 }
 
 static void read_maps(int tid)

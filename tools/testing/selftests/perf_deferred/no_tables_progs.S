@@ -391,7 +391,7 @@ inner:
 #endif
 
 #ifdef PROG_accumulator
-/* An interpreter keeps a number in %rbp, which is 0. */
+/* An interpreter keeps its accumulator in %rbp. The accumulator is 0 when work() is called. */
 _start:
 	mov $1, %ebp
 	mov $code, %edi
