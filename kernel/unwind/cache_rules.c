@@ -205,8 +205,8 @@ static bool cache_has_full_table(void)
 }
 
 /*
- * Note the range of rules that are not from files: they may be of code without tables. Under the
- * lock.
+ * Record the range of addresses with rules that were not copied from a file: code in this range
+ * may have no tables.  Called with the cache's lock held.
  */
 static void cache_note_code(struct unwind_cache *cache, unsigned long addr)
 {

@@ -89,7 +89,7 @@ bool unwind_cache_knows(const struct unwind_cache_state *state)
 	struct unwind_cache *cache;
 	bool knows;
 
-	/* after the search for the object */
+	/* read the generation after the reads of the search for the object */
 	smp_rmb();
 	rcu_read_lock();
 	cache = unwind_cache_of_current();

@@ -442,7 +442,7 @@ static void too_large(struct kunit *test)
 	struct unwind_file *file = get_file_of(test, make_inode(test));
 	unsigned int n;
 
-	/* a table that is soon crowded; the next one has 2 KiB */
+	/* add so many rules that the table has to grow; the next larger table has 2 KiB */
 	for (n = 0; n < 64; n++)
 		unwind_file_add_rule(file, FIRST + 16 * n, FIRST + 16 * n + 8, FIRST + 16 * n,
 				     &(struct unwind_user_rule) { .kind = UNWIND_RULE_FRAME });

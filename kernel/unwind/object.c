@@ -277,8 +277,8 @@ static bool segment_fits(const struct segment *segment,
 }
 
 /*
- * Returns 0 if by these headers the address is code, and mapped at the place that they
- * give; else -ENODATA.
+ * Returns 0 if the program headers describe @ip as code that is mapped where they place
+ * it; -ENODATA if they do not; -EFAULT if they cannot be read.
  */
 static int check_code(struct unwind_user_state *state,
 		      const struct header *header, const struct layout *layout,

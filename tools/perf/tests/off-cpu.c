@@ -159,7 +159,7 @@ static void fill(struct stream *st, enum tail tail)
 	/* a record of sums must not have frames */
 	record = put_bad(st);
 	memcpy(record->raw + offsetof(struct off_cpu_payload, kind), &sums, sizeof(sums));
-	/* ... nor a cookie, nor a number of frames other than 0 */
+	/* ... nor a cookie, and its number of frames must be 0 */
 	record = put_wait(st, 0, 0, 7);
 	st->good--;
 	st->bad++;

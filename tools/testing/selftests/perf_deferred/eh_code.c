@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Code without frame pointers, as in distributed programs. */
+/* Code without frame pointers, as in programs of distributions. */
 #define _GNU_SOURCE
 #include <alloca.h>
 #include <signal.h>

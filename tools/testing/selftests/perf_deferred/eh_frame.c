@@ -205,7 +205,7 @@ static int made_at_run_time(void)
 	return shuffled_with_jit();
 }
 
-/* Code in shared memory, as of programs that write it through another mapping. */
+/* Code in shared memory, as in programs that write their code through another mapping. */
 static int made_in_shared_memory(void)
 {
 	int fd = memfd_create("code", MFD_CLOEXEC);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The stack at every instruction of distributed programs, from the first to the
- * last: it must be the one that a tracer has recorded while stepping.
+ * The stack at every instruction of a distribution's programs, from the first
+ * instruction to the last, must be the stack that a tracer has recorded while
+ * stepping.
  *
  * The tracer follows calls, and does not use unwind tables.  After a call
  * instruction, the word on top of the stack is a return address.  The call has
