@@ -669,7 +669,7 @@ static void start_scan(struct perf_session *session)
 	dc->end = dc->scan + header->data_size;
 }
 
-static int start(struct perf_session *session)
+static int stage_start(struct perf_session *session)
 {
 	struct deferred_callchains *dc = zalloc(sizeof(*dc));
 
@@ -728,7 +728,7 @@ int deferred_callchains__read(struct perf_session *session, union perf_event *ev
 {
 	struct deferred_callchains *dc;
 
-	if (!session->deferred && start(session))
+	if (!session->deferred && stage_start(session))
 		return -ENOMEM;
 
 	dc = session->deferred;
