@@ -1253,8 +1253,59 @@ void unwind_code_tell(const struct unwind_code *code)
 	}
 }
 
-/* The distance from the stack pointer at which a prologue at @ip sets the frame pointer. */
-static bool prologue_size(struct unwind_code *code, unsigned long ip, s64 *size)
+/* The registers that an instruction writes to, other than the stack pointer. */
+static u16 code_written_by(const struct unwind_code_insn *insn)
+{
+	switch (insn->op) {
+	case UNWIND_CODE_MOVE:
+	case UNWIND_CODE_LOAD:
+	case UNWIND_CODE_POP:
+		return insn->clobbers | code_reg_bit(insn->reg);
+	case UNWIND_CODE_LEAVE:
+		return insn->clobbers | code_reg_bit(unwind_code_fp);
+	}
+	return insn->clobbers;
+}
+
+/* Does an instruction keep stack and frame pointer, and continue with the next instruction? */
+static bool frame_keeps_pointers(const struct unwind_code_insn *insn)
+{
+	return insn->op <= UNWIND_CODE_STORE &&
+	       !(code_written_by(insn) & (BIT(unwind_code_sp) | BIT(unwind_code_fp)));
+}
+
+/**
+ * struct code_frame - the frame of a function with a frame pointer
+ * @fp: the frame pointer
+ * @ip: the address for which the frame is wanted
+ * @body: where the prologue ends
+ * @size: distance of the frame pointer from the stack pointer at the end of the prologue, in
+ *	  bytes
+ * @more: what the function has added to @size by aligning the stack pointer, and after that
+ *	  before its first branch or call
+ * @pushed: bytes pushed since the prologue or the last branch or call
+ * @is_aligned: the stack pointer was aligned, so @more depends on @fp
+ * @is_forked: a call or branch lies between the prologue and the last instruction
+ * @is_left: the frame pointer may be another one behind the last instruction
+ * @left_from: the lowest target of branches and jumps where @is_left was set
+ * @left_to: the highest one
+ */
+struct code_frame {
+	unsigned long	fp;
+	unsigned long	ip;
+	unsigned long	body;
+	s64		size;
+	s64		more;
+	s64		pushed;
+	bool		is_aligned;
+	bool		is_forked;
+	bool		is_left;
+	unsigned long	left_from;
+	unsigned long	left_to;
+};
+
+/* Find the size of the frame that a prologue at @ip sets up, and the end of the prologue. */
+static bool prologue_size(struct unwind_code *code, unsigned long ip, struct code_frame *frame)
 {
 	struct unwind_code_insn insn;
 	u8 bytes[UNWIND_CODE_INSN_BYTES];
@@ -1273,11 +1324,11 @@ static bool prologue_size(struct unwind_code *code, unsigned long ip, s64 *size)
 			sp += insn.off;
 		else if (insn.op == UNWIND_CODE_PUSH || insn.op == UNWIND_CODE_PUSH_MEM)
 			sp -= code->word;
-		else if (insn.op > UNWIND_CODE_STORE ||
-			 (insn.clobbers & (BIT(unwind_code_sp) | BIT(unwind_code_fp))))
+		else if (!frame_keeps_pointers(&insn))
 			break;
 	}
-	*size = fp - sp;
+	frame->size = fp - sp;
+	frame->body = ip;
 	return fp >= 0;
 }
 
@@ -1404,10 +1455,26 @@ static bool code_is_own_trap(const u8 *bytes, unsigned int nr, unsigned long end
 	return after_trap || target == end || (nr > 1 && bytes[1] == bytes[0]);
 }
 
-/* Update @pushed, the bytes pushed since the last branch or call, for an instruction. */
-static s64 prologue_push(s64 pushed, const struct unwind_code *code,
-			 const struct unwind_code_insn *insn)
+static bool insn_moves_sp(const struct unwind_code_insn *insn)
 {
+	return insn->op == UNWIND_CODE_MOVE && insn->reg == unwind_code_sp &&
+	       insn->base == unwind_code_sp;
+}
+
+/* Does an instruction set the stack pointer, but not relative to its last value or the frame? */
+static bool insn_sets_sp(const struct unwind_code_insn *insn)
+{
+	if (insn->op == UNWIND_CODE_MOVE && insn->base == unwind_code_fp && !insn->off)
+		return false;
+	return (code_written_by(insn) & BIT(unwind_code_sp)) && !insn_moves_sp(insn);
+}
+
+/* Update @pushed for an instruction. */
+static s64 frame_push(s64 pushed, const struct unwind_code *code,
+		      const struct unwind_code_insn *insn)
+{
+	if (insn_moves_sp(insn))
+		return pushed - insn->off;
 	switch (insn->op) {
 	case UNWIND_CODE_PUSH:
 	case UNWIND_CODE_PUSH_MEM:
@@ -1415,19 +1482,63 @@ static s64 prologue_push(s64 pushed, const struct unwind_code *code,
 	case UNWIND_CODE_POP:
 	case UNWIND_CODE_POP_MEM:
 		return pushed - code->word;
-	case UNWIND_CODE_MOVE:
-		if (insn->reg != unwind_code_sp)
-			return pushed;
-		return insn->base == unwind_code_sp ? pushed - insn->off : 0;
 	}
-	if (insn->op >= UNWIND_CODE_LEAVE || (insn->clobbers & BIT(unwind_code_sp)))
-		return 0;
-	return pushed;
+	return insn->op >= UNWIND_CODE_LEAVE ? 0 : pushed;
 }
 
-/* As unwind_code_is_one(); @pushed is set to the bytes pushed for a call that ends at @ip. */
+/* Update the size of the frame for an instruction behind the prologue. */
+static void frame_resize(struct code_frame *frame, const struct unwind_code *code,
+			 const struct unwind_code_insn *insn, const u8 *bytes)
+{
+	const unsigned long sp = frame->fp - frame->size - frame->more - frame->pushed;
+
+	if (!frame->is_forked && unwind_code_aligns_sp(bytes, insn->len, code->word)) {
+		frame->more = frame->fp - ALIGN_DOWN(sp, 16) - frame->size;
+		frame->pushed = 0;
+		frame->is_aligned = true;
+	} else if (insn_sets_sp(insn)) {
+		frame->more = 0;
+		frame->pushed = 0;
+		frame->is_aligned = false;
+	} else if (frame->is_aligned && !frame->is_forked && insn_moves_sp(insn)) {
+		frame->more -= insn->off;
+	} else {
+		frame->pushed = frame_push(frame->pushed, code, insn);
+	}
+	frame->is_forked |= insn->op >= UNWIND_CODE_LEAVE;
+}
+
+/*
+ * Update whether the frame is left behind an instruction that ends at @end: once the function
+ * has removed its frame, the frame pointer is its caller's.  The targets of branches and jumps
+ * from there have no frame either, up to the last instruction behind the highest of them.
+ * Branches from behind @ip, and from in front of the prologue, are not known.
+ */
+static void frame_leave(struct code_frame *frame, const struct unwind_code_insn *insn,
+			unsigned long end)
+{
+	const unsigned long target = end + insn->off;
+
+	if (frame->is_left && target <= frame->ip &&
+	    (insn->op == UNWIND_CODE_BRANCH || insn->op == UNWIND_CODE_JUMP)) {
+		frame->left_from = min(frame->left_from, target);
+		frame->left_to = max(frame->left_to, target);
+	}
+	if (!code_insn_is_last(insn)) {
+		frame->is_left |= code_written_by(insn) & BIT(unwind_code_fp);
+	} else {
+		frame->is_left = false;
+		if (end > frame->left_to) {
+			frame->left_from = ~0UL;
+			frame->left_to = 0;
+		}
+	}
+	frame->is_left |= frame->left_from <= end;
+}
+
+/* As unwind_code_is_one(). @frame is optional: that behind the prologue, changed to that at @ip. */
 static bool prologue_fits(struct unwind_code *code, unsigned long at, unsigned long ip,
-			  s64 *pushed)
+			  struct code_frame *frame)
 {
 	bool trap, after_trap = false, taken_down = false;
 	u8 bytes[UNWIND_CODE_INSN_BYTES];
@@ -1435,7 +1546,6 @@ static bool prologue_fits(struct unwind_code *code, unsigned long at, unsigned l
 	unsigned long far = at, target = 0;
 	unsigned int nr, i;
 
-	*pushed = 0;
 	for (i = 0; i < MAX_INSNS && at < ip; i++) {
 		nr = code->read(code->ctx, at, bytes, sizeof(bytes));
 		if (!unwind_code_decode(bytes, nr, code->word, &insn))
@@ -1447,18 +1557,23 @@ static bool prologue_fits(struct unwind_code *code, unsigned long at, unsigned l
 		after_trap = trap;
 		target = 0;
 		/* after the frame was removed, a jump leads to another function */
-		if (insn.op == UNWIND_CODE_BRANCH ||
-		    (insn.op == UNWIND_CODE_JUMP && !taken_down)) {
+		if (insn.op == UNWIND_CODE_BRANCH || (insn.op == UNWIND_CODE_JUMP && !taken_down)) {
 			target = at + insn.off;
-			far = max(far, target);
+			if (insn.op == UNWIND_CODE_BRANCH || !frame || !frame->is_left)
+				far = max(far, target);
 		}
 		taken_down = insn.op == UNWIND_CODE_LEAVE ||
 			     (insn.op == UNWIND_CODE_POP && insn.reg == unwind_code_fp);
 		if (code_insn_is_last(&insn) && far < at)
 			return false;
-		if (at < ip || (insn.op != UNWIND_CODE_CALL &&
-				insn.op != UNWIND_CODE_CALL_OTHER))
-			*pushed = prologue_push(*pushed, code, &insn);
+		if (!frame || at <= frame->body)
+			continue;
+		/* the call in front of @ip has not returned, and its arguments are on the stack */
+		if (at == ip && code->returned &&
+		    (insn.op == UNWIND_CODE_CALL || insn.op == UNWIND_CODE_CALL_OTHER))
+			break;
+		frame_leave(frame, &insn, at);
+		frame_resize(frame, code, &insn, bytes);
 	}
 	return at == ip;
 }
@@ -1474,9 +1589,7 @@ static bool prologue_fits(struct unwind_code *code, unsigned long at, unsigned l
  */
 bool unwind_code_is_one(struct unwind_code *code, unsigned long at, unsigned long ip)
 {
-	s64 pushed;
-
-	return prologue_fits(code, at, ip, &pushed);
+	return prologue_fits(code, at, ip, NULL);
 }
 
 /**
@@ -1505,27 +1618,6 @@ unsigned long unwind_code_prologue(struct unwind_code *code, unsigned long start
 	return 0;
 }
 
-/* The registers that an instruction writes to, other than the stack pointer. */
-static u16 code_written_by(const struct unwind_code_insn *insn)
-{
-	switch (insn->op) {
-	case UNWIND_CODE_MOVE:
-	case UNWIND_CODE_LOAD:
-	case UNWIND_CODE_POP:
-		return insn->clobbers | code_reg_bit(insn->reg);
-	case UNWIND_CODE_LEAVE:
-		return insn->clobbers | code_reg_bit(unwind_code_fp);
-	}
-	return insn->clobbers;
-}
-
-/* Does an instruction keep stack and frame pointer, and continue with the next instruction? */
-static bool frame_keeps_pointers(const struct unwind_code_insn *insn)
-{
-	return insn->op <= UNWIND_CODE_STORE &&
-	       !(code_written_by(insn) & (BIT(unwind_code_sp) | BIT(unwind_code_fp)));
-}
-
 /**
  * unwind_code_has_fp - does a function set up a frame pointer that leads to its caller's?
  * @code: the code
@@ -1552,12 +1644,6 @@ bool unwind_code_has_fp(struct unwind_code *code, unsigned long start)
 			is_pushed = false;
 	}
 	return is_pushed;
-}
-
-static bool insn_moves_sp(const struct unwind_code_insn *insn)
-{
-	return insn->op == UNWIND_CODE_MOVE && insn->reg == unwind_code_sp &&
-	       insn->base == unwind_code_sp;
 }
 
 /* After a call, does code remove @depth bytes from the stack, and then an unknown number? */
@@ -1625,26 +1711,29 @@ s64 unwind_code_depth(struct unwind_code *code, unsigned long start, unsigned lo
 }
 
 /*
- * The last prologue in front of @ip sets up a frame of @has bytes. Does a frame of @size
- * bytes at @ip belong to it? @size is larger than @has if arguments were pushed for a call.
+ * @frame is that of the last prologue in front of @ip. Does a frame of @size bytes at @ip belong
+ * to it? @size includes arguments that were pushed for a call.
  */
-static enum unwind_code_frame frame_is_of(struct unwind_code *code, s64 has, unsigned long ip,
+static enum unwind_code_frame frame_is_of(struct unwind_code *code, struct code_frame *frame,
 					  s64 size)
 {
-	s64 pushed;
+	const s64 has = frame->size;
 
-	if (has != size && (has <= 0 || has > size))
+	if ((has != size && (has <= 0 || has > size)) || size % (s32)code->word)
 		return UNWIND_CODE_FRAME_OTHER;
-	if (!prologue_fits(code, code->prologue, ip, &pushed))
+	if (!prologue_fits(code, code->prologue, frame->ip, frame))
 		return has == size ? UNWIND_CODE_FRAME_IN_FRONT : UNWIND_CODE_FRAME_OTHER;
-	return has == size || has + pushed == size ? UNWIND_CODE_FRAME_OWN :
-						     UNWIND_CODE_FRAME_OTHER;
+	size -= frame->size + frame->more;
+	if (frame->is_left || (size && size != frame->pushed))
+		return UNWIND_CODE_FRAME_OTHER;
+	return frame->is_aligned ? UNWIND_CODE_FRAME_ALIGNED : UNWIND_CODE_FRAME_OWN;
 }
 
 /**
  * unwind_code_has_frame - does the function of an address set up a frame of this size?
  * @code: the code; @prologue is filled in, valid unless UNWIND_CODE_FRAME_OTHER is returned
  * @ip: address in the code, not the first of a function
+ * @fp: the frame pointer at @ip, as the code sees it
  * @size: distance of the frame pointer from the stack pointer at @ip, in bytes
  *
  * Finds the last prologue in front of @ip that sets a frame pointer.  It belongs to the
@@ -1653,11 +1742,11 @@ static enum unwind_code_frame frame_is_of(struct unwind_code *code, s64 has, uns
  * Return: the function that has a frame of this size.
  */
 enum unwind_code_frame unwind_code_has_frame(struct unwind_code *code, unsigned long ip,
-					     unsigned long size)
+					     unsigned long fp, unsigned long size)
 {
 	unsigned long at, low = ip > MAX_BODY ? ip - MAX_BODY : 0;
 	u8 bytes[64 + UNWIND_CODE_FRAME_BYTES];
-	s64 has;
+	struct code_frame frame = { .fp = fp, .ip = ip, .left_from = ~0UL };
 	int i;
 
 	for (at = ALIGN_DOWN(ip, 64); at >= low; at -= 64) {
@@ -1669,8 +1758,8 @@ enum unwind_code_frame unwind_code_has_frame(struct unwind_code *code, unsigned 
 			code->prologue = at + i;
 			if (code->prologue < ip &&
 			    unwind_code_sets_frame(bytes + i, code->word) &&
-			    prologue_size(code, code->prologue, &has))
-				return frame_is_of(code, has, ip, size);
+			    prologue_size(code, code->prologue, &frame))
+				return frame_is_of(code, &frame, size);
 		}
 	}
 	return UNWIND_CODE_FRAME_OTHER;

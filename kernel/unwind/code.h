@@ -156,12 +156,15 @@ struct unwind_code {
  * enum unwind_code_frame - the function whose frame the frame pointer points to
  * @UNWIND_CODE_FRAME_OTHER: unknown
  * @UNWIND_CODE_FRAME_OWN: the function of the code, if the code has set up its frame
+ * @UNWIND_CODE_FRAME_ALIGNED: the same, of a function that aligns its stack: the size of the
+ *			       frame depends on its address
  * @UNWIND_CODE_FRAME_IN_FRONT: the function in front of the code, which has a frame of
  *				this size; the code may belong to it or not
  */
 enum unwind_code_frame {
 	UNWIND_CODE_FRAME_OTHER,
 	UNWIND_CODE_FRAME_OWN,
+	UNWIND_CODE_FRAME_ALIGNED,
 	UNWIND_CODE_FRAME_IN_FRONT,
 };
 
@@ -179,7 +182,7 @@ bool unwind_code_has_fp(struct unwind_code *code, unsigned long start);
 unsigned long unwind_code_prologue(struct unwind_code *code, unsigned long start);
 s64 unwind_code_depth(struct unwind_code *code, unsigned long start, unsigned long ip);
 enum unwind_code_frame unwind_code_has_frame(struct unwind_code *code, unsigned long ip,
-					     unsigned long size);
+					     unsigned long fp, unsigned long size);
 u16 unwind_code_keeps(struct unwind_code *code, unsigned long start, unsigned long ip);
 
 /* implemented by each architecture; returns false if the instruction is not known */

@@ -49,6 +49,18 @@ static bool x86_has_prefix(const struct insn *insn, u8 prefix)
 	return false;
 }
 
+/* The prefix that is part of the opcode: 1 for 66, 2 for f3, 3 for f2. */
+static u8 simd_prefix(const struct insn *insn)
+{
+	if (insn->vex_prefix.nbytes)
+		return insn_vex_p_bits((struct insn *)insn);
+	if (x86_has_prefix(insn, 0xf3))
+		return 2;
+	if (x86_has_prefix(insn, 0xf2))
+		return 3;
+	return x86_has_prefix(insn, 0x66);
+}
+
 /* The bits R, X and B at their places in REX. VEX and EVEX prefixes have them inverted. */
 static u8 x86_rex_bits(const struct insn *insn)
 {
@@ -98,6 +110,12 @@ static u16 x86_rm_bit(const struct operands *o)
 static u16 x86_byte_bit(const struct insn *insn, u8 reg)
 {
 	return insn->rex_prefix.nbytes || reg < 4 ? REG(reg) : REG(reg & 3);
+}
+
+/* As x86_rm_bit(), if the operand is a byte. */
+static u16 x86_byte_rm_bit(const struct insn *insn, const struct operands *o)
+{
+	return o->mod == 3 ? x86_byte_bit(insn, o->rm) : 0;
 }
 
 static void x86_set_insn(struct unwind_code_insn *to, u8 op, u8 reg, u8 base, s32 off)
@@ -252,7 +270,7 @@ static bool decode_one_byte_short(const struct insn *insn, unsigned int word,
 		to->clobbers = REG(RAX) | REG(RCX) | REG(RSI) | REG(RDI);
 		return true;
 	case 0xb0 ... 0xb7:	/* mov to a byte register; ah to bh are parts of ax to bx */
-		to->clobbers = REG(reg) | REG(op & 3);
+		to->clobbers = x86_byte_bit(insn, reg);
 		return true;
 	case 0xb8 ... 0xbf:
 		to->clobbers = REG(reg);
@@ -288,7 +306,7 @@ static bool decode_one_byte(const struct insn *insn, const struct operands *o,
 	case 0x84: case 0x85:	/* test */
 		return true;
 	case 0x00: case 0x08: case 0x10: case 0x18: case 0x20: case 0x28: case 0x30:
-		to->clobbers = o->mod == 3 ? x86_byte_bit(insn, o->rm) : 0;
+		to->clobbers = x86_byte_rm_bit(insn, o);
 		return true;
 	case 0x01: case 0x09: case 0x11: case 0x19: case 0x21: case 0x29: case 0x31:
 		to->clobbers = x86_rm_bit(o);
@@ -306,7 +324,7 @@ static bool decode_one_byte(const struct insn *insn, const struct operands *o,
 	case 0x80 ... 0x83:
 		/* opcode 82 is valid in 32-bit code only */
 		if (!(op & 1) && o->mod == 3 && o->ext != 7) {
-			to->clobbers = REG(o->rm) | REG(o->rm & 3);
+			to->clobbers = x86_byte_bit(insn, o->rm);
 			return true;
 		}
 		decode_group1(insn, o, to);
@@ -318,10 +336,10 @@ static bool decode_one_byte(const struct insn *insn, const struct operands *o,
 				     insn->displacement.value);
 		return o->mod != 3;
 	case 0x88:
-		to->clobbers = o->mod == 3 ? REG(o->rm) | REG(o->rm & 3) : 0;
+		to->clobbers = x86_byte_rm_bit(insn, o);
 		return true;
 	case 0x8a:
-		to->clobbers = REG(o->reg) | REG(o->reg & 3);
+		to->clobbers = x86_byte_bit(insn, o->reg);
 		return true;
 	case 0x89:
 		decode_mov(insn, o, true, to);
@@ -348,13 +366,12 @@ static bool decode_one_byte(const struct insn *insn, const struct operands *o,
 		return true;
 	case 0xc0: case 0xc1:
 	case 0xd0 ... 0xd3:	/* shifts */
-		to->clobbers = x86_rm_bit(o) | (op & 1 || o->mod != 3 ? 0 : REG(o->rm & 3));
+		to->clobbers = op & 1 ? x86_rm_bit(o) : x86_byte_rm_bit(insn, o);
 		return true;
 	case 0xc6: case 0xc7:
 		if (o->ext)
 			return false;	/* xabort, xbegin */
-		if (o->mod == 3)
-			to->clobbers = REG(o->rm) | (op == 0xc6 ? REG(o->rm & 3) : 0);
+		to->clobbers = op & 1 ? x86_rm_bit(o) : x86_byte_rm_bit(insn, o);
 		return true;
 	case 0xd8 ... 0xdf:	/* x87; fnstsw writes to ax */
 		to->clobbers = op == 0xdf && o->mod == 3 ? REG(RAX) : 0;
@@ -363,13 +380,12 @@ static bool decode_one_byte(const struct insn *insn, const struct operands *o,
 		if (o->ext < 2)		/* test */
 			return true;
 		if (o->ext < 4)		/* not, neg */
-			to->clobbers = x86_rm_bit(o) |
-				       (op == 0xf6 && o->mod == 3 ? REG(o->rm & 3) : 0);
+			to->clobbers = op & 1 ? x86_rm_bit(o) : x86_byte_rm_bit(insn, o);
 		else			/* mul, imul, div, idiv */
 			to->clobbers = REG(RAX) | REG(RDX);
 		return true;
 	case 0xfe:
-		to->clobbers = o->mod == 3 ? REG(o->rm) | REG(o->rm & 3) : 0;
+		to->clobbers = x86_byte_rm_bit(insn, o);
 		return o->ext < 2;
 	case 0xff:
 		return !x86_is_short(insn) && decode_group5(insn, o, to);
@@ -409,8 +425,10 @@ static bool decode_two_byte(const struct insn *insn, const struct operands *o, u
 	case 0xa2:		/* cpuid */
 		to->clobbers = REG(RAX) | REG(RBX) | REG(RCX) | REG(RDX);
 		return true;
-	case 0x2c: case 0x2d:	/* cvttss2si, cvtss2si */
 	case 0x40 ... 0x4f:	/* cmov; opmasks with VEX */
+		to->clobbers = insn->vex_prefix.nbytes ? 0 : REG(o->reg);
+		return true;
+	case 0x2c: case 0x2d:	/* cvttss2si, cvtss2si */
 	case 0x50:		/* movmskps */
 	case 0x78: case 0x79:	/* vcvttss2usi with EVEX */
 	case 0xaf: case 0xb6: case 0xb7: case 0xb8:
@@ -419,14 +437,14 @@ static bool decode_two_byte(const struct insn *insn, const struct operands *o, u
 	case 0xd7:		/* pmovmskb */
 		to->clobbers = REG(o->reg);
 		return true;
-	case 0x7e:		/* movd; movq between SSE registers */
-		to->clobbers = x86_rm_bit(o);
+	case 0x7e:		/* movd; movq between SSE registers with f3 */
+		to->clobbers = simd_prefix(insn) == 2 ? 0 : x86_rm_bit(o);
 		return true;
 	case 0x90 ... 0x9f:	/* setcc; kmov with VEX */
 		if (insn->vex_prefix.nbytes)
 			to->clobbers = op == 0x93 ? REG(o->reg) : 0;
 		else
-			to->clobbers = o->mod == 3 ? x86_byte_bit(insn, o->rm) : 0;
+			to->clobbers = x86_byte_rm_bit(insn, o);
 		return true;
 	case 0x80 ... 0x8f:
 		x86_set_insn(to, UNWIND_CODE_BRANCH, 0, 0, insn->immediate.value);
@@ -442,11 +460,11 @@ static bool decode_two_byte(const struct insn *insn, const struct operands *o, u
 		to->clobbers = x86_rm_bit(o);
 		return true;
 	case 0xb0: case 0xb1:	/* cmpxchg */
-		to->clobbers = REG(RAX) | x86_rm_bit(o) | (o->mod == 3 ? REG(o->rm & 3) : 0);
+		to->clobbers = REG(RAX) | (op & 1 ? x86_rm_bit(o) : x86_byte_rm_bit(insn, o));
 		return true;
 	case 0xc0: case 0xc1:	/* xadd */
-		to->clobbers = REG(o->reg) | REG(o->reg & 3) | x86_rm_bit(o) |
-			       (o->mod == 3 ? REG(o->rm & 3) : 0);
+		to->clobbers = op & 1 ? REG(o->reg) | x86_rm_bit(o) :
+					x86_byte_bit(insn, o->reg) | x86_byte_rm_bit(insn, o);
 		return true;
 	case 0xc7:		/* cmpxchg8b, rdrand */
 		to->clobbers = REG(RAX) | REG(RDX) | x86_rm_bit(o);
@@ -515,18 +533,6 @@ static unsigned int x86_vector_bytes(const struct insn *insn)
 	if (!insn->vex_prefix.nbytes)
 		return 16;
 	return X86_VEX_L(vex[insn->vex_prefix.nbytes - 1]) ? 32 : 16;
-}
-
-/* The prefix that is part of the opcode: 1 for 66, 2 for f3, 3 for f2. */
-static u8 simd_prefix(const struct insn *insn)
-{
-	if (insn->vex_prefix.nbytes)
-		return insn_vex_p_bits((struct insn *)insn);
-	if (x86_has_prefix(insn, 0xf3))
-		return 2;
-	if (x86_has_prefix(insn, 0xf2))
-		return 3;
-	return x86_has_prefix(insn, 0x66);
 }
 
 /* fst, fstenv, fstcw, fisttp, fist, fstsw, fbstp: by bits 1 and 2 of d9 to df, and ext */

@@ -614,6 +614,7 @@ static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 	struct code_search search = { .state = state };
 	struct unwind_code code = {
 		.read = read_code, .ctx = state, .word = state->word,
+		.returned = !state->exact,
 	};
 	struct unwind_user_rule rule = unwind_fp_set_up(state->word);
 	enum unwind_code_frame frame;
@@ -627,7 +628,7 @@ static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 		start = function_at_fp(state, fp);
 	if (by_call && (!start || may_have_left(state, none)))
 		return false;
-	frame = unwind_code_has_frame(&code, state->ip, size);
+	frame = unwind_code_has_frame(&code, state->ip, fp - state->ss_base, size);
 	if (frame == UNWIND_CODE_FRAME_OTHER)
 		return false;
 	called = prologue_of(state, start);
@@ -640,8 +641,9 @@ static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 	is_saved = saves_fp(state, code.prologue);
 	if (!is_saved && !has_caller_at_fp(state, fp))
 		return false;
-	/* do not cache: may_have_frame() has looked at the contents of the stack */
-	if (state->exact && !by_call && none->fp_off >= 0)
+	/* do not cache what depends on the frame's address or, in may_have_frame(), its contents */
+	if (frame == UNWIND_CODE_FRAME_ALIGNED ||
+	    (state->exact && !by_call && none->fp_off >= 0))
 		return true;
 	rule = (struct unwind_user_rule) {
 		.kind = UNWIND_RULE_CODE_SIZE,
@@ -682,7 +684,7 @@ static bool frame_by_call(struct unwind_user_state *state, unsigned long fp)
 	unsigned long addr = state->sp & ~1UL;
 
 	if (state->exact || fp < addr || fp - addr > MAX_FRAME_WORDS * state->word ||
-	    !unwind_is_return_address(state, fp + state->word))
+	    (fp - addr) % state->word || !unwind_is_return_address(state, fp + state->word))
 		return false;
 	for (; addr <= fp; addr += state->word) {
 		if (!may_scan(state) || unwind_is_return_address(state, addr))
@@ -701,7 +703,7 @@ static bool fp_is_certain(struct unwind_user_state *state, unsigned long fp,
 	unsigned long addr = state->sp & ~1UL, word;
 
 	if (fp < addr || fp - addr > MAX_FRAME_WORDS * state->word ||
-	    !IS_ALIGNED(fp, state->word))
+	    !IS_ALIGNED(fp | addr, state->word))
 		return false;
 	/* the code may just have pushed a return address for code that it will jump to */
 	if (state->exact && rule->extends && !unwind_is_return_address(state, addr))

@@ -101,7 +101,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	if (!unwind_code_find(&code, BASE + data[1] % nr_bytes))
 		check_rule(&code);
 	reads = 0;
-	unwind_code_has_frame(&code, BASE + nr_bytes, data[1] * 8);
+	unwind_code_has_frame(&code, BASE + nr_bytes, data[0] * 0x0101010101010101ULL, data[1] * 8);
 	unwind_code_prologue(&code, BASE + data[1]);
 	reads = 0;
 	depth = unwind_code_depth(&code, BASE, BASE + data[1] % nr_bytes);

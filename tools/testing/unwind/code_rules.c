@@ -168,6 +168,7 @@ CODE(other_call, MARK(other_call) "test %eax, %eax; je 1f; pop %rcx; 1: call *%r
 
 /* frames by their size: 32 bytes, and words that are pushed for a call */
 #define FRAME_32 "push %rbp; mov %rsp, %rbp; sub $32, %rsp;"
+#define FRAME_16 "push %rbp; mov %rsp, %rbp; push $18; push $0; mov %rsp, %r15;"
 CODE(size, FRAME_32 "call *%rax;" MARK(size) "ud2");
 CODE(size_args, FRAME_32 "test %eax, %eax; je 1f; 1: push %rcx; push $1; mov $2, %eax;"
 	"call *%rax;" MARK(size_args) "ud2");
@@ -187,6 +188,60 @@ CODE(size_handler, "mov %eax, -0x4000(%rsp);" FRAME_32 "leave; ret; jmp .;" MARK
 	"call 1f; 1: subq $5, 0(%rsp); jmp . + 0x8000");
 CODE(size_of_caller, "push %rbp; mov %rsp, %rbp; call *%rax; leave; ret;" FRAME_32 "call *%rax;"
 	MARK(size_of_caller) "ud2");
+/* the frame is removed, and the frame pointer is the caller's */
+CODE(size_left, FRAME_32 "leave; call *%rax;" MARK(size_left) "ud2");
+CODE(size_popped, FRAME_32 "add $32, %rsp; pop %rbp; call *%rax;" MARK(size_popped) "ud2");
+CODE(size_loaded, FRAME_32 "mov (%rbp), %rbp; call *%rax;" MARK(size_loaded) "ud2");
+CODE(size_left_branch, FRAME_32 "je 2f; leave; jne 1f; ret; 2: leave; ret; 1: call *%rax;"
+	MARK(size_left_branch) "ud2");
+CODE(size_left_other, FRAME_32 "je 1f; leave; ret; 1: call *%rax;" MARK(size_left_other) "ud2");
+CODE(size_left_jump, FRAME_32 "je 2f; leave; xor %eax, %eax; jmp 1f; 2: leave; ret; 1: call *%rax;"
+	MARK(size_left_jump) "ud2");
+CODE(size_left_next, FRAME_32 "leave; xor %eax, %eax; jmp 1f; 1: call *%rax;" MARK(size_left_next)
+	"ud2");
+CODE(size_left_over, FRAME_32 "je 3f; leave; jmp 1f; nop; 1: call *%rax;" MARK(size_left_over)
+	"ud2; 3: call *%rbx; ud2");
+CODE(size_left_twice, FRAME_16 "je 1f; leave; jg 3f; ret $16; 3: pop %r10; test %eax, %eax; je 4f;"
+	"push %r10; ret; 4: call *%rdx;" MARK(size_left_twice) "ud2; 1: call *%rbx; ud2");
+/* ... and another function follows */
+CODE(size_tail_set, FRAME_32 "call *%rbx; add $32, %rsp; pop %rbp; mov $5, %edi; jmp 9f;"
+	".balign 16, 0x90; push %rbx; call *%rax;" MARK(size_tail_set) "ud2; 9: ret");
+/* code behind the places where V8 and HotSpot return still has the frame */
+CODE(size_v8_return, FRAME_16 "je 1f; mov %rbp, %rsp; pop %rbp; cmp $2, %rcx; jg 3f; ret $16;"
+	"3: pop %r10; lea 8(%rsp, %rcx, 8), %rsp; push %r10; ret; 1: push $1; call *%rbx;"
+	MARK(size_v8_return) "int3");
+CODE(size_hotspot_poll, FRAME_32 "je 1f; add $32, %rsp; pop %rbp; cmp 40(%r15), %rsp; ja 3f; ret;"
+	"3: lea 3b(%rip), %r10; jmp . + 0x20000; 1: call *%rbx;" MARK(size_hotspot_poll) "hlt");
+/* ... even if no branch leads there, as to code that handles exceptions */
+CODE(size_hotspot_handler, FRAME_32 "call *%rcx; add $32, %rsp; pop %rbp; cmp 40(%r15), %rsp;"
+	"ja 3f; ret; call *%rbx;" MARK(size_hotspot_handler) "hlt; 3: lea 3b(%rip), %r10; jmp . + 0x20000");
+/* instructions that look as if they wrote to the frame pointer */
+CODE(size_high_byte, FRAME_32 "orb $8, %ch; call *%rax;" MARK(size_high_byte) "ud2");
+CODE(size_movq, FRAME_32 "movq %xmm5, %xmm0; call *%rax;" MARK(size_movq) "ud2");
+/* the stack pointer is not relative to its last value */
+CODE(size_loaded_sp, FRAME_32 "je 1f; 1: push %rcx; mov 8(%rdi), %rsp; call *%rax;"
+	MARK(size_loaded_sp) "ud2");
+/* arguments of the first call of a function with a long beginning */
+#define NO_BRANCH_24 ".rept 24; mov %ecx, %edx; .endr;"
+CODE(size_args_late, FRAME_32 NO_BRANCH_24 "sub $8, %rsp; push %rcx; call *%rbx; add $16, %rsp;"
+	"call *%rcx; call *%rax;" MARK(size_args_late) "ud2");
+/* a call that does not return, in front of code that has left the frame */
+CODE(size_before_left, FRAME_32 "jae 1f; add $32, %rsp; pop %rbp; cmp 40(%r15), %rsp; ja 3f; ret;"
+	"1: call . + 0x20000;" MARK(size_before_left) "3: lea 3b(%rip), %r10; jmp . + 0x20000");
+/* V8: calls of C functions need an aligned stack */
+CODE(size_aligned, FRAME_16 "and $-16, %rsp; mov %rsp, -16(%rbp); call *%rbx;" MARK(size_aligned)
+	"ud2");
+CODE(size_aligned_args, FRAME_16 "and $-16, %rsp; push $1; push $2; call *%rbx;"
+	MARK(size_aligned_args) "ud2");
+CODE(size_aligned_later, FRAME_16 "je 1f; nop; 1: and $-16, %rsp; call *%rbx;"
+	MARK(size_aligned_later) "ud2");
+CODE(size_aligned_more, FRAME_16 "and $-16, %rsp; sub $64, %rsp; call *%rbx; call *%rax;"
+	MARK(size_aligned_more) "ud2");
+/* only for one call */
+CODE(size_aligned_once, FRAME_16 "push $0; mov %rsp, %r12; and $-16, %rsp; call *%rax;"
+	"mov %r12, %rsp; call *%rbx;" MARK(size_aligned_once) "ud2");
+CODE(size_aligned_behind, FRAME_16 "and $-16, %rsp; call *%rbx; je 1f; mov %rbp, %rsp; pop %rbp;"
+	"ret; 1: call *%rax;" MARK(size_aligned_behind) "ud2");
 CODE(size_far, ".skip 128, 0x90;" FRAME_32 "call *%rax; leave; ret;" MARK(size_far) "ud2");
 
 /* which registers may hold a return address */
@@ -365,18 +420,21 @@ static const struct rule_case cases[] = {
 
 struct size_case {
 	struct code_case	code;
+	unsigned long		fp;
 	unsigned long		size;
 	bool			is_called;	/* the return address above the frame pointer */
 	enum unwind_code_frame	want;
 };
 
-#define SIZE(name, size, is_called, want) \
-	{ TEXT(name), size, is_called, UNWIND_CODE_FRAME_##want }
+#define SIZE_AT(name, fp, size, is_called, want) \
+	{ TEXT(name), fp, size, is_called, UNWIND_CODE_FRAME_##want }
+#define SIZE(name, size, is_called, want) SIZE_AT(name, 0x1000, size, is_called, want)
 
 static const struct size_case size_cases[] = {
 	SIZE(size, 32, false, OWN),
 	SIZE(size, 40, false, OTHER),
 	SIZE(size, 24, false, OTHER),
+	SIZE(size, 64, false, OTHER),
 	SIZE(size_args, 32, false, OWN),
 	SIZE(size_args, 48, false, OWN),
 	SIZE(size_args, 40, false, OTHER),
@@ -394,6 +452,43 @@ static const struct size_case size_cases[] = {
 	SIZE(size_handler, 40, true, OTHER),
 	SIZE(size_of_caller, 32, false, OWN),
 	SIZE(size_of_caller, 32, true, OTHER),
+	SIZE(size_left, 32, false, OTHER),
+	SIZE(size_popped, 32, false, OTHER),
+	SIZE(size_loaded, 32, false, OTHER),
+	SIZE(size_left_branch, 32, false, OTHER),
+	SIZE(size_left_other, 32, false, OWN),
+	SIZE(size_left_jump, 32, false, OTHER),
+	SIZE(size_left_next, 32, false, OTHER),
+	SIZE(size_left_over, 32, false, OTHER),
+	SIZE(size_left_twice, 16, false, OTHER),
+	SIZE(size_tail_set, 32, false, OTHER),
+	SIZE(size_tail_set, 40, false, OTHER),
+	SIZE(size_v8_return, 24, false, OWN),
+	SIZE(size_hotspot_poll, 32, false, OWN),
+	SIZE(size_hotspot_handler, 32, false, OWN),
+	SIZE(size_high_byte, 32, false, OWN),
+	SIZE(size_movq, 32, false, OWN),
+	SIZE(size_loaded_sp, 40, false, OTHER),
+	SIZE(size_args_late, 32, false, OWN),
+	SIZE(size_args_late, 40, false, OTHER),
+	SIZE(size_before_left, 32, false, OWN),
+	SIZE_AT(size_aligned, 0x1000, 16, false, ALIGNED),
+	SIZE_AT(size_aligned, 0x1000, 24, false, OTHER),
+	SIZE_AT(size_aligned, 0x1008, 24, false, ALIGNED),
+	SIZE_AT(size_aligned, 0x1008, 16, false, OTHER),
+	SIZE_AT(size_aligned, 0x1003, 19, false, OTHER),
+	SIZE_AT(size_aligned_more, 0x1008, 88, false, ALIGNED),
+	SIZE_AT(size_aligned_more, 0x1008, 24, false, OTHER),
+	SIZE_AT(size_aligned_behind, 0x1008, 24, false, ALIGNED),
+	SIZE_AT(size_aligned_behind, 0x1008, 16, false, OTHER),
+	SIZE_AT(size_aligned_once, 0x1000, 24, false, OWN),
+	SIZE_AT(size_aligned_once, 0x1008, 24, false, OWN),
+	SIZE_AT(size_aligned_once, 0x1000, 32, false, OTHER),
+	SIZE_AT(size_aligned_args, 0x1000, 32, false, ALIGNED),
+	SIZE_AT(size_aligned_args, 0x1008, 40, false, ALIGNED),
+	SIZE_AT(size_aligned_args, 0x1008, 32, false, OTHER),
+	SIZE_AT(size_aligned_later, 0x1000, 16, false, OWN),
+	SIZE_AT(size_aligned_later, 0x1008, 24, false, OTHER),
 	SIZE(size_far, 32, true, OTHER),
 };
 
@@ -596,13 +691,13 @@ static bool check_left(const struct left_case *c)
 static bool check_size(const struct size_case *c)
 {
 	struct unwind_code code = {
-		.read = read_code, .ctx = (void *)&c->code, .word = 8,
+		.read = read_code, .ctx = (void *)&c->code, .word = 8, .returned = true,
 	};
 
 	enum unwind_code_frame frame;
 	unsigned long called;
 
-	frame = unwind_code_has_frame(&code, (unsigned long)c->code.mark, c->size);
+	frame = unwind_code_has_frame(&code, (unsigned long)c->code.mark, c->fp, c->size);
 	called = c->is_called ? unwind_code_prologue(&code, (unsigned long)c->code.start) : 0;
 	/* as in kernel/unwind/no_tables.c */
 	if (called ? called != code.prologue : frame == UNWIND_CODE_FRAME_IN_FRONT)
