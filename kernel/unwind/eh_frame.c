@@ -373,6 +373,32 @@ static void eh_leave_file(struct unwind_user_state *state)
 }
 
 /*
+ * Check that the rule is valid, and cache it if @stays.  @is_last: @ip is the last address of the
+ * rule's row.
+ */
+static int eh_use_rule(struct unwind_user_state *state, const struct unwind_object *object,
+		       unsigned long ip, struct unwind_user_rule *rule,
+		       struct unwind_cfi_rule *full, bool is_last, bool stays)
+{
+	const struct unwind_cache_state *begun = &state->tables;
+	int ret;
+
+	if (is_last && ip + 1 < object->code_end) {
+		ret = eh_look_behind(state, ip, rule, full, &stays);
+		if (ret)
+			return ret;
+	}
+	/* check the file first: if the object is dropped after that, the next check fails */
+	if (object->file && unwind_file_at_is_dead(ip))
+		return -ESTALE;
+	if (!unwind_cache_holds(begun))
+		return -EAGAIN;
+	if (stays)
+		unwind_cache_add_rule(begun, unwind_rule_key(state), rule, full);
+	return 0;
+}
+
+/*
  * Search the tables of the object in memory. Errors of reads are not cached, as
  * the read may succeed the next time. If there is no usable rule, that is
  * cached.
@@ -397,6 +423,8 @@ static int eh_search_tables(struct unwind_user_state *state, unsigned long ip,
 
 	if (object.by_file && object.word == state->word) {
 		ret = unwind_file_rule(state, begun, ip, rule, full);
+		if (ret > 0)
+			return eh_use_rule(state, &object, ip, rule, full, true, true);
 		if (ret == -EBUSY)
 			object.unkept = true;
 		else if (ret != -ENOENT)
@@ -423,20 +451,8 @@ static int eh_search_tables(struct unwind_user_state *state, unsigned long ip,
 		};
 	else
 		unwind_compact_rule(full, object.word, rule);
-	if (!ret && state->cfi->row_end == ip + 1 && ip + 1 < object.code_end) {
-		ret = eh_look_behind(state, ip, rule, full, &stays);
-		if (ret)
-			return ret;
-	}
-
-	/* check the file first: if the object is dropped after that, the next check fails */
-	if (object.file && unwind_file_at_is_dead(ip))
-		return -ESTALE;
-	if (!unwind_cache_holds(begun))
-		return -EAGAIN;
-	if (stays)
-		unwind_cache_add_rule(begun, unwind_rule_key(state), rule, full);
-	return 0;
+	return eh_use_rule(state, &object, ip, rule, full,
+			   !ret && state->cfi->row_end == ip + 1, stays);
 }
 
 static int eh_find_in_tables(struct unwind_user_state *state, unsigned long ip,

@@ -11,8 +11,8 @@
  * file is opened for writing.
  *
  * For uncommon cases the tables in the process's memory are read (eh_frame.c): rules with
- * expressions, rules for a single address, objects without .eh_frame_hdr or with relocated
- * tables, and functions that end where a signal restorer may begin.
+ * expressions or without a compact form, and objects without .eh_frame_hdr or with relocated
+ * tables.
  *
  * Formats: System V ABI, chapters 4 and 5 (object files, program loading);
  * Linux Standard Base Core 5.0, section 10.6 (.eh_frame, .eh_frame_hdr).
@@ -808,8 +808,9 @@ static int elf_decode_function(struct reader *reader, const struct function *fun
 /*
  * Decode the rule of an address. state->cfi then has the range for which it is valid.
  *
- * Returns 0; -ENOENT if the tables in memory must be used; -EBUSY if a page of the tables may
- * change without notice; or -EFAULT if a page is missing.
+ * Returns 0; 1 if the address is the last one of its row: a signal restorer may begin behind it, so
+ * the rule must not be shared; -ENOENT if the tables in memory must be used; -EBUSY if a page of
+ * the tables may change without notice; or -EFAULT if a page is missing.
  */
 static int elf_decode_rule(struct reader *reader, u64 vaddr, struct unwind_user_rule *rule,
 			   struct unwind_cfi_rule *full)
@@ -833,9 +834,11 @@ static int elf_decode_rule(struct reader *reader, u64 vaddr, struct unwind_user_
 		return ret == -EFAULT || ret == -EBUSY ? ret : -ENOENT;
 	clip_row(cfi, &function);
 	unwind_compact_rule(full, reader->layout->word, rule);
-	/* another function or a restorer may begin after the last byte */
-	if (rule->kind == UNWIND_RULE_FULL || vaddr + 1 >= cfi->row_end)
+	/* an expression needs the address in the process */
+	if (rule->kind == UNWIND_RULE_FULL || cfi->ip_used)
 		return -ENOENT;
+	if (vaddr + 1 >= cfi->row_end)
+		return 1;
 	cfi->row_end--;
 	return 0;
 }
@@ -882,9 +885,10 @@ static int rule_of_cached_pages(struct unwind_user_state *state, unsigned long i
 	reader.mapping = known->inode->i_mapping;
 	begin_decoding(state, known);
 	ret = elf_decode_rule(&reader, ip - bias, rule, full);
+	if (ret >= 0)
+		state->found[UNWIND_FOUND_FILE]++;
 	if (ret)
 		goto unlock;
-	state->found[UNWIND_FOUND_FILE]++;
 	ret = unwind_file_add_rule(known, cfi->row_start, cfi->row_end, ip - bias, rule);
 	if (ret != -ENOSPC)
 		goto unlock;
@@ -937,10 +941,11 @@ static int wait_for_pages(struct unwind_user_state *state, unsigned long ip,
  * @full: overwritten
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0; -EAGAIN if the mapping has changed; -ESTALE if the file has changed, so that its
- *	   tables are no longer those of the frame; -ENOENT if the tables in memory must be
- *	   used; -EBUSY if the tables in memory must be used, but their rules must not be
- *	   cached, because the tables may change without notice.
+ * Return: 0; 1 if @ip is the last address of its row: a signal restorer may begin behind it, so
+ *	   @rule has not been kept; -EAGAIN if the mapping has changed; -ESTALE if the file has
+ *	   changed, so that its tables are no longer those of the frame; -ENOENT if the tables in
+ *	   memory must be used; -EBUSY if the tables in memory must be used, but their rules must
+ *	   not be cached, because the tables may change without notice.
  */
 int unwind_file_rule(struct unwind_user_state *state,
 		     const struct unwind_cache_state *begun, unsigned long ip,
@@ -950,7 +955,7 @@ int unwind_file_rule(struct unwind_user_state *state,
 	int ret;
 
 	ret = rule_of_cached_pages(state, ip, rule, full, &grow);
-	if (ret == -EFAULT && !wait_for_pages(state, ip, rule, full))
+	if (ret == -EFAULT && wait_for_pages(state, ip, rule, full) >= 0)
 		ret = rule_of_cached_pages(state, ip, rule, full, &grow);
 	if (grow) {
 		unwind_file_grow(grow);
@@ -959,8 +964,9 @@ int unwind_file_rule(struct unwind_user_state *state,
 	/* Missing data may be in pinned pages, which change without notice. */
 	if (ret == -EFAULT)
 		return -EBUSY;
-	if (ret)
+	if (ret < 0)
 		return ret == -ESTALE || ret == -EBUSY ? ret : -ENOENT;
-	unwind_cache_add_file_rule(begun, unwind_rule_key(state), rule);
-	return unwind_cache_knows(begun) ? 0 : -EAGAIN;
+	if (!ret)
+		unwind_cache_add_file_rule(begun, unwind_rule_key(state), rule);
+	return unwind_cache_knows(begun) ? ret : -EAGAIN;
 }

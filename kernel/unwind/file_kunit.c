@@ -775,6 +775,61 @@ static void overlapping_fdes(struct kunit *test)
 	unwind_file_put(file);
 }
 
+/*
+ * A signal restorer may begin behind the last address of a function.  So the rule of this address
+ * is decoded from the file, but not shared.
+ */
+static void last_address(struct kunit *test)
+{
+	struct unwind_user_state state;
+	struct unwind_cfi_rule full;
+	struct unwind_user_rule rule;
+	struct unwind_file *file;
+	struct file *pages;
+
+	attach_mm(test);
+	file = make_tables(test, overlapping_rows, ARRAY_SIZE(overlapping_rows), &pages);
+	know_object(test, file, 0);
+	state = make_state(test);
+	state.ip = CODE + 0x8ff;
+	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), 0);
+	KUNIT_EXPECT_EQ(test, rule.cfa_off, 32);
+	KUNIT_EXPECT_EQ(test, state.found[UNWIND_FOUND_FILE], 1);
+	KUNIT_EXPECT_EQ(test, state.found[UNWIND_FOUND_TABLES], 0);
+	KUNIT_EXPECT_EQ(test, rule_at(file, FIRST + 0x8ff), -1);
+
+	KUNIT_ASSERT_EQ(test, get_write_access(file->inode), 0);
+	put_write_access(file->inode);
+	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), -ESTALE);
+	unwind_file_put(file);
+}
+
+/* An expression that uses the address of the code has no value in the file. */
+static void address_in_expression(struct kunit *test)
+{
+	/* CFA = rsp + 8 + ((rip >= 0x10000000) << 3) */
+	static const u8 insns[] = {
+		0x0f, 13, 0x77, 8, 0x80, 0, 0x0c, 0, 0, 0, 0x10, 0x2a, 0x33, 0x24, 0x22,
+	};
+	loff_t pos = FDE + 2 * FDE_BYTES + FDE_BYTES - sizeof(insns);
+	struct unwind_user_state state;
+	struct unwind_cfi_rule full;
+	struct unwind_user_rule rule;
+	struct unwind_file *file;
+	struct file *pages;
+
+	attach_mm(test);
+	file = make_tables(test, overlapping_rows, ARRAY_SIZE(overlapping_rows), &pages);
+	KUNIT_ASSERT_EQ(test, kernel_write(pages, insns, sizeof(insns), &pos), sizeof(insns));
+	know_object(test, file, 0);
+	state = make_state(test);
+	state.ip = CODE + 0x8c8;
+	/* the tables in memory cannot be read in this test */
+	KUNIT_EXPECT_NE(test, unwind_eh_frame_rule(&state, &rule, &full), 0);
+	KUNIT_EXPECT_EQ(test, rule_at(file, FIRST + 0x8c8), -1);
+	unwind_file_put(file);
+}
+
 /* A rule of a file stays valid as long as its object, whatever else is unmapped. */
 static void unmapped_elsewhere(struct kunit *test)
 {
@@ -890,6 +945,8 @@ static struct kunit_case file_cases[] = {
 	KUNIT_CASE(objects_by_memory),
 	KUNIT_CASE(written_during_walk),
 	KUNIT_CASE(overlapping_fdes),
+	KUNIT_CASE(last_address),
+	KUNIT_CASE(address_in_expression),
 	KUNIT_CASE(unmapped_elsewhere),
 	KUNIT_CASE(pinned_page),
 	{}
