@@ -41,6 +41,7 @@ struct unwind_file_segment {
  * @nr: number of FDEs in @table; 0 if the table cannot be used
  * @first: start of the lowest segment
  * @last: end of the highest segment
+ * @entry: address of the entry point
  * @hdr: address of .eh_frame_hdr
  * @table: address of the sorted table in .eh_frame_hdr
  */
@@ -52,6 +53,7 @@ struct unwind_file_layout {
 	u32				nr;
 	u64				first;
 	u64				last;
+	u64				entry;
 	u64				hdr;
 	u64				table;
 };

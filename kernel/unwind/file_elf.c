@@ -273,12 +273,14 @@ static int read_elf_header(struct reader *reader, struct unwind_file_layout *lay
 	    elf.e64.e_machine == UNWIND_ARCH_MACHINE_64 &&
 	    elf.e64.e_phentsize == sizeof(struct elf64_phdr)) {
 		layout->word = sizeof(u64);
+		layout->entry = elf.e64.e_entry;
 		*phdrs = (struct phdrs) { elf.e64.e_phoff, elf.e64.e_phnum,
 					  sizeof(struct elf64_phdr) };
 	} else if (elf.ident[EI_CLASS] == ELFCLASS32 &&
 		   elf.e32.e_machine == UNWIND_ARCH_MACHINE_32 &&
 		   elf.e32.e_phentsize == sizeof(struct elf32_phdr)) {
 		layout->word = sizeof(u32);
+		layout->entry = elf.e32.e_entry;
 		*phdrs = (struct phdrs) { elf.e32.e_phoff, elf.e32.e_phnum,
 					  sizeof(struct elf32_phdr) };
 	} else {
@@ -476,6 +478,31 @@ bool unwind_file_at_is_dead(unsigned long ip)
 	/* before unwind_cache_holds() */
 	smp_rmb();
 	return unlikely(dead);
+}
+
+/**
+ * unwind_file_entry - the entry point of the file that has the code at an address
+ * @ip: linear user address
+ * @base: load address of the wanted object
+ * @entry: set to the linear address of the entry point; 0 if the code is of another object
+ *
+ * Context: Task context of a user task.
+ * Return: 0; -ENOENT if no file is known there.
+ */
+int unwind_file_entry(unsigned long ip, unsigned long base, unsigned long *entry)
+{
+	struct unwind_file *file;
+	unsigned long bias;
+	int ret = -ENOENT;
+
+	rcu_read_lock();
+	file = unwind_cache_find_file(ip, &bias);
+	if (file && !unwind_file_is_dead(file)) {
+		*entry = bias == base ? base + file->layout.entry : 0;
+		ret = 0;
+	}
+	rcu_read_unlock();
+	return ret;
 }
 
 /* The segment with the code at an offset of the file, or NULL if there are none or several. */

@@ -650,6 +650,7 @@ static void written_during_walk(struct kunit *test)
 #define CIE	0x400
 #define FDE	0x500
 #define FDE_BYTES	0x20
+#define ENTRY	0x8c0
 
 /* version 1, "zR", 1, -8, register 16; pcrel sdata4; CFA = rsp + 8, ra at CFA - 8 */
 static const u8 cie[] = {
@@ -717,6 +718,7 @@ static struct unwind_file *make_tables(struct kunit *test, const struct function
 		.segment = { { .vaddr = FIRST, .size = PAGE_SIZE, .flags = PF_R | PF_X } },
 		.nr_segments = 1, .word = 8, .first = FIRST, .last = FIRST + PAGE_SIZE,
 		.hdr = FIRST + HDR, .table = FIRST + HDR + 12, .nr = nr,
+		.entry = FIRST + ENTRY,
 	};
 	struct file *pages = shmem_file_setup("unwind_file", PAGE_SIZE, 0);
 	u8 *bytes = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
@@ -827,6 +829,29 @@ static void address_in_expression(struct kunit *test)
 	/* the tables in memory cannot be read in this test */
 	KUNIT_EXPECT_NE(test, unwind_eh_frame_rule(&state, &rule, &full), 0);
 	KUNIT_EXPECT_EQ(test, rule_at(file, FIRST + 0x8c8), -1);
+	unwind_file_put(file);
+}
+
+/* The entry point of a file is that of the object, unless the file was written to. */
+static void entry_of_file(struct kunit *test)
+{
+	const unsigned long base = CODE - FIRST;
+	struct unwind_file *file;
+	unsigned long entry;
+	struct file *pages;
+
+	attach_mm(test);
+	file = make_tables(test, overlapping_rows, ARRAY_SIZE(overlapping_rows), &pages);
+	KUNIT_EXPECT_EQ(test, unwind_file_entry(CODE + 8, base, &entry), -ENOENT);
+	know_object(test, file, 0);
+	KUNIT_EXPECT_EQ(test, unwind_file_entry(CODE + 8, base, &entry), 0);
+	KUNIT_EXPECT_EQ(test, entry, CODE + ENTRY);
+	KUNIT_EXPECT_EQ(test, unwind_file_entry(CODE + 8, base + PAGE_SIZE, &entry), 0);
+	KUNIT_EXPECT_EQ(test, entry, 0);
+
+	KUNIT_ASSERT_EQ(test, get_write_access(file->inode), 0);
+	put_write_access(file->inode);
+	KUNIT_EXPECT_EQ(test, unwind_file_entry(CODE + 8, base, &entry), -ENOENT);
 	unwind_file_put(file);
 }
 
@@ -947,6 +972,7 @@ static struct kunit_case file_cases[] = {
 	KUNIT_CASE(overlapping_fdes),
 	KUNIT_CASE(last_address),
 	KUNIT_CASE(address_in_expression),
+	KUNIT_CASE(entry_of_file),
 	KUNIT_CASE(unmapped_elsewhere),
 	KUNIT_CASE(pinned_page),
 	{}

@@ -870,15 +870,20 @@ static bool rule_by_start(struct unwind_user_state *state, struct unwind_user_ru
 }
 
 /*
- * The entry point of the program interpreter, or 0: its base address from the auxiliary
- * vector, plus e_entry of its ELF header (System V ABI, chapter 5, "Program Interpreter").
+ * The entry point of the program interpreter: its base address from the auxiliary vector, plus
+ * e_entry of its ELF header (System V ABI, chapter 5, "Program Interpreter").  0 if there is none,
+ * or if the frame's code is known to be of another file.
  */
 static unsigned long interpreter_entry(struct unwind_user_state *state)
 {
-	unsigned long base = unwind_auxv(state, AT_BASE), entry;
+	const unsigned long base = unwind_auxv(state, AT_BASE);
+	unsigned long entry;
 
 	/* the same offset in both classes of files, and aligned */
 	static_assert(offsetof(struct elf64_hdr, e_entry) == offsetof(struct elf32_hdr, e_entry));
+	/* the process may not have read its copy of the header, so reading it would fault */
+	if (base && !unwind_file_entry(state->ip - state->back, base, &entry))
+		return entry;
 	if (!base || unwind_read_word(state, base + offsetof(struct elf64_hdr, e_entry), &entry))
 		return 0;
 	return base + entry;

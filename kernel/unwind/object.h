@@ -11,6 +11,7 @@ int unwind_object_at(struct unwind_user_state *state, unsigned long ip,
 		     struct unwind_object *object);
 
 bool unwind_file_at_is_dead(unsigned long ip);
+int unwind_file_entry(unsigned long ip, unsigned long base, unsigned long *entry);
 int unwind_file_object(struct unwind_user_state *state, unsigned long ip,
 		       struct unwind_object *object, struct unwind_file **held);
 int unwind_eh_frame_object(struct unwind_user_state *state,

@@ -319,6 +319,14 @@ bool unwind_file_at_is_dead(unsigned long ip)
 	return false;
 }
 
+int unwind_file_entry(unsigned long ip, unsigned long base, unsigned long *entry)
+{
+	(void)ip;
+	(void)base;
+	(void)entry;
+	return -ENOENT;
+}
+
 int unwind_file_object(struct unwind_user_state *state, unsigned long ip,
 		       struct unwind_object *object, struct unwind_file **held)
 {
