@@ -119,7 +119,7 @@ static struct unwind_cache *cache_new(void)
 	spin_lock_init(&cache->lock);
 	seqcount_spinlock_init(&cache->list_seq, &cache->lock);
 	RCU_INIT_POINTER(cache->list, unwind_cache_alloc_list(UNWIND_FIRST_OBJECTS));
-	RCU_INIT_POINTER(cache->rules, unwind_rules_alloc(UNWIND_RULES_FIRST, UNWIND_CACHE_GFP));
+	RCU_INIT_POINTER(cache->rules, unwind_cache_alloc_rules(UNWIND_RULES_FIRST));
 	if (!rcu_access_pointer(cache->list) || !rcu_access_pointer(cache->rules)) {
 		cache_free_now(cache);
 		return NULL;

@@ -100,6 +100,7 @@ u64 unwind_cache_next_gen(void);
 
 void unwind_cache_drop_rules(struct unwind_cache *cache, unsigned long start,
 			     unsigned long end);
+struct unwind_rule_table *unwind_cache_alloc_rules(unsigned int bits);
 void unwind_cache_grow_rules(void);
 size_t unwind_cache_rules_bytes(struct unwind_cache *cache);
 

@@ -21,6 +21,8 @@
 
 /* at most 16 pages: 2048 rules */
 #define MAX_RULES_BITS	11
+/* most displaced rules are found again in the table of a file, so do not grow too soon */
+#define RULES_SPILL	32
 #define FULL_RULE_BITS	4
 #define FULL_RULES	BIT(FULL_RULE_BITS)
 
@@ -304,6 +306,12 @@ static void cache_copy_rule(struct unwind_rule_table *table, u64 key,
 	unwind_rules_add(table, unwind_rules_hash(key), key, rule);
 }
 
+/* Allocate a table with 2^@bits entries, or return NULL. */
+struct unwind_rule_table *unwind_cache_alloc_rules(unsigned int bits)
+{
+	return unwind_rules_alloc(bits, RULES_SPILL, UNWIND_CACHE_GFP);
+}
+
 /* Enlarge the table when rules displace each other. */
 void unwind_cache_grow_rules(void)
 {
@@ -313,13 +321,14 @@ void unwind_cache_grow_rules(void)
 
 	rcu_read_lock();
 	cache = unwind_cache_of_current();
-	if (cache)
+	/* another thread may just have enlarged it */
+	if (cache && unwind_rules_is_crowded(rcu_dereference(cache->rules)))
 		bits = rcu_dereference(cache->rules)->bits;
 	rcu_read_unlock();
 	if (!bits || bits >= MAX_RULES_BITS || !unwind_task_may_allocate())
 		return;
 	bits = min_t(unsigned int, bits < 7 ? 7 : bits + 2, MAX_RULES_BITS);
-	table = unwind_rules_alloc(bits, UNWIND_CACHE_GFP);
+	table = unwind_cache_alloc_rules(bits);
 	if (!table)
 		return;
 

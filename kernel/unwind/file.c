@@ -88,6 +88,8 @@
 
 /* 512 KiB for a file's rules: 16,384 entries */
 #define MAX_RULES_BITS	14
+/* a displaced rule must be decoded again, so grow soon */
+#define RULES_SPILL	1
 
 /* how many files to check in one attempt to evict one, and how many attempts may fail */
 #define MAX_LOOKS	16
@@ -496,7 +498,7 @@ void unwind_file_grow(struct unwind_file *file)
 		return;
 	if (!files_charge(unwind_rules_bytes(bits)))
 		return;
-	table = unwind_rules_alloc(bits, FILE_GFP);
+	table = unwind_rules_alloc(bits, RULES_SPILL, FILE_GFP);
 	if (!table)
 		atomic_long_sub(unwind_rules_bytes(bits), &files_bytes);
 	else

@@ -60,12 +60,13 @@ static void free_rcu_callback(struct rcu_head *rcu)
 /**
  * unwind_rules_alloc - make a table without rules
  * @bits: number of bits of its hash; at least one
+ * @spill: see struct unwind_rule_table
  * @gfp: how to allocate
  *
  * Context: As @gfp says.
  * Return: the table or NULL.
  */
-struct unwind_rule_table *unwind_rules_alloc(unsigned int bits, gfp_t gfp)
+struct unwind_rule_table *unwind_rules_alloc(unsigned int bits, u8 spill, gfp_t gfp)
 {
 	struct unwind_rule_table *table;
 	unsigned int i;
@@ -75,6 +76,7 @@ struct unwind_rule_table *unwind_rules_alloc(unsigned int bits, gfp_t gfp)
 		return NULL;
 	table->bits = bits;
 	table->shift = 64 - bits;
+	table->spill = spill;
 	for (i = 0; i < nr_pages(bits); i++) {
 		table->pages[i] = kmalloc(page_bytes(bits), gfp);
 		if (!table->pages[i]) {

@@ -39,6 +39,7 @@ static_assert(sizeof(struct unwind_rule_entry) == 32, "a set is a cache line");
  * @rcu: frees it
  * @shift: 64 - @bits
  * @bits: number of bits of the hash that are used
+ * @spill: for each 32 entries, how many rules may be displaced before the table is crowded
  * @displaced: number of rules that were displaced; counted until the table is crowded
  * @pages: blocks of UNWIND_RULE_PAGE entries; a small table has one smaller block
  */
@@ -46,6 +47,7 @@ struct unwind_rule_table {
 	struct rcu_head			rcu;
 	u8				shift;
 	u8				bits;
+	u8				spill;
 	u32				displaced;
 	struct unwind_rule_entry	*pages[];
 };
@@ -74,7 +76,7 @@ static __always_inline bool unwind_rules_read(const struct unwind_rule_entry *en
 	return !(seq & 1) && READ_ONCE(entry->seq) == seq;
 }
 
-struct unwind_rule_table *unwind_rules_alloc(unsigned int bits, gfp_t gfp);
+struct unwind_rule_table *unwind_rules_alloc(unsigned int bits, u8 spill, gfp_t gfp);
 void unwind_rules_free(struct unwind_rule_table *table);
 void unwind_rules_free_now(struct unwind_rule_table *table);
 size_t unwind_rules_bytes(unsigned int bits);
@@ -88,14 +90,13 @@ void unwind_rules_copy(struct unwind_rule_table *to, struct unwind_rule_table *f
 				   const struct unwind_user_rule *rule));
 
 /*
- * Is the table too small for its rules?  A displaced rule has to be searched
- * for again, so enlarge the table before many rules are displaced.  When the
- * number of displaced rules is 1/32 of the number of entries, some 40 % of the
- * entries are in use.
+ * Is the table too small for its rules?  A displaced rule has to be searched for again.  When
+ * the number of displaced rules is 1/32 of the number of entries, some 40 % of the entries are in
+ * use.
  */
 static inline bool unwind_rules_is_crowded(const struct unwind_rule_table *table)
 {
-	return READ_ONCE(table->displaced) > (1U << table->bits >> 5) + 7;
+	return READ_ONCE(table->displaced) > ((u32)table->spill << table->bits >> 5) + 7;
 }
 
 bool unwind_rules_are_many(const struct unwind_rule_table *table);
