@@ -21,9 +21,10 @@
 /* nanoseconds from sample to sample */
 static unsigned long period = 200000;
 
-/* how often CMD is measured at least, and for how many nanoseconds in all */
-#define MIN_RUNS	3
-#define MIN_TIME	2e9
+/* how often CMD is measured in each way: for this many nanoseconds, within these limits */
+#define MIN_RUNS	8
+#define MAX_RUNS	64
+#define MIN_TIME	4e9
 
 static const struct {
 	const char *name;
@@ -83,26 +84,31 @@ static double time_of(char **argv, enum mode mode)
 	return 1000 * (microseconds(&usage.ru_utime) + microseconds(&usage.ru_stime));
 }
 
-static double least_time_of(char **argv, enum mode mode)
+static int compare(const void *a, const void *b)
 {
-	double least = time_of(argv, mode), sum = least, ns;
-	int i;
+	const double *x = a, *y = b;
 
-	for (i = 1; i < MIN_RUNS || sum < MIN_TIME; i++) {
-		ns = time_of(argv, mode);
-		sum += ns;
-		if (ns < least)
-			least = ns;
-	}
-	return least;
+	return (*x > *y) - (*x < *y);
+}
+
+/* The mean of the middle half: a rare disturbance does not change it, and more runs help. */
+static double middle_of(double *ns, int nr)
+{
+	double sum = 0;
+	int i, skip = nr / 4;
+
+	qsort(ns, nr, sizeof(*ns), compare);
+	for (i = skip; i < nr - skip; i++)
+		sum += ns[i];
+	return sum / (nr - 2 * skip);
 }
 
 int main(int argc, char **argv)
 {
+	double bare[MAX_RUNS], ns[MAX_RUNS], sum, without, with;
 	const char *way = NULL;
-	double without, with;
 	size_t i;
-	int opt;
+	int nr, opt;
 
 	while ((opt = getopt(argc, argv, "+p:w:")) != -1) {
 		if (opt == 'p')
@@ -118,11 +124,17 @@ int main(int argc, char **argv)
 	}
 	argv += optind;
 	/* CMD is sampled once in each period, so its time gives the number of samples */
-	without = least_time_of(argv, BARE);
 	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		if (way && strcmp(way, ways[i].name))
 			continue;
-		with = least_time_of(argv, ways[i].mode);
+		/* in turns, because the machine changes while it runs: memory, files, the clock */
+		for (nr = 0, sum = 0; nr < MIN_RUNS || (nr < MAX_RUNS && sum < MIN_TIME); nr++) {
+			bare[nr] = time_of(argv, BARE);
+			ns[nr] = time_of(argv, ways[i].mode);
+			sum += ns[nr];
+		}
+		without = middle_of(bare, nr);
+		with = middle_of(ns, nr);
 		printf("%s %.0f %.0f\n", ways[i].name, with / period,
 		       (with - without) / (with / period));
 		fflush(stdout);
