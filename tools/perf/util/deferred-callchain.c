@@ -748,6 +748,8 @@ int deferred_callchains__read(struct perf_session *session, union perf_event *ev
 		return 0;
 
 	set_up_queue(session);
+	if (event->header.type < PERF_RECORD_USER_TYPE_START)
+		dc->queued_bytes += queued_size(session, event);
 	if (is_between(event, dc->map, dc->scan))
 		return 0;
 	if (is_between(event, dc->scan, dc->end)) {
@@ -766,11 +768,8 @@ int deferred_callchains__read(struct perf_session *session, union perf_event *ev
 	case PERF_RECORD_EXIT:
 	case PERF_RECORD_COMM:
 	case PERF_RECORD_LOST:
-		dc->queued_bytes += queued_size(session, event);
 		return index_event(session, event, event, session->ordered_events.copy_on_queue);
 	default:
-		if (event->header.type < PERF_RECORD_USER_TYPE_START)
-			dc->queued_bytes += queued_size(session, event);
 		return 0;
 	}
 }
@@ -799,6 +798,7 @@ struct verdict {
 	struct entry *record;			/* the sample's record, or NULL */
 	enum deferred_incomplete reason;	/* why there is no record */
 	bool certain;				/* events not yet read cannot change the result */
+	bool decided;				/* an entry of the index is the reason */
 };
 
 /*
@@ -856,23 +856,24 @@ static struct verdict look_up(struct deferred_callchains *dc, struct indexed_thr
 {
 	u64 time = is_time(sample->time) ? sample->time : 0;
 	struct entry *next = thread ? thread_first_since(thread, time, false) : NULL;
-	struct entry *entry = deciding_entry(next, cookie, sample);
+	struct entry *decided = deciding_entry(next, cookie, sample);
+	struct entry *entry = decided ?: next;
 	struct verdict verdict = {
 		.reason = DEFERRED_INCOMPLETE__END,
 		.certain = (dc->map && dc->scan == dc->end) ||
-			   (entry && entry->time <= dc->certain),
+			   (decided && decided->time <= dc->certain),
+		.decided = decided,
 	};
 
-	entry = entry ?: next;
 	if (entry && entry->cookie == cookie) {
 		verdict.record = entry;
 	} else if (thread && thread->last && thread->last->cookie == cookie) {
 		verdict.record = thread->last;
-		verdict.certain = true;
-	} else if (entry && was_lost(dc, sample, entry)) {
-		verdict.reason = DEFERRED_INCOMPLETE__LOST;
+		/* no cookie is reused so soon */
+		verdict.certain |= time <= thread->last->time + MAX_CLOCK_SKEW;
 	} else if (entry) {
-		verdict.reason = entry->cookie || entry->exec ? DEFERRED_INCOMPLETE__NO_RECORD :
+		verdict.reason = was_lost(dc, sample, entry) ? DEFERRED_INCOMPLETE__LOST :
+				 entry->cookie || entry->exec ? DEFERRED_INCOMPLETE__NO_RECORD :
 								DEFERRED_INCOMPLETE__EXIT;
 	}
 	return verdict;
@@ -993,8 +994,9 @@ static int find_record(struct perf_session *session, const struct perf_sample *s
 			return ret;
 	} while (!ret);
 
-	/* a reason from the index is more precise than the reason to stop waiting */
-	if (verdict->reason == DEFERRED_INCOMPLETE__END && !verdict->certain)
+	/* at the end of the data, a reason from the index is more precise than that end */
+	if (!verdict->certain && (verdict->reason == DEFERRED_INCOMPLETE__END ||
+				  (!verdict->decided && reason != DEFERRED_INCOMPLETE__END)))
 		verdict->reason = reason;
 	record = verdict->record;
 	last = thread ? thread->last : NULL;

@@ -430,6 +430,16 @@ limit() {
 }
 
 # A pipe may never end, so there a sample waits only for a limited time.
+# The second entry context has its own stack, although the first one's record has its cookie.
+again() {
+	make_data again little || return 1
+	perf script -F tid,ip -i "${work}/again.little" > "${work}/out" 2> /dev/null &&
+		grep -q bbbb000 "${work}/out" || return 1
+	perf inject -i "${work}/again.little" -o - 2> /dev/null |
+		perf script -F tid,ip -i - > "${work}/out" 2> /dev/null
+	[ "$(grep -c aaaa000 "${work}/out")" = 1 ] && [ "$(grep -c bbbb000 "${work}/out")" = 1 ]
+}
+
 expired() {
 	make_data expire little &&
 	count_is "${work}/expire.little" "stitched" 1 || return 1
@@ -555,6 +565,7 @@ check "limit" limit
 check "limit of the queue" queue_size
 check "in the order of time" in_order
 check "limit of time in a pipe" expired
+check "a cookie that comes again after a minute" again
 check "folder of one file" folder 1
 check "folder of three files" folder 3
 check "malformed" malformed

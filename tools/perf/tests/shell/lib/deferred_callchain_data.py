@@ -522,6 +522,18 @@ def case_expire(d):
     d.record(100, 130000, 1)
 
 
+def case_again(d):
+    """Two entry contexts of a thread, a minute apart, have the same cookie."""
+    d.comm(100, 1, 'alpha')
+    d.comm(200, 1, 'beta')
+    for minute, ip in ((0, 0xaaaa000), (60000, 0xbbbb000)):
+        d.deferred(100, minute + 1000, 7)
+        for time in (2000, 3000, 4000):
+            d.sample(200, minute + time, kernel_chain(1))
+            d.finished_round()
+        d.record(100, minute + 5000, 7, chain=[ip])
+
+
 def case_lost(d):
     """A LOST event before the thread's next entry context."""
     d.comm(100, 1, 'alpha')
