@@ -1719,7 +1719,7 @@ static enum unwind_code_frame frame_is_of(struct unwind_code *code, struct code_
 {
 	const s64 has = frame->size;
 
-	if ((has != size && (has <= 0 || has > size)) || size % (s32)code->word)
+	if ((has != size && (has <= 0 || has > size)) || !IS_ALIGNED(size, code->word))
 		return UNWIND_CODE_FRAME_OTHER;
 	if (!prologue_fits(code, code->prologue, frame->ip, frame))
 		return has == size ? UNWIND_CODE_FRAME_IN_FRONT : UNWIND_CODE_FRAME_OTHER;

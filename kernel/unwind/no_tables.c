@@ -684,7 +684,8 @@ static bool frame_by_call(struct unwind_user_state *state, unsigned long fp)
 	unsigned long addr = state->sp & ~1UL;
 
 	if (state->exact || fp < addr || fp - addr > MAX_FRAME_WORDS * state->word ||
-	    (fp - addr) % state->word || !unwind_is_return_address(state, fp + state->word))
+	    !IS_ALIGNED(fp - addr, state->word) ||
+	    !unwind_is_return_address(state, fp + state->word))
 		return false;
 	for (; addr <= fp; addr += state->word) {
 		if (!may_scan(state) || unwind_is_return_address(state, addr))
