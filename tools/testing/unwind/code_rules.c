@@ -214,7 +214,8 @@ CODE(size_hotspot_poll, FRAME_32 "je 1f; add $32, %rsp; pop %rbp; cmp 40(%r15), 
 	"3: lea 3b(%rip), %r10; jmp . + 0x20000; 1: call *%rbx;" MARK(size_hotspot_poll) "hlt");
 /* ... even if no branch leads there, as to code that handles exceptions */
 CODE(size_hotspot_handler, FRAME_32 "call *%rcx; add $32, %rsp; pop %rbp; cmp 40(%r15), %rsp;"
-	"ja 3f; ret; call *%rbx;" MARK(size_hotspot_handler) "hlt; 3: lea 3b(%rip), %r10; jmp . + 0x20000");
+	"ja 3f; ret; call *%rbx;" MARK(size_hotspot_handler)
+	"hlt; 3: lea 3b(%rip), %r10; jmp . + 0x20000");
 /* instructions that look as if they wrote to the frame pointer */
 CODE(size_high_byte, FRAME_32 "orb $8, %ch; call *%rax;" MARK(size_high_byte) "ud2");
 CODE(size_movq, FRAME_32 "movq %xmm5, %xmm0; call *%rax;" MARK(size_movq) "ud2");
