@@ -133,18 +133,21 @@ struct deferred_callchains {
 /* Layout of samples and records.  Every count and size is checked before it is used. */
 
 /**
- * ip_callchain__marker_nr - number of entries of the marker at the end
+ * ip_callchain__marker_nr - number of entries from the first marker on
  * @chain: callchain of a sample, may be NULL
  *
- * Return: 2 for a deferred callchain, 1 if its cookie is missing, otherwise 0.
+ * Return: 2 for a deferred callchain: marker and cookie. 0 without a marker. Otherwise the
+ * callchain is damaged.
  */
-int ip_callchain__marker_nr(const struct ip_callchain *chain)
+u64 ip_callchain__marker_nr(const struct ip_callchain *chain)
 {
 	u64 nr = chain ? chain->nr : 0;
 
-	if (nr >= 2 && chain->ips[nr - 2] == PERF_CONTEXT_USER_DEFERRED)
-		return 2;
-	return nr >= 1 && chain->ips[nr - 1] == PERF_CONTEXT_USER_DEFERRED;
+	for (u64 i = 0; i < nr; i++) {
+		if (chain->ips[i] == PERF_CONTEXT_USER_DEFERRED)
+			return nr - i;
+	}
+	return 0;
 }
 
 /* Return the cookie at the end of a callchain, or 0 if it has none: no valid cookie is 0. */
@@ -1099,12 +1102,15 @@ static int parse_sample(struct perf_session *session, union perf_event *event,
 static int take_turn(struct perf_session *session, union perf_event *event,
 		     struct perf_sample *sample)
 {
+	const struct evsel *evsel;
 	struct key key;
 
 	switch (event->header.type) {
 	case PERF_RECORD_SAMPLE:
-		return ip_callchain__marker_nr(sample->callchain) &&
-		       evlist__deferring_evsel(session->evlist) ?
+		/* without the flag, a marker is a value from the program's stack */
+		evsel = evlist__id2evsel(session->evlist, sample->id);
+		return evsel && evsel->core.attr.defer_callchain &&
+		       ip_callchain__marker_nr(sample->callchain) ?
 		       sample_turn(session, sample) : 0;
 	case PERF_RECORD_CALLCHAIN_DEFERRED:
 		record_turn(session, event, sample);
@@ -1190,7 +1196,7 @@ static const struct {
 		"Record with timestamps, read an uncompressed file, or let perf sort events."
 	},
 	[DEFERRED_INCOMPLETE__COOKIE] = {
-		"bad cookie", "the cookie of the sample is zero",
+		"bad cookie", "the sample has no valid cookie",
 		"The data is damaged."
 	},
 };

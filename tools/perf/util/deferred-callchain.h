@@ -24,7 +24,7 @@ enum deferred_incomplete {
 	DEFERRED_INCOMPLETE__EXPIRED,	/* the time limit was reached */
 	DEFERRED_INCOMPLETE__LIMIT,	/* the memory limit was reached */
 	DEFERRED_INCOMPLETE__UNORDERED,	/* record not yet read; events are not sorted */
-	DEFERRED_INCOMPLETE__COOKIE,	/* the cookie is zero */
+	DEFERRED_INCOMPLETE__COOKIE,	/* no cookie at the end, or zero */
 	DEFERRED_INCOMPLETE__MAX,
 };
 
@@ -49,7 +49,7 @@ void deferred_callchains__stop(struct perf_session *session);
 void deferred_callchains__set_live(struct perf_session *session, u64 idle);
 
 /* Layout of samples and records. */
-int ip_callchain__marker_nr(const struct ip_callchain *chain);
+u64 ip_callchain__marker_nr(const struct ip_callchain *chain);
 u64 ip_callchain__nr_frames(const u64 *ips, size_t nr);
 struct evsel *evlist__deferring_evsel(struct evlist *evlist);
 const struct ip_callchain *deferred_record__callchain(struct evlist *evlist,

@@ -196,6 +196,10 @@ piped_foreign() {
 		grep -q $'^\t *55' "${work}/before"
 }
 
+nr_records() { # file
+	perf script -D -i "${work}/$1" 2>/dev/null | grep -c PERF_RECORD_CALLCHAIN_DEFERRED
+}
+
 # If no event has the flag of deferral, a marker in a callchain is not a real one: a program may
 # have put that value on its stack.
 no_flags() {
@@ -204,7 +208,12 @@ no_flags() {
 	perf script -i "${work}/basic.little" > "${work}/before" 2>/dev/null &&
 	make_data basic little || return 1
 	grep -q 'clock' "${work}/before" && grep -q '^ *stitched: *0$' "${work}/out" &&
-	! grep -q 'miss their deferred' "${work}/out"
+	! grep -q 'miss their deferred' "${work}/out" &&
+	make_data basic little --no-flags &&
+	perf inject --merge-callchains -i "${work}/basic.little" -o "${work}/same" 2>/dev/null &&
+	[ "$(nr_records basic.little)" -gt 0 ] &&
+	[ "$(nr_records basic.little)" = "$(nr_records same)" ] &&
+	make_data basic little
 }
 
 # With -G, perf script prints no lines for records, either.
@@ -304,7 +313,7 @@ reasons() {
 	says_why 'no record before' '--switch-output, their records may be in the next file' &&
 	says_why_of no_record_at_exit 'the thread exited, and its record is not in the data' \
 		"larger 'perf record -m'" &&
-	says_why_of no_cookie 'the cookie of the sample is zero' 'The data is damaged' &&
+	says_why_of no_cookie 'the sample has no valid cookie' 'The data is damaged' &&
 	make_data many little &&
 	perf inject -i "${work}/many.little" -o - | with_limit 4K perf script -i - \
 		>/dev/null 2>"${work}/err" &&
@@ -454,7 +463,8 @@ malformed() {
 		"${work}/out")" = 10 ] &&
 	grep -q 'CALLCHAIN_DEFERRED(IP, 0x2): 100/100: 0x1 nr:5 size:88: ' "${work}/out" || return 1
 	count_is "${work}/malformed.little" "deferred records" 11 &&
-	count_is "${work}/malformed.little" "malformed records" 10 || return 1
+	count_is "${work}/malformed.little" "malformed records" 10 &&
+	count_is "${work}/malformed.little" "bad cookie" 3 || return 1
 	stacks "${work}/malformed.little" | grep -q $'^\t *55' && return 1
 	grep -q '^Ignored 10 deferred callchain records: size or contents invalid' "${work}/err"
 }

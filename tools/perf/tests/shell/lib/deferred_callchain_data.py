@@ -449,7 +449,7 @@ def case_foreign(d):
 
 
 def case_malformed(d):
-    """Records with invalid sizes or contents, and a good one of another thread."""
+    """Records and samples with invalid sizes or contents, and a good record of another thread."""
     d.comm(100, 1, 'alpha')
     d.deferred(100, 10, 1)
     good = user_chain(100, 1, 3)
@@ -465,7 +465,8 @@ def case_malformed(d):
     d.add(PERF_RECORD_CALLCHAIN_DEFERRED, MISC_USER, d.trailer(100, 18, TRACKING_ID))
     d.sample(100, 20, kernel_chain(1) + [CONTEXT_USER_DEFERRED])
     d.sample(100, 21, [CONTEXT_USER_DEFERRED])
-    d.record(200, 22, 1)
+    d.sample(100, 22, kernel_chain(1) + [CONTEXT_USER_DEFERRED, 1] + good)
+    d.record(200, 23, 1)
 
 
 def case_duplicate(d):
