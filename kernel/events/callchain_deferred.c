@@ -354,9 +354,9 @@ static struct perf_callchain_entry *kernel_half(struct perf_event *event,
 }
 
 /*
- * The callchain of a sample that cannot be deferred, if its user half was unwound
- * before.  The limit applies to the frames of both halves, without context
- * markers.
+ * The callchain of a sample whose user half was unwound already: the task was sampled while
+ * its record was sent, or after that on its way to user space.  A second record would contain
+ * the same stack.  The limit applies to the frames of both halves, without context markers.
  */
 static struct perf_callchain_entry *
 known_callchain(struct perf_event *event, struct pt_regs *regs)
@@ -389,9 +389,9 @@ known_callchain(struct perf_event *event, struct pt_regs *regs)
  * Context: Any, NMI included, with preemption disabled.
  * Return: NULL if @event does not defer, or if the user half should be unwound in
  *	   place.  Otherwise the callchain: the kernel half as the event wants it,
- *	   then the marker and the cookie.  If the user half cannot be deferred but
- *	   is known already, the user half follows instead of marker and cookie.  If
- *	   there is no user stack, nothing follows.
+ *	   then the marker and the cookie.  If the user half is known already, it
+ *	   follows instead of marker and cookie.  If there is no user stack, nothing
+ *	   follows.
  */
 struct perf_callchain_entry *perf_callchain_deferred(struct perf_event *event,
 						     struct pt_regs *regs)
@@ -403,9 +403,13 @@ struct perf_callchain_entry *perf_callchain_deferred(struct perf_event *event,
 	if (!event->attr.defer_callchain || !event_may_defer(event))
 		return NULL;
 
+	entry = known_callchain(event, regs);
+	if (entry)
+		return entry;
+
 	ret = unwind_deferred_request(&deferring, &cookie);
 	if (ret < 0 && ret != -EINVAL)
-		return known_callchain(event, regs);
+		return NULL;
 
 	entry = kernel_half(event, regs);
 	if (ret >= 0 && event->cpu >= 0)

@@ -430,9 +430,8 @@ int unwind_deferred_request(struct unwind_work *work, u64 *cookie)
  * @trace: set to the stack; its entries belong to the task and are valid until the
  *	   interrupted code continues
  *
- * For samples that are taken while a record is sent.  Such samples cannot be
- * deferred, but their stack is that of the record.  User memory is not
- * accessed.
+ * For samples that are taken when the record is being sent, or was sent: they need no second
+ * one.  User memory is not accessed.
  *
  * Context: Any, NMI included.
  * Return: true if the stack of this entry context has been unwound.

@@ -413,9 +413,8 @@ static size_t count_cookies(const struct pd_log *log)
 }
 
 /*
- * Samples after the record, before the return to user mode: each makes a new
- * request in the same entry context, whose stack is not walked again. The number
- * of requests is limited.
+ * Samples after the record, before the return to user mode: they have the stack of the
+ * record, and no second record follows.
  */
 static int behind_the_record(void)
 {
@@ -451,6 +450,9 @@ static int behind_the_record(void)
 		return pd_skip("nothing was sampled on the way back");
 	PD_CHECK(samples < 1000 * calls, "%zu samples of %lu calls", samples, calls);
 	PD_CHECK(walks <= (long)cookies, "%ld walks for %zu cookies", walks, cookies);
+	/* each of the two events has a buffer of its own */
+	PD_CHECK(pd_log_count(&log, PD_RECORD_DEFERRED) <= 2 * cookies,
+		 "%zu records for %zu cookies", pd_log_count(&log, PD_RECORD_DEFERRED), cookies);
 	while (pd_log_next(&log, PERF_RECORD_SAMPLE, &sample)) {
 		const struct pd_rec *stack;
 
