@@ -13,6 +13,7 @@
 
 struct unwind_eh_index;
 struct unwind_file;
+struct unwind_rule_table;
 
 /**
  * struct unwind_object - a loaded object and the addresses of its unwind tables
@@ -73,12 +74,18 @@ struct unwind_cfi_rule;
 
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 struct unwind_cache *unwind_cache_of_current(void);
+const struct unwind_rule_table *unwind_cache_rules(struct unwind_cache *cache);
 bool unwind_cache_peek(struct unwind_cache *cache, u64 key,
 		       struct unwind_user_rule *rule);
 u64 unwind_cache_begin_walk(void);
 void unwind_caches_stat(unsigned long *nr, unsigned long *bytes);
 #else
 static inline struct unwind_cache *unwind_cache_of_current(void)
+{
+	return NULL;
+}
+
+static inline const struct unwind_rule_table *unwind_cache_rules(struct unwind_cache *cache)
 {
 	return NULL;
 }

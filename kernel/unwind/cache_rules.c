@@ -43,15 +43,6 @@ static unsigned long cache_key_addr(u64 key)
 	return key & (BIT_ULL(UNWIND_KEY_WORD) - 1);
 }
 
-static __always_inline bool cache_read_entry(const struct unwind_rule_entry *entry, u64 key,
-					     struct unwind_user_rule *rule)
-{
-	/* pairs with the release in write_entry() */
-	u32 seq = smp_load_acquire(&entry->seq);
-
-	return READ_ONCE(entry->key) == key && unwind_rules_read(entry, seq, rule);
-}
-
 /* Find the rule in the file that is mapped at the address, and copy it to the cache. Under RCU. */
 static noinline bool cache_peek_file(struct unwind_cache *cache, u64 key,
 				     struct unwind_user_rule *rule)
@@ -90,11 +81,23 @@ static noinline bool cache_peek_file(struct unwind_cache *cache, u64 key,
 bool unwind_cache_peek(struct unwind_cache *cache, u64 key,
 		       struct unwind_user_rule *rule)
 {
-	const struct unwind_rule_table *table = rcu_dereference(cache->rules);
-	const struct unwind_rule_entry *set = unwind_rules_set(table, unwind_rules_hash(key));
-
-	return cache_read_entry(&set[0], key, rule) || cache_read_entry(&set[1], key, rule) ||
+	return unwind_rules_find(unwind_cache_rules(cache), key, rule) ||
 	       cache_peek_file(cache, key, rule);
+}
+
+/**
+ * unwind_cache_rules - the table of a cache
+ * @cache: as unwind_cache_of_current() gave it
+ *
+ * A walk that calls unwind_rules_find() saves the call of unwind_cache_peek() if the rule is
+ * in the table.
+ *
+ * Context: Under RCU.
+ * Return: the table.  If the cache grows, it is replaced, and its rules are still valid.
+ */
+const struct unwind_rule_table *unwind_cache_rules(struct unwind_cache *cache)
+{
+	return rcu_dereference(cache->rules);
 }
 
 static struct unwind_full_entry *cache_full_entry(struct unwind_full_table *table, u64 key)

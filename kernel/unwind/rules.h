@@ -76,6 +76,24 @@ static __always_inline bool unwind_rules_read(const struct unwind_rule_entry *en
 	return !(seq & 1) && READ_ONCE(entry->seq) == seq;
 }
 
+static __always_inline bool unwind_rules_read_if(const struct unwind_rule_entry *entry, u64 key,
+						 struct unwind_user_rule *rule)
+{
+	/* pairs with the release in write_entry() */
+	u32 seq = smp_load_acquire(&entry->seq);
+
+	return READ_ONCE(entry->key) == key && unwind_rules_read(entry, seq, rule);
+}
+
+/* Find the rule of a key in a table whose hash is that of the key. Under RCU. */
+static __always_inline bool unwind_rules_find(const struct unwind_rule_table *table, u64 key,
+					      struct unwind_user_rule *rule)
+{
+	const struct unwind_rule_entry *set = unwind_rules_set(table, unwind_rules_hash(key));
+
+	return unwind_rules_read_if(&set[0], key, rule) || unwind_rules_read_if(&set[1], key, rule);
+}
+
 struct unwind_rule_table *unwind_rules_alloc(unsigned int bits, u8 spill, gfp_t gfp);
 void unwind_rules_free(struct unwind_rule_table *table);
 void unwind_rules_free_now(struct unwind_rule_table *table);

@@ -24,6 +24,7 @@
 
 #include "cache.h"
 #include "cfi.h"
+#include "rules.h"
 #include "unwind.h"
 
 /* how often a walk may go on to a stack at lower addresses, which is rare */
@@ -325,6 +326,90 @@ static enum unwind_rule_kind known_rule(struct unwind_user_state *state,
 	return rule->kind;
 }
 
+/* Can the walk take plain_steps()? */
+static bool is_plain(const struct unwind_user_state *state, const struct unwind_cache *cache)
+{
+	return cache && state->methods & BIT(UNWIND_METHOD_EH_FRAME) &&
+	       state->word == sizeof(unsigned long) && !state->probed &&
+	       !state->cs_base && !state->ss_base;
+}
+
+/* As read_return_address(), for plain_steps(). */
+static __always_inline bool plain_read(unsigned long addr, unsigned long *val)
+{
+	return IS_ALIGNED(addr, sizeof(*val)) && !get_user(*val, (unsigned long __user *)addr);
+}
+
+/* As find_cfa(), for plain_steps(). */
+static __always_inline bool plain_cfa(struct unwind_user_state *state,
+				      const struct unwind_user_rule *rule, unsigned long sp,
+				      unsigned long *kept, unsigned long *cfa)
+{
+	*kept = sp;
+	if (rule->cfa_reg != UNWIND_REG_SP &&
+	    (rule->cfa_reg != UNWIND_REG_FP || read_reg(state, UNWIND_REG_FP, kept)))
+		return false;
+	*cfa = *kept + rule->cfa_off;
+	if (unlikely(rule->kind == UNWIND_RULE_REALIGNED))
+		return plain_read(*cfa, cfa);
+	/* a frame pointer of 0 ends the stack */
+	if (unlikely(!*kept))
+		return false;
+	*kept = *cfa;
+	return true;
+}
+
+/*
+ * As apply_rule() and quick_code_step(), for many frames, if is_plain(): the frame is in local
+ * variables.  Stops before a step that needs more, with that frame in @state, its rule in
+ * @rule, and the kind of the rule in @kind.  Returns the number of steps.
+ */
+static __always_inline unsigned int
+plain_steps(struct unwind_user_state *state, struct unwind_cache *cache,
+	    const struct unwind_rule_table *table, unsigned long *entries, unsigned int room,
+	    struct unwind_user_rule *rule, enum unwind_rule_kind *kind)
+{
+	unsigned long ip = state->ip, sp = state->sp, kept, cfa, ra;
+	/* the key of 64-bit code is the address */
+	unsigned long key = ip - state->back;
+	unsigned int nr, slot;
+
+	for (nr = 0; nr < room; nr++) {
+		*kind = UNWIND_RULE_NONE;
+		if (!unwind_rules_find(table, key, rule) && !unwind_cache_peek(cache, key, rule))
+			break;
+		*kind = rule->kind;
+		if (*kind < UNWIND_RULE_FRAME)
+			break;
+		if (*kind == UNWIND_RULE_CODE && (rule->extends || !unwind_code_holds(ip, rule)))
+			break;
+		if (!plain_cfa(state, rule, sp, &kept, &cfa) || cfa >= TASK_SIZE_MAX || cfa <= sp)
+			break;
+		if (!plain_read(cfa - sizeof(ra), &ra) || check_return_address(ra))
+			break;
+
+		state->in_memory |= rule->kept;
+		state->lost = (state->lost & ~rule->kept) | rule->lost;
+		/* most rules keep most slots, so this is faster than a search for bits */
+#pragma GCC unroll 8
+		for (slot = 0; slot < UNWIND_NR_KEPT; slot++)
+			if (rule->kept & BIT(slot))
+				state->kept[slot] = kept + rule->kept_off[slot];
+		entries[nr] = ra;
+		ip = ra;
+		key = ra - 1;
+		sp = cfa;
+	}
+	if (!nr)
+		return 0;
+	state->ip = ip;
+	state->sp = sp;
+	state->exact = false;
+	state->back = 1;
+	state->regs = NULL;
+	return nr;
+}
+
 /*
  * Fast path: steps with a known rule over resident memory, with page faults off.  It stops
  * at the first step that needs more, which unwind_user_next() then repeats.  Returns true
@@ -337,6 +422,7 @@ static bool quick_steps(struct unwind_user_state *state,
 	unsigned int nr = 0, room = max - trace->nr;
 	struct unwind_user_rule rule __uninitialized;
 	enum unwind_rule_kind kind = UNWIND_RULE_NONE;
+	const struct unwind_rule_table *table = NULL;
 	struct unwind_cache *cache;
 	int ret;
 
@@ -344,12 +430,18 @@ static bool quick_steps(struct unwind_user_state *state,
 	pagefault_disable();
 	state->quick = true;
 	cache = unwind_cache_of_current();
+	if (is_plain(state, cache))
+		table = unwind_cache_rules(cache);
 	while (nr < room) {
-		kind = known_rule(state, cache, &rule);
-		if (kind < UNWIND_RULE_FRAME)
+		if (table)
+			nr += plain_steps(state, cache, table, entries + nr, room - nr, &rule,
+					  &kind);
+		else
+			kind = known_rule(state, cache, &rule);
+		if (nr == room || kind < UNWIND_RULE_FRAME)
 			break;
 		/* each kind has its own copy of apply_rule() */
-		if (likely(kind == UNWIND_RULE_FRAME))
+		if (kind == UNWIND_RULE_FRAME)
 			ret = apply_rule(state, &rule, false);
 		else if (kind == UNWIND_RULE_REALIGNED)
 			ret = apply_rule(state, &rule, true);
