@@ -357,13 +357,14 @@ static struct perf_callchain_entry *kernel_half(struct perf_event *event,
  * The callchain of a sample whose user half was unwound already: the task was sampled while
  * its record was sent, or after that on its way to user space.  A second record would contain
  * the same stack.  The limit applies to the frames of both halves, without context markers.
+ * If the stack does not fit, the result is NULL, or with @cut the part that fits.
  */
 static struct perf_callchain_entry *
-known_callchain(struct perf_event *event, struct pt_regs *regs)
+known_callchain(struct perf_event *event, struct pt_regs *regs, bool cut)
 {
 	struct unwind_stacktrace trace;
 	struct perf_callchain_entry *entry;
-	unsigned int nr, kernel;
+	unsigned int room;
 
 	if (!unwind_deferred_known(&trace))
 		return NULL;
@@ -371,13 +372,16 @@ known_callchain(struct perf_event *event, struct pt_regs *regs)
 	if (!entry)
 		return NULL;
 
-	kernel = entry->nr ? entry->nr - 1 : 0;
-	if (kernel >= event->attr.sample_max_stack)
+	room = event->attr.sample_max_stack - min(event->attr.sample_max_stack,
+						  entry->nr ? entry->nr - 1 : 0);
+	if (trace.nr > room && !cut)
+		return NULL;
+	trace.nr = min(trace.nr, room);
+	if (!trace.nr)
 		return entry;
-	nr = min(trace.nr, event->attr.sample_max_stack - kernel);
 	entry->ip[entry->nr++] = PERF_CONTEXT_USER;
-	memcpy(entry->ip + entry->nr, trace.entries, nr * sizeof(u64));
-	entry->nr += nr;
+	memcpy(entry->ip + entry->nr, trace.entries, trace.nr * sizeof(u64));
+	entry->nr += trace.nr;
 	return entry;
 }
 
@@ -403,13 +407,13 @@ struct perf_callchain_entry *perf_callchain_deferred(struct perf_event *event,
 	if (!event->attr.defer_callchain || !event_may_defer(event))
 		return NULL;
 
-	entry = known_callchain(event, regs);
+	entry = known_callchain(event, regs, false);
 	if (entry)
 		return entry;
 
 	ret = unwind_deferred_request(&deferring, &cookie);
 	if (ret < 0 && ret != -EINVAL)
-		return NULL;
+		return known_callchain(event, regs, true);
 
 	entry = kernel_half(event, regs);
 	if (ret >= 0 && event->cpu >= 0)

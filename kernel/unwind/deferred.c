@@ -442,12 +442,11 @@ bool unwind_deferred_known(struct unwind_stacktrace *trace)
 	u64 cookie = READ_ONCE(info->context) & ~CONTEXT_OWED;
 
 	/* the walk sets nr last */
-	trace->nr = 0;
-	if (!cookie || info->walked != cookie || !start_holds(info))
-		return false;
 	trace->nr = READ_ONCE(info->nr);
+	if (!cookie || info->walked != cookie || !trace->nr || !start_holds(info))
+		return false;
 	trace->entries = info->entries;
-	return trace->nr;
+	return true;
 }
 
 /**
