@@ -136,6 +136,8 @@ struct deferred_callchains {
  * ip_callchain__marker_nr - number of entries from the first marker on
  * @chain: callchain of a sample, may be NULL
  *
+ * In the user half of a callchain in place, a marker is a value from the program's stack.
+ *
  * Return: 2 for a deferred callchain: marker and cookie. 0 without a marker. Otherwise the
  * callchain is damaged.
  */
@@ -143,7 +145,7 @@ u64 ip_callchain__marker_nr(const struct ip_callchain *chain)
 {
 	u64 nr = chain ? chain->nr : 0;
 
-	for (u64 i = 0; i < nr; i++) {
+	for (u64 i = 0; i < nr && chain->ips[i] != PERF_CONTEXT_USER; i++) {
 		if (chain->ips[i] == PERF_CONTEXT_USER_DEFERRED)
 			return nr - i;
 	}
