@@ -75,8 +75,7 @@ struct unwind_cfi_rule;
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 struct unwind_cache *unwind_cache_of_current(void);
 const struct unwind_rule_table *unwind_cache_rules(struct unwind_cache *cache);
-bool unwind_cache_peek(struct unwind_cache *cache, u64 key,
-		       struct unwind_user_rule *rule);
+bool unwind_cache_peek_file(struct unwind_cache *cache, u64 key, struct unwind_user_rule *rule);
 u64 unwind_cache_begin_walk(void);
 void unwind_caches_stat(unsigned long *nr, unsigned long *bytes);
 #else
@@ -90,8 +89,8 @@ static inline const struct unwind_rule_table *unwind_cache_rules(struct unwind_c
 	return NULL;
 }
 
-static inline bool unwind_cache_peek(struct unwind_cache *cache,
-				     u64 key, struct unwind_user_rule *rule)
+static inline bool unwind_cache_peek_file(struct unwind_cache *cache, u64 key,
+					  struct unwind_user_rule *rule)
 {
 	return false;
 }

@@ -43,9 +43,18 @@ static unsigned long cache_key_addr(u64 key)
 	return key & (BIT_ULL(UNWIND_KEY_WORD) - 1);
 }
 
-/* Find the rule in the file that is mapped at the address, and copy it to the cache. Under RCU. */
-static noinline bool cache_peek_file(struct unwind_cache *cache, u64 key,
-				     struct unwind_user_rule *rule)
+/**
+ * unwind_cache_peek_file - the rule at an address, if the file that is mapped there has it
+ * @cache: as unwind_cache_of_current() gave it
+ * @key: unwind_rule_key() of the frame
+ * @rule: filled in
+ *
+ * Copies the rule to the table of the cache.
+ *
+ * Context: Under RCU.
+ * Return: false if it is not known.
+ */
+bool unwind_cache_peek_file(struct unwind_cache *cache, u64 key, struct unwind_user_rule *rule)
 {
 	u64 gen = READ_ONCE(cache->gen);
 	struct unwind_object *object;
@@ -70,30 +79,12 @@ static noinline bool cache_peek_file(struct unwind_cache *cache, u64 key,
 }
 
 /**
- * unwind_cache_peek - the rule at an address, if it is known
- * @cache: as unwind_cache_of_current() gave it
- * @key: unwind_rule_key() of the frame
- * @rule: filled in
- *
- * Context: Under RCU.
- * Return: false if it is not known.
- */
-bool unwind_cache_peek(struct unwind_cache *cache, u64 key,
-		       struct unwind_user_rule *rule)
-{
-	return unwind_rules_find(unwind_cache_rules(cache), key, rule) ||
-	       cache_peek_file(cache, key, rule);
-}
-
-/**
  * unwind_cache_rules - the table of a cache
  * @cache: as unwind_cache_of_current() gave it
  *
- * A walk that calls unwind_rules_find() saves the call of unwind_cache_peek() if the rule is
- * in the table.
- *
  * Context: Under RCU.
- * Return: the table.  If the cache grows, it is replaced, and its rules are still valid.
+ * Return: the table, for unwind_rules_find().  If the cache grows meanwhile, the rules of this
+ *	   table are still valid for the frames of the current task.
  */
 const struct unwind_rule_table *unwind_cache_rules(struct unwind_cache *cache)
 {
@@ -145,7 +136,8 @@ int unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
 
 	rcu_read_lock();
 	cache = unwind_cache_of_current();
-	found = cache && (unwind_cache_peek(cache, key, rule) ||
+	found = cache && (unwind_rules_find(unwind_cache_rules(cache), key, rule) ||
+			  unwind_cache_peek_file(cache, key, rule) ||
 			  cache_peek_full(cache, key, rule, full));
 	rcu_read_unlock();
 	return found ? 0 : -ENOENT;

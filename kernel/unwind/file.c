@@ -391,6 +391,7 @@ bool unwind_file_peek(struct unwind_file *file, u64 vaddr, struct unwind_user_ru
 	if (!table)
 		return false;
 	files_note_use(file);
+#pragma GCC unroll 4
 	for (i = 0; i < UNWIND_ROW_SIZES; i++) {
 		set = unwind_rules_set(table, unwind_row_hash(addr, i));
 		if (unwind_row_read(&set[0], addr, rule) || unwind_row_read(&set[1], addr, rule))

@@ -238,6 +238,21 @@ static __always_inline void note_kept(struct unwind_user_state *state,
 	}
 }
 
+/* As note_kept(). If most slots are kept, this is faster than a search for bits. */
+static __always_inline void note_many_kept(struct unwind_user_state *state,
+					   const struct unwind_user_rule *rule,
+					   unsigned long base)
+{
+	unsigned int slot;
+
+	state->in_memory |= rule->kept;
+	state->lost = (state->lost & ~rule->kept) | rule->lost;
+#pragma GCC unroll 8
+	for (slot = 0; slot < UNWIND_NR_KEPT; slot++)
+		if (rule->kept & BIT(slot))
+			state->kept[slot] = base + rule->kept_off[slot];
+}
+
 static __always_inline int apply_rule(struct unwind_user_state *state,
 				      const struct unwind_user_rule *rule,
 				      bool realigned)
@@ -311,12 +326,20 @@ static __always_inline int quick_code_step(struct unwind_user_state *state,
 	return apply_rule(state, rule, false);
 }
 
+static __always_inline bool cached_rule(struct unwind_cache *cache,
+					const struct unwind_rule_table *table, u64 key,
+					struct unwind_user_rule *rule)
+{
+	return unwind_rules_find(table, key, rule) || unwind_cache_peek_file(cache, key, rule);
+}
+
 static enum unwind_rule_kind known_rule(struct unwind_user_state *state,
 					struct unwind_cache *cache,
+					const struct unwind_rule_table *table,
 					struct unwind_user_rule *rule)
 {
 	if (state->methods & BIT(UNWIND_METHOD_EH_FRAME)) {
-		if (!cache || !unwind_cache_peek(cache, unwind_rule_key(state), rule))
+		if (!cache || !cached_rule(cache, table, unwind_rule_key(state), rule))
 			return UNWIND_RULE_NONE;
 		return rule->kind;
 	}
@@ -372,11 +395,11 @@ plain_steps(struct unwind_user_state *state, struct unwind_cache *cache,
 	unsigned long ip = state->ip, sp = state->sp, kept, cfa, ra;
 	/* the key of 64-bit code is the address */
 	unsigned long key = ip - state->back;
-	unsigned int nr, slot;
+	unsigned int nr;
 
 	for (nr = 0; nr < room; nr++) {
 		*kind = UNWIND_RULE_NONE;
-		if (!unwind_rules_find(table, key, rule) && !unwind_cache_peek(cache, key, rule))
+		if (!cached_rule(cache, table, key, rule))
 			break;
 		*kind = rule->kind;
 		if (*kind < UNWIND_RULE_FRAME)
@@ -385,19 +408,13 @@ plain_steps(struct unwind_user_state *state, struct unwind_cache *cache,
 			break;
 		if (!plain_cfa(state, rule, sp, &kept, &cfa) || cfa >= TASK_SIZE_MAX || cfa <= sp)
 			break;
-		if (!plain_read(cfa - sizeof(ra), &ra) || check_return_address(ra))
+		if (!plain_read(cfa - sizeof(long), &ra) || check_return_address(ra))
 			break;
 
-		state->in_memory |= rule->kept;
-		state->lost = (state->lost & ~rule->kept) | rule->lost;
-		/* most rules keep most slots, so this is faster than a search for bits */
-#pragma GCC unroll 8
-		for (slot = 0; slot < UNWIND_NR_KEPT; slot++)
-			if (rule->kept & BIT(slot))
-				state->kept[slot] = kept + rule->kept_off[slot];
+		note_many_kept(state, rule, kept);
 		entries[nr] = ra;
 		ip = ra;
-		key = ra - 1;
+		key = ip - 1;
 		sp = cfa;
 	}
 	if (!nr)
@@ -424,20 +441,22 @@ static bool quick_steps(struct unwind_user_state *state,
 	enum unwind_rule_kind kind = UNWIND_RULE_NONE;
 	const struct unwind_rule_table *table = NULL;
 	struct unwind_cache *cache;
+	bool plain;
 	int ret;
 
 	rcu_read_lock();
 	pagefault_disable();
 	state->quick = true;
 	cache = unwind_cache_of_current();
-	if (is_plain(state, cache))
+	if (cache)
 		table = unwind_cache_rules(cache);
+	plain = is_plain(state, cache);
 	while (nr < room) {
-		if (table)
+		if (plain)
 			nr += plain_steps(state, cache, table, entries + nr, room - nr, &rule,
 					  &kind);
 		else
-			kind = known_rule(state, cache, &rule);
+			kind = known_rule(state, cache, table, &rule);
 		if (nr == room || kind < UNWIND_RULE_FRAME)
 			break;
 		/* each kind has its own copy of apply_rule() */

@@ -291,8 +291,13 @@ struct unwind_cache *unwind_cache_of_current(void)
 	return NULL;
 }
 
-bool unwind_cache_peek(struct unwind_cache *cache, u64 key,
-		       struct unwind_user_rule *rule)
+const struct unwind_rule_table *unwind_cache_rules(struct unwind_cache *cache)
+{
+	(void)cache;
+	return NULL;
+}
+
+bool unwind_cache_peek_file(struct unwind_cache *cache, u64 key, struct unwind_user_rule *rule)
 {
 	(void)cache;
 	(void)key;
