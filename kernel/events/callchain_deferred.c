@@ -368,6 +368,8 @@ known_callchain(struct perf_event *event, struct pt_regs *regs, bool cut)
 
 	if (!unwind_deferred_known(&trace))
 		return NULL;
+	if (!cut && trace.nr > event->attr.sample_max_stack)
+		return NULL;
 	entry = kernel_half(event, regs);
 	if (!entry)
 		return NULL;

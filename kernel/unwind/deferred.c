@@ -440,11 +440,12 @@ bool unwind_deferred_known(struct unwind_stacktrace *trace)
 {
 	struct unwind_task_info *info = &current->unwind_info;
 	u64 cookie = READ_ONCE(info->context) & ~CONTEXT_OWED;
-
 	/* the walk sets nr last */
-	trace->nr = READ_ONCE(info->nr);
-	if (!cookie || info->walked != cookie || !trace->nr || !start_holds(info))
+	unsigned int nr = READ_ONCE(info->nr);
+
+	if (!cookie || info->walked != cookie || !nr || !start_holds(info))
 		return false;
+	trace->nr = nr;
 	trace->entries = info->entries;
 	return true;
 }

@@ -385,7 +385,7 @@ static __always_inline bool plain_cfa(struct unwind_user_state *state,
 /*
  * As apply_rule() and quick_code_step(), for many frames, if is_plain(): the frame is in local
  * variables.  Stops before a step that needs more, with that frame in @state, its rule in
- * @rule, and the kind of the rule in @kind.  Returns the number of steps.
+ * @rule, and the kind of the rule in @kind; or after @room steps.  Returns the number of steps.
  */
 static __always_inline unsigned int
 plain_steps(struct unwind_user_state *state, struct unwind_cache *cache,
