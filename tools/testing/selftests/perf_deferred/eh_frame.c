@@ -608,7 +608,8 @@ static int threads(void)
 	}
 	pd_note("%zu samples, %zu complete", samples, complete);
 	PD_CHECK(samples >= pd_scale(100), "too few samples");
-	PD_CHECK((samples - complete) * 200 <= samples * (pd_slow() ? 20 : 1),
+	/* a thread can be preempted on its way into the calls, or out of them */
+	PD_CHECK(samples - complete <= THREADS + samples / (pd_slow() ? 10 : 200),
 		 "only %zu of %zu samples complete", complete, samples);
 	return PD_PASS;
 }
