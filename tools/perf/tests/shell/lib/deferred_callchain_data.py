@@ -466,7 +466,9 @@ def case_malformed(d):
     d.sample(100, 20, kernel_chain(1) + [CONTEXT_USER_DEFERRED])
     d.sample(100, 21, [CONTEXT_USER_DEFERRED])
     d.sample(100, 22, kernel_chain(1) + [CONTEXT_USER_DEFERRED, 1] + good)
-    d.record(200, 23, 1)
+    # in the user half of a callchain in place, a marker is a value from the stack
+    d.sample(100, 23, good + [CONTEXT_USER_DEFERRED, 1, 1], MISC_USER)
+    d.record(200, 24, 1)
 
 
 def case_duplicate(d):
