@@ -749,6 +749,19 @@ static struct unwind_user_state make_state(struct kunit *test)
 	};
 }
 
+/* A file with the FDEs of overlapping_rows, and a walk in its code. */
+static struct unwind_file *walk_overlapping(struct kunit *test, struct unwind_user_state *state,
+					    struct file **pages)
+{
+	struct unwind_file *file;
+
+	attach_mm(test);
+	file = make_tables(test, overlapping_rows, ARRAY_SIZE(overlapping_rows), pages);
+	know_object(test, file, 0);
+	*state = make_state(test);
+	return file;
+}
+
 /* The sorted table decides which FDE an address has, whatever rules are cached already. */
 static void overlapping_fdes(struct kunit *test)
 {
@@ -758,10 +771,7 @@ static void overlapping_fdes(struct kunit *test)
 	struct unwind_file *file;
 	struct file *pages;
 
-	attach_mm(test);
-	file = make_tables(test, overlapping_rows, ARRAY_SIZE(overlapping_rows), &pages);
-	know_object(test, file, 0);
-	state = make_state(test);
+	file = walk_overlapping(test, &state, &pages);
 	state.ip = CODE + 0x848;
 	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), -ENOENT);
 	state.ip = CODE + 0x810;
@@ -789,10 +799,7 @@ static void last_address(struct kunit *test)
 	struct unwind_file *file;
 	struct file *pages;
 
-	attach_mm(test);
-	file = make_tables(test, overlapping_rows, ARRAY_SIZE(overlapping_rows), &pages);
-	know_object(test, file, 0);
-	state = make_state(test);
+	file = walk_overlapping(test, &state, &pages);
 	state.ip = CODE + 0x8ff;
 	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), 0);
 	KUNIT_EXPECT_EQ(test, rule.cfa_off, 32);
@@ -820,11 +827,8 @@ static void address_in_expression(struct kunit *test)
 	struct unwind_file *file;
 	struct file *pages;
 
-	attach_mm(test);
-	file = make_tables(test, overlapping_rows, ARRAY_SIZE(overlapping_rows), &pages);
+	file = walk_overlapping(test, &state, &pages);
 	KUNIT_ASSERT_EQ(test, kernel_write(pages, insns, sizeof(insns), &pos), sizeof(insns));
-	know_object(test, file, 0);
-	state = make_state(test);
 	state.ip = CODE + 0x8c8;
 	/* the tables in memory cannot be read in this test */
 	KUNIT_EXPECT_NE(test, unwind_eh_frame_rule(&state, &rule, &full), 0);
@@ -865,10 +869,7 @@ static void unmapped_elsewhere(struct kunit *test)
 	struct unwind_file *file;
 	struct file *pages;
 
-	attach_mm(test);
-	file = make_tables(test, overlapping_rows, ARRAY_SIZE(overlapping_rows), &pages);
-	know_object(test, file, 0);
-	state = make_state(test);
+	file = walk_overlapping(test, &state, &pages);
 	state.ip = CODE + 0x8c8;
 	KUNIT_ASSERT_TRUE(test, unwind_cache_begin(&begun));
 	__unwind_user_unmap(current->mm, CODE + SZ_1M, CODE + SZ_1M + PAGE_SIZE);

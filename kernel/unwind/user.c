@@ -228,26 +228,12 @@ static __always_inline void note_kept(struct unwind_user_state *state,
 				      const struct unwind_user_rule *rule,
 				      unsigned long base)
 {
-	unsigned int slot, kept = rule->kept;
-
-	state->in_memory |= kept;
-	state->lost = (state->lost & ~kept) | rule->lost;
-	for (; kept; kept &= kept - 1) {
-		slot = __ffs(kept);
-		state->kept[slot] = base + rule->kept_off[slot];
-	}
-}
-
-/* As note_kept(). If most slots are kept, this is faster than a search for bits. */
-static __always_inline void note_many_kept(struct unwind_user_state *state,
-					   const struct unwind_user_rule *rule,
-					   unsigned long base)
-{
 	unsigned int slot;
 
 	/* WRITE_ONCE(): gcc would merge the two bytes, with eight more instructions */
 	WRITE_ONCE(state->in_memory, state->in_memory | rule->kept);
 	WRITE_ONCE(state->lost, (state->lost & ~rule->kept) | rule->lost);
+	/* most slots are kept: a search for set bits would take longer */
 #pragma GCC unroll 8
 	for (slot = 0; slot < UNWIND_NR_KEPT; slot++)
 		if (rule->kept & BIT(slot))
@@ -417,7 +403,7 @@ plain_steps(struct unwind_user_state *state, struct unwind_cache *cache,
 		if (!plain_read(cfa - sizeof(long), &ra) || check_return_address(ra))
 			break;
 
-		note_many_kept(state, rule, kept);
+		note_kept(state, rule, kept);
 		entries[nr] = ra;
 		ip = ra;
 		key = ip - 1;
@@ -458,12 +444,15 @@ static bool quick_steps(struct unwind_user_state *state,
 		table = unwind_cache_rules(cache);
 	plain = is_plain(state, cache);
 	while (nr < room) {
-		if (plain)
+		if (plain) {
 			nr += plain_steps(state, cache, table, entries + nr, room - nr, &rule,
 					  &kind);
-		else
+			if (nr == room)
+				break;
+		} else {
 			kind = known_rule(state, cache, table, &rule);
-		if (nr == room || kind < UNWIND_RULE_FRAME)
+		}
+		if (kind < UNWIND_RULE_FRAME)
 			break;
 		/* each kind has its own copy of apply_rule() */
 		if (kind == UNWIND_RULE_FRAME)
