@@ -463,6 +463,46 @@ static int behind_the_record(void)
 	return PD_PASS;
 }
 
+/* A stack that would be cut in the sample has a record, which is not cut. */
+static int too_deep_behind_the_record(void)
+{
+	const struct pd_rec *sample = NULL, *stack;
+	struct perf_event_attr attrs[2];
+	struct pd_event events[2];
+	struct pd_log log = {};
+	size_t samples = 0, deferred = 0;
+	int i;
+
+	PD_TRY(pd_attr_kprobe(&attrs[0], "__x64_sys_getppid"));
+	PD_TRY(pd_attr_kprobe(&attrs[1], "__rseq_handle_notify_resume"));
+	attrs[1].sample_max_stack = DEPTH / 2;
+	for (i = 0; i < 2; i++)
+		PD_TRY(pd_must_open(&events[i], &attrs[i], 0, -1));
+	pd_enable(&events[0]);
+	pd_enable(&events[1]);
+	pd_call(NAME, DEPTH, pd_leaf_getppid, NULL);
+	pd_disable(&events[1]);
+	pd_disable(&events[0]);
+	for (i = 0; i < 2; i++)
+		pd_drain(&events[i], &log);
+	PD_TRY(pd_log_clean(&log));
+	PD_TRY(pd_check_no_bare(&log));
+	while (pd_log_next(&log, PERF_RECORD_SAMPLE, &sample)) {
+		if (sample->event != &events[1])
+			continue;
+		samples++;
+		pd_user_half(&log, sample, &stack);
+		if (!sample->deferred || !stack || !pd_frames_of(stack, NAME))
+			continue;
+		deferred++;
+		PD_TRY(pd_check_right(&log, sample, NAME, DEPTH));
+	}
+	if (!samples)
+		return pd_skip("nothing was sampled on the way back");
+	PD_CHECK(deferred, "all of %zu stacks are cut", samples);
+	return PD_PASS;
+}
+
 const struct pd_test pd_tests[] = {
 	PD_TEST(one_for_many_samples),
 	PD_TEST(two_events_share),
@@ -473,6 +513,7 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(no_output_that_does_not),
 	PD_TEST(long_system_calls),
 	PD_TEST(behind_the_record),
+	PD_TEST(too_deep_behind_the_record),
 };
 
 const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);
