@@ -469,6 +469,14 @@ malformed() {
 	grep -q '^Ignored 10 deferred callchain records: size or contents invalid' "${work}/err"
 }
 
+# The record is not attached, and the value ends the callchain as any other invalid context does.
+stray_marker() {
+	make_data stray_marker little &&
+	count_is "${work}/stray_marker.little" incomplete 0 &&
+	count_is "${work}/stray_marker.little" "orphan records" 1 || return 1
+	! stacks "${work}/stray_marker.little" | grep -q $'^\t *55'
+}
+
 # Folders of perf record --threads give the same output as a file, in time order.
 folder() { # files in it
 	local case
@@ -579,6 +587,7 @@ check "a cookie that comes again after a minute" again
 check "folder of one file" folder 1
 check "folder of three files" folder 3
 check "malformed" malformed
+check "a marker in a user half in place" stray_marker
 check "trimmed to max-stack" trimmed
 check "truncated" truncated little
 check "truncated, other byte order" truncated big

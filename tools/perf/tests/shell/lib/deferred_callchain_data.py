@@ -466,9 +466,14 @@ def case_malformed(d):
     d.sample(100, 20, kernel_chain(1) + [CONTEXT_USER_DEFERRED])
     d.sample(100, 21, [CONTEXT_USER_DEFERRED])
     d.sample(100, 22, kernel_chain(1) + [CONTEXT_USER_DEFERRED, 1] + good)
-    # in the user half of a callchain in place, a marker is a value from the stack
-    d.sample(100, 23, good + [CONTEXT_USER_DEFERRED, 1, 1], MISC_USER)
-    d.record(200, 24, 1)
+    d.record(200, 23, 1)
+
+
+def case_stray_marker(d):
+    """A user half in place with the value of a marker among its return addresses."""
+    d.comm(100, 1, 'alpha')
+    d.sample(100, 10, user_chain(100, 1, 3) + [CONTEXT_USER_DEFERRED, 1, 1], MISC_USER)
+    d.record(100, 11, 1)
 
 
 def case_duplicate(d):
