@@ -18,34 +18,34 @@
  * lock.  The unmap is counted after the pages are gone, and before anything else is mapped
  * there.  A mapping that becomes writable is counted before its flags change, with the mmap
  * lock held.  So rules from tables that are unmapped or replaced during the search are not
- * kept, and unwind_cache_holds() tells that they must not be used either.
+ * kept, and they are not used either: unwind_cache_holds() returns false.
  *
  * An unmap is counted after the page table entries are gone and before the TLB is flushed.
- * With MADV_DONTNEED and truncation the mapping stays, so a search that begins in between
- * finds it, notes the new count, and may read the old page through a stale TLB entry.  So a
- * search also notes whether a flush is pending.  If so, its result is not cached.
- * mm->tlb_flush_pending is raised before the entries are cleared and lowered after the
- * flush.  The release of the count in __unwind_user_unmap() pairs with the acquire in
- * cache_note_state(): a search that sees the count sees the flush pending, or begins after
- * the flush.
+ * With MADV_DONTNEED and truncation the mapping stays.  So a search that begins between the
+ * count and the flush finds the mapping, notes the new count, and may read the old page
+ * through a stale TLB entry.  So a search also notes whether a flush is pending.  If so, its
+ * result is not cached.  mm->tlb_flush_pending is raised before the entries are cleared and
+ * lowered after the flush.  The release of the count in __unwind_user_unmap() pairs with the
+ * acquire in cache_note_state(): a search that sees the count sees the flush pending, or
+ * begins after the flush.
  *
- * Rules of files are copied from file.c.  An object whose file has died is dropped
- * when the next walk begins: the cache remembers the count of deaths at its last check of
- * all objects (unwind_cache_begin_walk()).  No object of a dead file is added: the check and
- * the addition are made under the lock of the cache, and a file is marked as dead before its
- * death is counted.
+ * Rules of files are copied from file.c.  When a file is opened for writing, it is dead, and
+ * its objects are dropped when the next walk begins: the cache remembers the count of deaths
+ * at its last check of all objects (unwind_cache_begin_walk()).  No object of a dead file is
+ * added: the check and the addition are made under the lock of the cache, and a file is
+ * marked as dead before its death is counted.
  *
  * A dying task, and one that cannot allocate memory, makes no cache.  Without a cache, a
  * result is valid if no writer has held the mmap lock meanwhile.
  *
- * Readers are under RCU.  Each entry has a sequence count, and so has the list of objects.
- * Objects do not change, except that unwind_cache_end_index() adds an index.  Writers hold
- * the lock, and allocate before they take it.  The shrinker detaches whole caches from their
- * mm, and the next walk makes a new one.  Readers of a detached cache see its last
- * contents.  An index of .eh_frame belongs to its object in the cache and is freed after a
- * grace period.  Each search looks the index up anew, under RCU.  All caches take their generations
- * from one counter, so the generation of a cache that was freed is never that of its
- * successor.
+ * Readers are under RCU.  Each entry of a rule table has a sequence count, and so has the
+ * list of objects.  Objects do not change, except that unwind_cache_end_index() adds an
+ * index.  Writers hold the lock, and allocate before they take it.  The shrinker detaches
+ * whole caches from their mm, and the next walk makes a new one.  Readers of a detached cache
+ * see its last contents.  An index of .eh_frame belongs to its object in the cache and is
+ * freed after a grace period.  Each search looks the index up anew, under RCU.  All caches
+ * take their generations from one counter, so the generation of a cache that was freed is
+ * never that of its successor.
  */
 
 #include <linux/atomic.h>
@@ -89,7 +89,7 @@ static size_t cache_first_bytes(void)
 	       struct_size_t(struct unwind_object_list, objects, UNWIND_FIRST_OBJECTS);
 }
 
-/* No reader can find the contents any more. */
+/* Free the contents of a cache.  The caller makes sure that no reader can find them. */
 static void cache_free_parts(struct unwind_cache *cache)
 {
 	kfree(rcu_dereference_raw(cache->list));
@@ -160,8 +160,8 @@ void unwind_cache_make(void)
 	 * Order the store of mm->unwind_cache before the load of mm->tlb_flush_pending in
 	 * cache_note_state().  Pairs with an unmap, which raises tlb_flush_pending, takes the
 	 * locks of page tables, which are full barriers on x86, and then loads
-	 * mm->unwind_cache in unwind_user_unmap().  So an unmap that sees no cache and is not
-	 * counted is noticed by its pending flush, or has ended before the search begins.
+	 * mm->unwind_cache in unwind_user_unmap().  So if an unmap sees no cache and is not
+	 * counted, the search sees its pending flush, or begins after the flush.
 	 */
 	smp_mb();
 }
@@ -218,7 +218,7 @@ static void cache_unlink(struct unwind_cache *cache)
 static void cache_give_up(struct unwind_cache *cache)
 {
 	lockdep_assert_held(&cache->lock);
-	/* no search has noted a generation of 0 */
+	/* cache_state_holds() is false for generation 0 */
 	WRITE_ONCE(cache->gen, 0);
 	atomic_long_sub(cache_bytes(cache), &unwind_caches_bytes);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The cache of an mm: unwind rules by address, and the objects whose tables
- * they are from.
+ * contain the rules.
  */
 #ifndef _KERNEL_UNWIND_CACHE_H
 #define _KERNEL_UNWIND_CACHE_H

@@ -22,7 +22,7 @@
 /* number of pointers that fit in a page behind the header */
 #define MAX_OBJECTS	500
 
-/* Under RCU or the lock: the object in a list that has the code at an address. */
+/* Find the object of a list whose code contains @addr. Under RCU or the lock. */
 struct unwind_object *unwind_cache_list_find(const struct unwind_object_list *list,
 					     unsigned long addr)
 {
@@ -77,7 +77,7 @@ int unwind_cache_find_object(unsigned long ip, struct unwind_object *object)
 	if (cache)
 		found = unwind_cache_object_at(cache, ip);
 	if (found)
-		/* fields that may change are read under the lock */
+		/* some fields may change meanwhile: unwind_cache_claim_index() checks them again */
 		data_race((*object = *found, 0));
 	rcu_read_unlock();
 	return found ? 0 : -ENOENT;
@@ -183,8 +183,8 @@ static void cache_drop_object(struct unwind_cache *cache, unsigned int i)
 		WRITE_ONCE(list->objects[i], list->objects[i + 1]);
 	write_seqcount_end(&cache->list_seq);
 	/*
-	 * Readers of the new generation do not find the object.  Pairs with
-	 * cache_note_state() and cache_peek_file().
+	 * A reader that sees the new generation does not find the object.  Pairs with
+	 * unwind_cache_begin() and unwind_cache_peek_file().
 	 */
 	smp_wmb();
 	if (object_has_tables(object)) {
@@ -205,7 +205,7 @@ static void cache_insert_object(struct unwind_cache *cache, struct unwind_object
 	struct unwind_object_list *list = cache_list(cache);
 	unsigned int i;
 
-	/* rules of earlier code without tables would hide the tables */
+	/* drop rules of earlier code without tables: the new tables would not be searched */
 	if (object_has_tables(object) && cache_may_have_code(cache, object))
 		unwind_cache_drop_rules(cache, object->code_start, object->code_end);
 	write_seqcount_begin(&cache->list_seq);
@@ -311,7 +311,7 @@ static bool cache_object_is_void(const struct unwind_cache *cache,
  * @state: as unwind_cache_begin() set it when the search began
  * @object: the object; its reference to a file is taken over
  *
- * Rules may be added only for objects in the cache: an unmap drops no other rules.
+ * Rules may be added only for objects in the cache: an unmap drops only their rules.
  *
  * Context: Task context of a user task; may sleep.
  * Return: true if the object is in the cache now.

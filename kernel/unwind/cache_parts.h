@@ -48,13 +48,13 @@ struct unwind_object_list {
  * @lock: held by writers
  * @list_seq: for @list
  * @gen: the generation
- * @unmaps: number of calls of unwind_user_unmap()
+ * @unmaps: number of calls of __unwind_user_unmap()
  * @last_replaced: index of the object that was last dropped to make room
- * @code_start: lowest address of a rule that may be of code without tables
+ * @code_start: lowest address with a rule whose code may have no tables
  * @code_end: highest such address
  * @node: in all_caches
  *
- * Steps with known rules only read the first cache line.  The fields that each
+ * A step whose rule is in @rules reads only the first cache line.  The fields that each
  * insertion or unmap writes are in another cache line.
  */
 struct unwind_cache {

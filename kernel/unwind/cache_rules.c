@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The rules of a cache, by address: compact rules in a table that grows (rules.c), and
- * the few that need a struct unwind_cfi_rule in a small second table.
+ * The rules of a cache, by address.  Compact rules are in a table that grows (rules.c).  The
+ * few rules that need a struct unwind_cfi_rule are in a small second table.
  */
 
 #include <linux/atomic.h>
@@ -123,7 +123,7 @@ static bool cache_peek_full(struct unwind_cache *cache, u64 key, struct unwind_u
  * unwind_cache_find_rule - the rule at an address, if it is known
  * @key: unwind_rule_key() of the frame
  * @rule: filled in
- * @full: filled in if @rule says so
+ * @full: filled in if @rule is of the kind UNWIND_RULE_FULL
  *
  * Context: Task context of a user task.
  * Return: 0 or -ENOENT.
@@ -217,7 +217,7 @@ static void cache_note_code(struct unwind_cache *cache, unsigned long addr)
  * @state: as unwind_cache_begin() set it when the search began
  * @key: unwind_rule_key() of the frames that it is for
  * @rule: the rule
- * @full: the rule, if @rule says so
+ * @full: the rule, if @rule is of the kind UNWIND_RULE_FULL
  *
  * Context: Task context of a user task; may sleep for a full rule.
  */

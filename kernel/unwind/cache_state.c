@@ -32,7 +32,7 @@ static void cache_note_state(struct unwind_cache_state *state)
 }
 
 #ifdef CONFIG_PER_VMA_LOCK
-/* For an mm without a cache: note the sequence count of mmap lock writers; false if locked. */
+/* Without a cache: note the count of mmap lock writers; false if one holds or awaits the lock. */
 static bool cache_note_writers(unsigned long *writers)
 {
 	struct mm_struct *mm = current->mm;
@@ -89,7 +89,7 @@ bool unwind_cache_knows(const struct unwind_cache_state *state)
 	struct unwind_cache *cache;
 	bool knows;
 
-	/* read the generation after the reads of the search for the object */
+	/* order the reads of the search before the read of the generation */
 	smp_rmb();
 	rcu_read_lock();
 	cache = unwind_cache_of_current();

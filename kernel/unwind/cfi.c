@@ -126,14 +126,14 @@ static void cfi_set_in_register(struct unwind_cfi *cfi, u64 dwarf, u64 other)
 		cfi_set_where(cfi, dwarf, UNWIND_IN_REG, reg);
 }
 
-/* The unwind_where of a register whose value, or whose address, is @v. */
+/* The unwind_where of a register: if @is_value, @v is its value, else where it is saved. */
 static u8 cfi_where(const struct cfi_value *v, bool is_value)
 {
 	if (v->off != (s32)v->off)
 		return UNWIND_LOST;
 	if (is_value && !v->deref)
 		return v->base == CFI_BASE_CFA ? UNWIND_IS_CFA : UNWIND_LOST;
-	/* A rule can load one word: the value of a register, but not the value's address. */
+	/* A rule loads only one word, and adds nothing to it: it must be the register's value. */
 	if (v->deref && (!is_value || v->add))
 		return UNWIND_LOST;
 
@@ -306,7 +306,7 @@ static bool cfi_begin_row(struct unwind_cfi_bytes *b, u8 op)
 	}
 }
 
-/* Instructions that define the CFA. True if @op is one. */
+/* Instructions that define the CFA. Returns false if @op is not one of them. */
 static bool cfi_run_cfa_op(struct unwind_cfi_bytes *b, u8 op)
 {
 	struct unwind_cfi *cfi = b->cfi;

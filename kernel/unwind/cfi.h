@@ -131,7 +131,7 @@ struct unwind_cfi_row {
  * @word: bytes of an address of the code, 4 or 8
  *
  * @row_start: first address for which the rule holds
- * @row_end: first address after that for which it may not hold
+ * @row_end: first address after @row_start for which the rule may not hold
  *
  * Call unwind_cfi_init() once, then fill in the fields from @read to @word before each use.
  * unwind_cfi_rule() sets @row_start and @row_end; on -ENOENT they are the range of the FDE.

@@ -285,7 +285,7 @@ unsigned long cfi_pointer(struct unwind_cfi_bytes *b, u8 encoding)
 }
 
 /**
- * cfi_open - go to the start of an entry, behind its length
+ * cfi_open - go to the first byte of an entry after its length field
  * @b: the place
  * @cfi: the tables
  * @addr: address of the entry

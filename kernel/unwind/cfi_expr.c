@@ -5,8 +5,8 @@
  * One stack machine serves two purposes.
  *
  * While a rule is made, registers and memory are not available.  The machine then tries
- * to *reduce* an expression to one of two forms: base + offset, or the word in memory at
- * base + offset plus a number.  The program counter is available, so arithmetic on it
+ * to *reduce* an expression to one of two forms: base + offset, or a number plus the word
+ * in memory at base + offset.  The program counter is available, so arithmetic on it
  * gives a number: the expression of the linker's PLT entries reduces to the stack pointer
  * plus 8 or 16.
  *
@@ -393,8 +393,8 @@ static bool expr_drop(struct expr *e)
 }
 
 /*
- * Returns false if the operation fails.  If e->err is set then, the operation
- * fails in every frame.
+ * Returns false if the operation fails.  If e->err is not set then, the expression cannot be
+ * reduced, but may be valid: evaluate it in the frame.
  */
 static bool expr_carry_out(struct expr *e, const struct operation *o)
 {
@@ -450,7 +450,7 @@ static bool expr_set_reg_and_offset(struct operation *o, u64 reg, s64 off)
 	return true;
 }
 
-/* Operations without operands, other than those that combine two values. */
+/* Is this a known operation without operands, other than DW_OP_lit0 to DW_OP_lit31? */
 static bool expr_is_plain(u8 op)
 {
 	switch (op) {
@@ -558,8 +558,8 @@ static bool expr_run(struct expr *e)
 
 /**
  * cfi_expr - reduce an expression, and skip it
- * @b: where it starts, with its length
- * @have_cfa: it starts with the CFA on its stack
+ * @b: the place of its length, which precedes the expression
+ * @have_cfa: the CFA is on its stack at the beginning
  * @value: filled in if it can be reduced
  *
  * Return: CFI_EXPR_VALUE if it can be reduced; CFI_EXPR_HARD if it must be evaluated

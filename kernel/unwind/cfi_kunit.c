@@ -178,7 +178,7 @@ static void print_rule(char *to, size_t size, const struct unwind_cfi_rule *rule
 /**
  * struct insn_case - instructions, and the expected rule
  * @name: for the log
- * @insns: of the FDE, after "def_cfa sp, word; offset ra at cfa - word"
+ * @insns: of the FDE; the CIE has "def_cfa sp, word; offset ra at cfa - word"
  * @len: bytes of @insns
  * @word: 4 or 8
  * @at: the address to look up, from the start of the function
@@ -201,7 +201,7 @@ struct insn_case {
 
 #define INSNS(_word, _text)						\
 	.word = (_word), .insns = (_text), .len = sizeof(_text) - 1
-/* cases of: a rule for the whole function; a rule at an address; no rule */
+/* RULE: one rule for the whole function; ROW: a rule for a part of it; REFUSED: no rule */
 #define RULE(_name, _text, _rule)					\
 	{ .name = (_name), INSNS(8, _text), .rule = (_rule), .end = LENGTH }
 #define RULE_32(_name, _text, _rule)					\
@@ -560,7 +560,7 @@ static void cie_header(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->rule.signal, c->signal);
 }
 
-/* the start of an FDE with addresses encoded in some way */
+/* write a CIE, and an FDE whose addresses have the encoding */
 static void put_encoded(struct tables *t, u8 encoding, u64 start, size_t size)
 {
 	u8 head[sizeof(head_64)];
@@ -802,7 +802,7 @@ static int carry_out_at(struct tables *t, unsigned long expr, const unsigned lon
 	frame->regs = 0;
 	frame->loads = 0;
 	t->reads = 0;
-	/* only whole pages are readable */
+	/* as in a process, the bytes after the tables are readable, too */
 	t->nr = sizeof(t->bytes);
 	return unwind_cfi_expr(&t->cfi, &cfi_frame, expr, CODE + 5, cfa, val);
 }
@@ -1174,7 +1174,7 @@ static void cie_instructions(struct kunit *test)
 	}
 }
 
-/* an entry of 10^6 equal instructions ends at the limit on bytes */
+/* read an entry with 10^6 instructions: the limit on bytes must end it */
 static int read_endless(void *ctx, unsigned long addr, void *to, size_t len)
 {
 	struct tables *t = ctx;
@@ -1199,7 +1199,7 @@ static void endless_insns(struct kunit *test)
 	KUNIT_EXPECT_LE(test, t->reads, 64 * 1024 / UNWIND_CFI_WINDOW);
 }
 
-/* a usual entry takes one read of the FDE, and once one read of the CIE */
+/* the FDE of a usual function takes one read; its CIE is read only the first time */
 static void few_reads(struct kunit *test)
 {
 	struct tables *t = new_tables(test, 8);
@@ -1216,7 +1216,7 @@ static void few_reads(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, look_up(t, CODE + 4), -EINVAL);
 }
 
-/* the same bytes, in an entry that does not fit into the window */
+/* instructions at any place in an entry that is longer than the window */
 static void across_windows(struct kunit *test)
 {
 	static const u8 some[] = {

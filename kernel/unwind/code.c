@@ -11,8 +11,8 @@
  *
  * These steps of a path also locate the return address:
  *
- * - The stack pointer is computed or loaded from the frame pointer.  The frame pointer
- *   is then the frame's own.
+ * - The stack pointer is computed or loaded from the frame pointer.  Then the frame
+ *   pointer is that of this frame, not of a caller.
  * - The caller's frame pointer is pushed and the frame pointer then set from the stack
  *   pointer.  This is the beginning of a function, so the return address is above.
  * - A jump goes to an address that was popped.
@@ -45,7 +45,7 @@
 
 /* the most instructions that are decoded for one address */
 #define MAX_INSNS	4096
-/* a second path must give the same rule, if one ends within this many more instructions */
+/* after a path gave a rule, follow at most this many instructions of others to check it */
 #define MAX_MORE	384
 /* on a long path, rules are also cached for addresses at this distance from each other, in bytes */
 #define NOTE_DISTANCE	256
@@ -120,10 +120,10 @@ struct code_written {
 
 /**
  * struct code_fork - the other direction of a branch
- * @ip: address of the instruction
+ * @ip: address at which the path continues
  * @sp: the stack pointer there
  * @fp: the frame pointer there
- * @others: addresses on the stack in other registers
+ * @others: values of other registers that contain addresses on the stack
  * @marks: see struct code_path
  * @used: see struct code_path
  * @dead: see struct code_path
@@ -170,9 +170,9 @@ struct code_note {
  * @ip: address of the next instruction
  * @regs: the registers
  * @nr_written: number of words in @written; MAX_WRITTEN + 1 if there were too many
- * @marks: bit masks of words that it wrote at offsets from the first stack pointer and
- *	   from the first frame pointer, except those whose values are still known after
- *	   a call; words at a distance of 64 words share a bit
+ * @marks: bit masks of the words that it wrote, by their offset from the first stack pointer
+ *	   and from the first frame pointer; words at a distance of 64 words share a bit.
+ *	   Words whose values are still known after a call are not in them
  * @nr_branches: number of @branches
  * @nr_forks: number of @forks
  * @nr_calls: number of @calls
@@ -183,8 +183,8 @@ struct code_note {
  * @jumped: it ended with a jump to another function
  * @gone_on: it continued in another function by a jump
  * @forgot: not all words of @marks are in @written
- * @wrote: memory may have been written to, other than below the stack
- * @fp_is_frame: the stack pointer was found from the frame pointer
+ * @wrote: memory may have been written to, other than below the first stack pointer
+ * @fp_is_frame: the stack pointer was computed or loaded from the first frame pointer
  * @frame_seen: @fp_is_frame was set on a path that has ended
  * @used: bit mask of the registers whose first values were copied
  * @dead: bit mask of the registers that were overwritten before their first values were copied
@@ -376,7 +376,7 @@ static bool path_may_have_written(const struct code_path *path, struct code_valu
 	return path->marks[place.kind == FP] & marks[place.kind == FP];
 }
 
-/* Does the function need this word at its end: a word from the stack, or the frame pointer? */
+/* May the end of the function need this value: a word from the stack, or the frame pointer? */
 static bool code_is_to_keep(const struct code_written *w)
 {
 	return !w->dropped && (value_is_place(w->val) || (w->val.kind == FP && !w->val.off));
@@ -551,7 +551,7 @@ static bool path_return_at(struct code_path *path, struct code_value place)
 	return true;
 }
 
-/* Make the rule for a frame pointer that points to the caller's, with the return address above. */
+/* Make the rule for a frame pointer that points to the caller's, saved below the return address. */
 static bool path_return_by_fp(struct code_path *path, bool extends)
 {
 	struct code_value place = { .kind = FP, .off = path->code->word };
@@ -787,7 +787,7 @@ static bool path_at_function(const struct code_path *path)
 		if (!unwind_code_decode(bytes, nr, path->code->word, &insn) ||
 		    insn.op != UNWIND_CODE_NOP)
 			return false;
-		/* Go's compiler ends blocks like this */
+		/* Go's compiler ends blocks with a one-byte nop */
 		if (insn.len == 1)
 			return true;
 		ip += insn.len;
@@ -892,7 +892,7 @@ static bool path_has_left_frame(const struct code_path *path, struct code_value 
 /*
  * Is this a jump to another function? Before such a jump, a function has just popped its
  * caller's frame pointer; or it has loaded its caller's frame pointer and moved the stack
- * pointer above the place of that; or it has pushed a copy of its return address.
+ * pointer above the loaded word; or it has pushed a copy of its return address.
  */
 static bool path_ends(struct code_path *path)
 {
@@ -1141,9 +1141,9 @@ static void path_begin(struct code_path *path, struct unwind_code *code, unsigne
  * may hold it.  A register that no path copies cannot hold it in two cases: if
  * all paths overwrite the register, and if a path jumps to an unknown address,
  * because compilers do that with the return address on the stack.  Code that
- * uses memory below the frame pointer has a frame on all of its paths.  For
- * such code, only registers count that are copied on every path with such a
- * jump.
+ * uses memory below the frame pointer has a frame on all of its paths.  There,
+ * a register may hold the return address only if each path with such a jump
+ * copies the register.
  */
 static bool path_search(struct code_path *path)
 {
@@ -1179,7 +1179,7 @@ static bool path_is_doubtful(const struct code_path *path)
 	return path->called || path->jumped;
 }
 
-/* If no path gave a rule, but one used the frame pointer as that of its frame: use it, too. */
+/* No path gave a rule: if one set the stack pointer from the frame pointer, guess a usual frame. */
 static bool path_guess(struct code_path *path)
 {
 	path->nr_notes = 0;
@@ -1232,7 +1232,7 @@ int unwind_code_find(struct unwind_code *code, unsigned long ip)
 
 /**
  * unwind_code_tell - report the rules of other addresses on the path of a rule
- * @code: the code, of which unwind_code_find() has just found a rule
+ * @code: the code and the rule, as unwind_code_find() has just set them
  */
 void unwind_code_tell(const struct unwind_code *code)
 {
@@ -1281,12 +1281,12 @@ static bool frame_keeps_pointers(const struct unwind_code_insn *insn)
  * @body: where the prologue ends
  * @size: distance of the frame pointer from the stack pointer at the end of the prologue, in
  *	  bytes
- * @more: what the function has added to @size by aligning the stack pointer, and after that
- *	  before its first branch or call
+ * @more: bytes added to @size by aligning the stack pointer, and by moving it between then
+ *	  and the first branch or call
  * @pushed: bytes pushed since the prologue or the last branch or call
  * @is_aligned: the stack pointer was aligned, so @more depends on @fp
  * @is_forked: a call or branch lies between the prologue and the last instruction
- * @is_left: the frame pointer may be another one behind the last instruction
+ * @is_left: after the last instruction, the frame pointer may no longer be that of the frame
  * @left_from: the lowest target of branches and jumps where @is_left was set
  * @left_to: the highest one
  */
@@ -1409,7 +1409,7 @@ static bool straight_sp(const struct unwind_code *code, const struct unwind_code
  * @at: the address of an instruction
  * @ip: the same address or a higher one
  * @sp: the stack pointer at @at; changed to that at @ip
- * @high: raised to the highest one in between
+ * @high: raised to the highest stack pointer between @at and @ip
  *
  * Behind a call that does not return, another function may begin.  It would have its return
  * address on top of the stack, and could remove it.  So no instruction behind a call may raise
@@ -1461,7 +1461,7 @@ static bool insn_moves_sp(const struct unwind_code_insn *insn)
 	       insn->base == unwind_code_sp;
 }
 
-/* Does an instruction set the stack pointer, but not relative to its last value or the frame? */
+/* Does an instruction set sp to a value that is neither its old value plus a number nor fp? */
 static bool insn_sets_sp(const struct unwind_code_insn *insn)
 {
 	if (insn->op == UNWIND_CODE_MOVE && insn->base == unwind_code_fp && !insn->off)
@@ -1509,10 +1509,10 @@ static void frame_resize(struct code_frame *frame, const struct unwind_code *cod
 }
 
 /*
- * Update whether the frame is left behind an instruction that ends at @end: once the function
- * has removed its frame, the frame pointer is its caller's.  The targets of branches and jumps
- * from there have no frame either, up to the last instruction behind the highest of them.
- * Branches from behind @ip, and from in front of the prologue, are not known.
+ * Update @is_left for the address @end, after @insn: once the function has removed its frame,
+ * the frame pointer is its caller's.  There is no frame at the targets of branches and jumps
+ * from there either: assume none from the lowest target to the first jump, return or trap
+ * after the highest one.  Branches after @ip or before the prologue are not known.
  */
 static void frame_leave(struct code_frame *frame, const struct unwind_code_insn *insn,
 			unsigned long end)
@@ -1536,7 +1536,7 @@ static void frame_leave(struct code_frame *frame, const struct unwind_code_insn 
 	frame->is_left |= frame->left_from <= end;
 }
 
-/* As unwind_code_is_one(). @frame is optional: that behind the prologue, changed to that at @ip. */
+/* As unwind_code_is_one(). @frame, if any, is updated from the end of the prologue to @ip. */
 static bool prologue_fits(struct unwind_code *code, unsigned long at, unsigned long ip,
 			  struct code_frame *frame)
 {
@@ -1584,8 +1584,8 @@ static bool prologue_fits(struct unwind_code *code, unsigned long at, unsigned l
  * @at: the address of an instruction
  * @ip: an address behind it
  *
- * Return: true if the instructions from @at on reach @ip, and behind each instruction that does
- *	   not continue with the next, there is the target of an earlier branch.
+ * Return: true if the instructions from @at on reach @ip, and if an earlier branch leads beyond
+ *	   each instruction that does not continue with the next.
  */
 bool unwind_code_is_one(struct unwind_code *code, unsigned long at, unsigned long ip)
 {
@@ -1674,8 +1674,8 @@ static bool frame_is_taken_down(struct unwind_code *code, unsigned long ip, s64 
  * @ip: the address that the call returns to
  *
  * The instructions from @start to @ip must be straight-line code.  After the call, the code
- * must remove the same number of bytes from the stack before it adds an unknown size.  It
- * must not change the stack pointer and the frame pointer otherwise.
+ * must remove as many bytes from the stack as these instructions have added, and then change the
+ * stack pointer by an unknown size.  It must not change stack and frame pointer otherwise.
  *
  * Return: the distance of the return address from the stack pointer, in bytes, above 0;
  *	   -ENOENT if the code does not have this form.
@@ -1733,7 +1733,7 @@ static enum unwind_code_frame frame_is_of(struct unwind_code *code, struct code_
  * unwind_code_has_frame - does the function of an address set up a frame of this size?
  * @code: the code; @prologue is filled in, valid unless UNWIND_CODE_FRAME_OTHER is returned
  * @ip: address in the code, not the first of a function
- * @fp: the frame pointer at @ip, as the code sees it
+ * @fp: the frame pointer at @ip, without the base of the stack segment
  * @size: distance of the frame pointer from the stack pointer at @ip, in bytes
  *
  * Finds the last prologue in front of @ip that sets a frame pointer.  It belongs to the

@@ -21,18 +21,18 @@
  * @UNWIND_CODE_OTHER: only write to the registers in @clobbers
  * @UNWIND_CODE_MOVE: @reg = @base + @off
  * @UNWIND_CODE_LOAD: @reg = the word at @base + @off
- * @UNWIND_CODE_STORE: write @width bytes at @base + @off; a whole word is @reg
+ * @UNWIND_CODE_STORE: write @width bytes at @base + @off: @reg, if @width is a word
  * @UNWIND_CODE_PUSH: push @reg
  * @UNWIND_CODE_PUSH_MEM: push the word at @base + @off
  * @UNWIND_CODE_POP: pop @reg
- * @UNWIND_CODE_POP_MEM: pop the word at @base + @off
+ * @UNWIND_CODE_POP_MEM: pop to the word at @base + @off
  * @UNWIND_CODE_LEAVE: sp = fp, pop fp
  * @UNWIND_CODE_RETURN: pop the return address and go there
  * @UNWIND_CODE_JUMP: go to the end of this instruction plus @off
  * @UNWIND_CODE_BRANCH: go to the end of this instruction plus @off, or to the next instruction
  * @UNWIND_CODE_JUMP_REG: go to the address in @reg
  * @UNWIND_CODE_CALL: call a function at the end of this instruction plus @off
- * @UNWIND_CODE_CALL_OTHER: call a function at an address that is not in the code
+ * @UNWIND_CODE_CALL_OTHER: call a function whose address is in a register or in memory
  * @UNWIND_CODE_END: the path cannot be followed further
  */
 enum unwind_code_op {
@@ -58,13 +58,13 @@ enum unwind_code_op {
 /**
  * struct unwind_code_insn - one instruction
  * @off: an offset in bytes, as @op says
- * @clobbers: bit mask of the registers that it writes to in other ways
+ * @clobbers: bit mask of the registers that it writes to, other than as @op says
  * @op: enum unwind_code_op
  * @len: its length in bytes
- * @reg: a register by the number that instructions have for it
+ * @reg: a register, by its number in instructions
  * @base: another register
  * @width: bytes that UNWIND_CODE_STORE writes
- * @writes: it may write to memory in other ways
+ * @writes: it may write to memory, other than as @op says
  * @uses_flags: it depends on the flags that an earlier instruction has set
  */
 struct unwind_code_insn {

@@ -32,10 +32,10 @@ const u8 unwind_code_fp = 5;
 struct operands {
 	u8	mod;
 	u8	reg;
-	u8	rm;	/* if in memory: the base register of its address, or UNWIND_CODE_NO_REG */
+	u8	rm;	/* a register; for memory, the base register or UNWIND_CODE_NO_REG */
 	u8	ext;	/* reg without REX.R: part of the opcode */
 	bool	full;	/* the operands have the size of a word of the stack */
-	bool	plain;	/* memory: it is base plus displacement, without a segment */
+	bool	plain;	/* the address in memory is base plus displacement, without a segment */
 };
 
 static bool x86_has_prefix(const struct insn *insn, u8 prefix)
@@ -535,7 +535,7 @@ static unsigned int x86_vector_bytes(const struct insn *insn)
 	return X86_VEX_L(vex[insn->vex_prefix.nbytes - 1]) ? 32 : 16;
 }
 
-/* fst, fstenv, fstcw, fisttp, fist, fstsw, fbstp: by bits 1 and 2 of d9 to df, and ext */
+/* Bytes stored by fst, fstenv, fist and so on: by the opcode (d9, db, dd, df), and by ext. */
 static const u8 x87_bytes[4][8] = {
 	{ 0, 0, 4, 4, 0, 0, 28, 2 },
 	{ 0, 4, 4, 4, 0, 0, 0, 10 },
