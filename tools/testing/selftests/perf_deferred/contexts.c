@@ -242,7 +242,7 @@ static int timer_tick(void)
 	return at_kprobe("update_process_times");
 }
 
-/* Called with interrupts off, after the last check of the work flags. */
+/* switch_fpu_return() runs with interrupts off, after the last check of the work flags. */
 static int fpu_restore(void)
 {
 	return at_kprobe("switch_fpu_return");

@@ -18,7 +18,7 @@
 
 static struct eh_image small, large;
 
-/* One plain mapping of either file must equal the object as the dynamic linker loads it. */
+/* Tests map a whole file at once. The result must be as if the dynamic linker had loaded it. */
 static int read_flat_images(void)
 {
 	const Elf64_Ehdr *elf = (void *)small.bytes;

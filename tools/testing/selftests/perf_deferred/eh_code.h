@@ -44,7 +44,7 @@ static inline PD_ATTR(always_inline) long eh_next(struct eh_walk *walk)
 	return ret;
 }
 
-/* Unlike pd_syscall3(), without a frame. */
+/* Like pd_syscall3(), but the caller need not set up a frame. */
 static inline PD_ATTR(always_inline) long eh_syscall3(long nr, long a, long b, long c)
 {
 	long ret;

@@ -530,7 +530,7 @@ static int equal_contents(void)
 	return walk_at(b);
 }
 
-/* Walk again in a mount namespace of its own, where the path leads to another file. */
+/* Walk, then unmount in a new mount namespace: now the path leads to another file. Walk again. */
 static int walk_elsewhere(const char *path)
 {
 	PD_TRY(walk_file(path));
@@ -800,7 +800,7 @@ static int rewritten_by_device_from(size_t from)
 	return 0;
 }
 
-/* Pin the whole file; or all but the headers, so that the file becomes known. */
+/* Pin the whole file; then all but the headers: these are read, and the file becomes known. */
 static int rewritten_by_device(void)
 {
 	PD_TRY(prepare_on("tmpfs"));

@@ -5,7 +5,7 @@
  */
 #include "eh_code.h"
 
-/* where the frame of eh_object_keeps() holds its CFA; LEB128 encodes it in two bytes */
+/* the offset of the CFA in the frame of eh_object_keeps(); LEB128 encodes it in two bytes */
 #define KEPT_AT (FRAME - 24)
 
 #define TEXT_OF(x)	#x

@@ -574,7 +574,7 @@ static int hostile(void *unused)
 	return 0;
 }
 
-/* Take samples in three parts of the time, and read the buffer after each. */
+/* Walk and read the buffers in three periods; the set must take samples in each. */
 static int watch_hostile(struct pd_set *set, struct pd_log *log)
 {
 	static struct eh_walk walk;

@@ -17,8 +17,8 @@ int eh_counted(void);
 /* Return the value of a counter, or -1. */
 long eh_counter(const char *name);
 /*
- * Let an event take deep stacks; fill in the attr of such an event, at getppid(); and open it.
- * Return 0 or a reported result.
+ * eh_deepen() lets an event take deep stacks; eh_attr() fills in the attr of such an event at
+ * getppid(); eh_open() also opens the event. They return 0 or a reported result.
  */
 int eh_deepen(struct perf_event_attr *attr);
 int eh_attr(struct perf_event_attr *attr);

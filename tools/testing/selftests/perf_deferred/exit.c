@@ -142,8 +142,8 @@ static int check_sample(struct pd_log *log, const struct pd_rec *sample, __u32 l
 }
 
 /*
- * An event with attr.inherit belongs to the child. Other events are for all CPUs: events of a
- * task are removed before its memory is.
+ * Open the event for the child if it has attr.inherit, else for all CPUs, because the events of
+ * a task are removed before its memory is freed.
  */
 static int exit_round(struct perf_event_attr *attr, const struct way *way, enum has has)
 {

@@ -45,7 +45,7 @@ struct lie {
 	const char *what;
 	void (*lay)(void);
 	size_t start;		/* where the frame pointer starts */
-	unsigned int least, most;	/* minimum and maximum number of its frames */
+	unsigned int least, most;	/* minimum and maximum number of frames of NAME */
 };
 
 static void to_itself(void)

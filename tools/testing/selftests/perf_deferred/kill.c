@@ -25,7 +25,7 @@
 #define COPY_NAME 6
 #define PATIENCE 20
 
-/* Memory with a second page in a userfaultfd that no one serves. */
+/* Two pages. Faults of the second one go to a userfaultfd that no one serves. */
 static char *unserved_memory(size_t page, int flags)
 {
 	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };

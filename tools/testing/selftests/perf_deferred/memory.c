@@ -23,7 +23,7 @@
 #define DEPTH	4
 #define CALLS	1000
 
-/* Functions that send records. The first calls the second, which may be inlined. */
+/* Functions that send records. senders[0] calls senders[1], which may be inlined. */
 static struct pd_range senders[2];
 /* Function that allocates the memory of a process for rules. */
 static struct pd_range room_for_rules;

@@ -65,7 +65,7 @@ static int check_nmis(void *in_kernel)
 			continue;
 		samples++;
 		PD_CHECK(sample->cpu == 1, "on CPU %u", sample->cpu);
-		/* an NMI behind the record finds the stack in place */
+		/* a sample that is taken after the record has its stack in place */
 		PD_CHECK(sample->deferred || sample->inplace, "no user half");
 		PD_CHECK(pd_user_half(&log, sample, &stack) != PD_BARE,
 			 "cookie %llx has no record", sample->cookie);

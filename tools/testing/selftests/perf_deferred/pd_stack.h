@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Stacks that identify themselves. pd_call(n, depth, leaf, arg) runs leaf(arg)
- * below depth + 1 frames of function n and one of its outermost function, all
- * in sections that belong only to n. So the frames of a sample tell which stack
- * they belong to, and whether it is complete.
+ * Stacks that identify themselves. pd_call(n, depth, leaf, arg) calls the outermost
+ * function of n. This calls the recursive function of n, which has depth + 1 frames
+ * and calls leaf(arg). Both have sections of their own for each n. So the frames of a
+ * sample tell which stack they belong to, and whether it is complete.
  */
 #ifndef PD_STACK_H
 #define PD_STACK_H

@@ -64,7 +64,7 @@ static int set_realtime(int value)
 	return 0;
 }
 
-/* Sample one system call of a task with that policy: deferred, or in place. */
+/* Sample a system call with the policy. Its stack must be deferred if @deferred, else in place. */
 static int call_as(int policy, bool deferred)
 {
 	const struct pd_rec *sample;

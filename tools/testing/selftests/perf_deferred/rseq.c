@@ -18,7 +18,7 @@
 #define NAME		5
 #define DEPTH		3
 #define MILLISECONDS	800
-#define SIGNATURE	0x53053053	/* glibc's on x86, before each abort handler */
+#define SIGNATURE	0x53053053	/* before each abort handler, as in glibc on x86 */
 #define AREA_SIZE	32
 #define TURNS		20000
 
@@ -26,7 +26,7 @@
 extern const char section_begins[], section_ends[], section_aborted[];
 static struct rseq_cs section PD_ATTR(aligned(32), used);
 
-/* A thread has only one area: that of the C library, if it is new enough. */
+/* A thread has only one rseq area. A new enough C library registers its own. */
 #pragma weak __rseq_offset
 #pragma weak __rseq_size
 extern const ptrdiff_t __rseq_offset;
@@ -70,7 +70,7 @@ static PD_LEAF long restartable(void *arg)
 	return ended;
 }
 
-/* Ends with 77 where there is no area. */
+/* Exits with 77 if the thread has no rseq area. */
 static int restart(void *unused)
 {
 	long long end = pd_now_ns() + pd_scale(MILLISECONDS) * 1000000LL;

@@ -33,11 +33,11 @@
 #define MAX_CALLS	8192
 #define MAX_FRAMES	500
 #define MAX_STACK	(1UL << 16)
-/* how many steps to compare: of some programs; of the others, and of all on a slow kernel */
+/* steps to compare in some programs; in the others, and in all programs on a slow kernel */
 #define STEPS		66000
 #define FEW_STEPS	6000
 #define WINDOW		1000
-/* read the stack to begin a window only every so many steps: this takes longer than a step */
+/* try to begin a window only every TRY_STEPS steps: reading the stack takes longer than a step */
 #define TRY_STEPS	16
 
 struct call {
@@ -48,13 +48,13 @@ struct call {
 struct stepper {
 	pid_t pid;
 	unsigned long entry;	/* entry point of the program, _start() */
-	unsigned long loader;	/* entry point of its loader, or of itself */
+	unsigned long loader;	/* entry point of its loader; _start() if it has none */
 	struct pd_event event;
 	struct pd_log log;
 	struct call calls[MAX_CALLS];
 	int nr;
 	bool begun;		/* calls[] has all calls since the beginning */
-	int signal;		/* to deliver with the next step */
+	int signal;		/* signal to deliver with the next step, or 0 */
 	struct user_regs_struct regs;
 	unsigned long steps, right, cut, bare, wrong, none, handlers;
 	unsigned long stack[MAX_STACK / sizeof(long)];
@@ -224,7 +224,7 @@ static bool is_covered(const struct object *object, unsigned long offset)
 
 /*
  * The code of _init, _fini and the compiler's crtstuff.c, which is in each object, has no
- * tables. These are some fifteen steps in each object, which may be in a window or not.
+ * tables. It takes some fifteen steps in each object; a window may include them or not.
  */
 static bool in_bare_code(pid_t pid, unsigned long ip)
 {

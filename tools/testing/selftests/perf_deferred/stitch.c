@@ -40,12 +40,12 @@
 #define PROGRAM_LOW	0x70000000ULL
 #define PROGRAM_HIGH	0x78000000ULL
 
-/* What the threads tell the reader of their samples. */
+/* What the threads tell the process that reads their samples. */
 struct shared {
 	int stop;
 	struct {
 		__u32 tid;
-		__u64 begin, end;	/* times between which it is in its named stack */
+		__u64 begin, end;	/* it is in its named stack from begin to end */
 	} threads[THREADS];
 };
 
