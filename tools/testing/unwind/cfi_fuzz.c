@@ -3,9 +3,9 @@
  * libFuzzer target: tables of arbitrary bytes.  Besides errors that the
  * sanitizers find, it checks that nothing outside the tables is read except the
  * target of an indirect pointer; that the number of bytes read is limited; that a
- * rule is well-formed, and the same for its whole row, whether the CIE was known
- * or not; and that expressions end in every frame, with the value of their
- * reduced form.
+ * rule is well-formed, and is the same in its whole row, with and without a known
+ * CIE; and that the evaluation of an expression ends, whatever the frame contains,
+ * and gives the value of its reduced form.
  */
 
 #include <errno.h>

@@ -15,7 +15,7 @@
  * struct cfi_fuzz - start of an input; the tables follow
  * @flags: CFI_FUZZ_*
  * @fde: offset of the FDE in the tables
- * @ip: offset of the address into what the FDE covers
+ * @ip: offset of the address in the range of the FDE
  * @seed: seed for the values of registers and memory
  * @lost: bit mask of the unknown registers, by number modulo 8
  * @holes: bit mask of the missing pages, by number modulo 8

@@ -206,7 +206,7 @@ CODE(size_left_twice, FRAME_16 "je 1f; leave; jg 3f; ret $16; 3: pop %r10; test 
 /* ... and another function follows */
 CODE(size_tail_set, FRAME_32 "call *%rbx; add $32, %rsp; pop %rbp; mov $5, %edi; jmp 9f;"
 	".balign 16, 0x90; push %rbx; call *%rax;" MARK(size_tail_set) "ud2; 9: ret");
-/* code behind the places where V8 and HotSpot return still has the frame */
+/* V8 and HotSpot: the code after their return sequences still has the frame */
 CODE(size_v8_return, FRAME_16 "je 1f; mov %rbp, %rsp; pop %rbp; cmp $2, %rcx; jg 3f; ret $16;"
 	"3: pop %r10; lea 8(%rsp, %rcx, 8), %rsp; push %r10; ret; 1: push $1; call *%rbx;"
 	MARK(size_v8_return) "int3");
@@ -219,7 +219,7 @@ CODE(size_hotspot_handler, FRAME_32 "call *%rcx; add $32, %rsp; pop %rbp; cmp 40
 /* instructions that look as if they wrote to the frame pointer */
 CODE(size_high_byte, FRAME_32 "orb $8, %ch; call *%rax;" MARK(size_high_byte) "ud2");
 CODE(size_movq, FRAME_32 "movq %xmm5, %xmm0; call *%rax;" MARK(size_movq) "ud2");
-/* the stack pointer is not relative to its last value */
+/* the stack pointer is loaded: it is not relative to its last value */
 CODE(size_loaded_sp, FRAME_32 "je 1f; 1: push %rcx; mov 8(%rdi), %rsp; call *%rax;"
 	MARK(size_loaded_sp) "ud2");
 /* arguments of the first call of a function with a long beginning */
@@ -302,7 +302,7 @@ CODE(depth_pop, "sub $24, %rsp; pop %rcx; call *%rax;" MARK(depth_pop) GIVE_UP);
 CODE(depth_within, TRAP MARK(depth_within) "call *%rax;" GIVE_UP);
 CODE(depth_far, TRAP ".skip 64, 0x90; call *%rax;" MARK(depth_far) GIVE_UP);
 
-/* add $8, %ah, as only 32-bit code has it; add $8, %esp is 83 */
+/* opcode 0x82, only in 32-bit code: add $8, %ah; opcode 0x83: add $8, %esp */
 CODE(add_byte, MARK(add_byte) ".byte 0x82, 0xc4, 8; ret");
 CODE(add_word, MARK(add_word) ".byte 0x83, 0xc4, 8; ret");
 

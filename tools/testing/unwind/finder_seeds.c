@@ -242,7 +242,7 @@ static void put_cie(struct image *to, unsigned int word)
 	put(to, word == 8 ? tail64 : tail32, sizeof(tail64));
 }
 
-/* The error that a seed with wrong distances has in the distance from an entry to its code. */
+/* With MOVED, the distance from an FDE to its code is wrong by this number of bytes. */
 static unsigned int moved(const struct seed *seed)
 {
 	return seed->broken == MOVED ? 2 * PAGE : 0;

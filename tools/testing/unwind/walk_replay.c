@@ -4,8 +4,8 @@
  *
  *	walk_replay --save TID FILE   walk the stack of a thread of 64-bit code, and save
  *				      all that the walk has read: registers, mappings, bytes
- *	walk_replay FILE...           replay them, also with the rules that were found: TAP, one
- *				      test for each
+ *	walk_replay FILE...           replay each twice, the second time with the rules that the
+ *				      first replay has found: TAP, one test for each
  *	walk_replay --print FILE      replay one, and print its stack
  *
  * The lines "frame" and "end" of a saved walk are the expected result: correct them by
@@ -239,7 +239,7 @@ bool unwind_is_fixed(unsigned long addr)
 	return vma && vma->vm_file && !(vma->vm_flags & VM_WRITE);
 }
 
-/* These are not saved with a walk. */
+/* A saved walk has neither the auxiliary vector nor the start of the stack. */
 unsigned long unwind_auxv(struct unwind_user_state *state, unsigned long type)
 {
 	return 0;
@@ -289,8 +289,8 @@ static bool add_map(const char *line)
 /* The cache for one walk: it keeps everything. */
 
 /*
- * The quick steps of a walk need a cache.  In the first walk they find none, in the second they
- * find the rules of the first.  All rules are where they look last.
+ * quick_steps() needs a cache.  The first walk has none, the second has one with the rules of the
+ * first.  unwind_cache_peek_file() returns these rules, because the rule table is empty.
  */
 static bool has_cache;
 
