@@ -29,7 +29,7 @@ struct work {
 	void (*run)(void);
 };
 
-static uint64_t spent;		/* time of the last run of a work */
+static uint64_t spent;		/* duration of the last run of a struct work */
 static unsigned int last_frames;	/* in the last deferred record, if there was one */
 static const char *unit = "instructions";
 static int rounds = ROUNDS;

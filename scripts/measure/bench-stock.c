@@ -21,7 +21,7 @@
 /* nanoseconds from sample to sample */
 static unsigned long period = 200000;
 
-/* how often CMD is measured in each way: for this many nanoseconds, within these limits */
+/* for each kind of stacks, run CMD until MIN_TIME ns are over, but MIN_RUNS to MAX_RUNS times */
 #define MIN_RUNS	8
 #define MAX_RUNS	64
 #define MIN_TIME	4e9
@@ -91,7 +91,7 @@ static int compare(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* The mean of the middle half: a rare disturbance does not change it, and more runs help. */
+/* The mean of the middle half: outliers do not change it, and more runs make it more exact. */
 static double middle_of(double *ns, int nr)
 {
 	double sum = 0;

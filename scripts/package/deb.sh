@@ -27,7 +27,7 @@ deb_perf=$deb/perf
 deb_names() {
 	base_version=$(dpkg-query -W -f '${Version}' "linux-source-$BASE" 2>/dev/null) ||
 		die "linux-source-$BASE is not installed: scripts/deps"
-	# above Debian's version, below its next one, which may be +deb13u1 or a rebuild, +b1
+	# above Debian's version, and below its next one: an update, +deb13u1, or a rebuild, +b1
 	deb_version=$base_version+0perfdeferred$revision
 	kernel_release=${base_version%%-*}-perf-deferred$revision-$flavour
 	deb_debs=(
@@ -42,8 +42,8 @@ deb_suite() {
 	sed -n 's/^VERSION_CODENAME=//p' /etc/os-release
 }
 
-# deb_mirrors SUITE: print apt's lines for Debian and its security updates, with the mirrors of
-# this machine
+# deb_mirrors SUITE: print lines of sources.list for Debian and its security updates, with the
+# mirrors of this machine
 deb_mirrors() {
 	# shellcheck disable=SC2016
 	apt-get indextargets --format '$(REPO_URI) $(LABEL)' 'Created-By: Packages' | sort -u |

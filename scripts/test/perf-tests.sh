@@ -24,7 +24,7 @@ may_skip() {
 	esac
 }
 
-# headers_like_base: check that no header that the series touches differs from its copy
+# headers_like_base: check that the series changes no header that differs from its copy in tools/
 headers_like_base() {
 	local f bad=0
 

@@ -126,7 +126,7 @@ static void make_coroutine(struct coroutine *c)
 		makecontext(&c->context, coroutine, 0);
 		return;
 	}
-	/* six registers of 0, the address where to begin, and a return address of 0 */
+	/* for switch_stack(): six registers of 0, the address to start at, a return address of 0 */
 	sp = (uint64_t *)(((uintptr_t)c->stack + STACK) & ~15UL) - 8;
 	memset(sp, 0, 64);
 	sp[6] = (uintptr_t)coroutine;

@@ -4,7 +4,7 @@
  *
  *	threads THREADS FRAMES MILLISECONDS
  *
- * Each calls from thread() through odd() and even() in turn, FRAMES functions in all, to
+ * Each begins in thread(), and calls odd() and even() in turn, FRAMES functions in all, then
  * work(), which sorts with compare().
  */
 #include <pthread.h>
