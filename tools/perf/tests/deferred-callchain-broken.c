@@ -140,7 +140,7 @@ static void build_no_branches(struct synth *s)
 	build_good(s);
 }
 
-/* The sizes of the old and the new text exceed the file. */
+/* A TEXT_POKE event whose old and new text are larger than the file. */
 static void build_long_text_poke(struct synth *s)
 {
 	const u64 words[] = { 0, -1ULL };
@@ -275,8 +275,8 @@ static void build_other_attr(struct synth *s)
 }
 
 /*
- * A sample with two ids: the id at the fixed position is that of the second event.  The id
- * among the fields, at the place that the first event has for it, is that of the first event.
+ * A sample with two ids: the id at the fixed position is that of the second event, so the
+ * fields of that event are parsed.  One of them, PERF_SAMPLE_ID, is the id of the first event.
  */
 static void build_other_fields(struct synth *s)
 {
@@ -668,9 +668,8 @@ static int test__deferred_layouts(struct test_suite *test __maybe_unused,
 #define DESC_ATTR_SIZE	PERF_ATTR_SIZE_VER0
 
 /*
- * Broken HEADER_EVENT_DESC features with two events: number of ids and length
- * of the name that the first event claims to have, and number of events whose
- * flags are cleared.
+ * HEADER_EVENT_DESC features with two events.  The first event claims to have @nr_ids ids and
+ * a name of @name_size bytes.  Expected: the flags of @nr_cleared events are cleared.
  */
 static const struct {
 	u32 nr_ids;

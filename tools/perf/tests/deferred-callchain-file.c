@@ -227,7 +227,7 @@ void synth__clone(struct synth *s, u32 tid, u64 time)
 	put_task(s, PERF_RECORD_FORK, tid, pid_of(s, tid), time);
 }
 
-/* Write an MMAP or MMAP2 event. If it has a build id, the size of the build id is too large. */
+/* Write an MMAP or MMAP2 event. If @misc has the flag for a build id, its size is too large. */
 void synth__map(struct synth *s, u32 who, u64 time, u16 misc, u64 start, u64 len,
 		const char *name)
 {
@@ -249,7 +249,7 @@ void synth__map(struct synth *s, u32 who, u64 time, u16 misc, u64 start, u64 len
 	put(s, s->mmap2 ? PERF_RECORD_MMAP2 : PERF_RECORD_MMAP, misc, &body);
 }
 
-/* Map the pages of the user frames of @tid, from those of @cookie on. */
+/* Map @pages pages of user code of @tid. The first page has the user frames of @cookie. */
 void synth__mmap_by(struct synth *s, u32 who, u32 tid, u64 time, u64 cookie, unsigned int pages,
 		    const char *name)
 {
@@ -343,7 +343,7 @@ void synth__in_place(struct synth *s, u32 tid, u64 time, u64 context, unsigned i
 	synth__sample(s, tid, time, PERF_RECORD_MISC_KERNEL, ips, nr + depth);
 }
 
-/* Let time pass: earlier events become due, so records that follow come after their samples. */
+/* Let time pass: earlier samples become due before the records that follow are read. */
 void synth__pass_time(struct synth *s, u64 time)
 {
 	synth__round(s);

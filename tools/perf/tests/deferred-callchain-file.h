@@ -23,7 +23,7 @@ struct perf_tool;
 
 /**
  * struct synth - a perf.data file under construction
- * @foreign: the file is one of a machine of the other byte order
+ * @foreign: the byte order of the file is not that of this machine
  * @max_stack: sample_max_stack of the sampling event
  * @no_cpu: the sample_id trailers have no CPU
  * @pairs: threads 2n and 2n + 1 are one process; else each thread is a process
