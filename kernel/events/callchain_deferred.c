@@ -109,9 +109,9 @@ static bool is_of_cgroup(struct perf_event *event, struct task_struct *task)
 #endif
 
 /*
- * On another CPU than the task's, write only to events bound to this CPU: the record
- * goes to the buffers of other events where the task runs.  perf has only checked that the
- * event covers the task that runs here.
+ * On another CPU than the task's, write only to events bound to this CPU: all other events
+ * get the record on the task's own CPU.  perf has only checked that the event covers the
+ * task that runs here, so check this for the record's task.
  */
 static bool wants_away(struct perf_event *event, struct deferred_output *out)
 {
@@ -123,7 +123,7 @@ static bool wants_away(struct perf_event *event, struct deferred_output *out)
 	       event->ctx->task == out->task;
 }
 
-/* Does the event have a buffer?  A full one is enough: there the record is counted as lost. */
+/* Does the event have a buffer?  It may be full: then the record is counted as lost. */
 static bool event_has_buffer(struct perf_event *event)
 {
 	struct perf_buffer *rb;
@@ -170,7 +170,7 @@ static void output_record(struct perf_event *event, void *data)
 	perf_output_end(&handle);
 }
 
-/* The sender waits, so the task keeps its context. */
+/* The record's task waits for this function, so its perf_event_context stays. */
 static void send_away(void *data)
 {
 	struct deferred_output *out = data;
@@ -190,8 +190,8 @@ static void send_away(void *data)
 /*
  * The samples of an event bound to a CPU are in that CPU's buffer, and a reader of some
  * CPUs reads no other buffers.  If the task has left that CPU, the record must be written
- * on that CPU, because only it writes to its buffer.  Readers of the buffers of all CPUs
- * find the record in this CPU's buffer.
+ * on that CPU, because no other CPU may write to its buffer.  Readers of the buffers of all
+ * CPUs find the record in this CPU's buffer.
  */
 static void send_to_cpus(struct deferred_output *out, unsigned int here)
 {
@@ -322,8 +322,8 @@ void perf_deferred_detach(struct perf_event *event)
 
 /*
  * BPF programs on the event read the callchain, and do not know the marker that stands for
- * a deferred user half.  The sample
- * of a guest is unrelated to the stack of the task that runs the guest.
+ * a deferred user half.  The sample of a guest is unrelated to the stack of the task that
+ * runs the guest.
  */
 static bool event_may_defer(struct perf_event *event)
 {

@@ -9,7 +9,7 @@
 #define PERF_ATTACH_DEFERRING	0x10000
 /* in perf_event::attach_state: the bits from here up are the number of the event's reader */
 #define PERF_DEFERRED_READER_SHIFT	20
-/* readers have numbers from 1 to below this; 0 is for events without a reader's number */
+/* reader numbers are below this; 0 stands for events without a reader number */
 #define PERF_DEFERRED_READERS	BITS_PER_LONG
 
 /* functions of core.c that write a record */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The function for BPF programs that defers a user stack. perf's BPF program for off-CPU
- * time calls it at the end of a wait, in the sched_switch tracepoint.
+ * The kfunc that defers a user stack. perf's BPF program for off-CPU time calls it at the
+ * end of a wait, in the sched_switch tracepoint.
  */
 
 #include <linux/bpf.h>

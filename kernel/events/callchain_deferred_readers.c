@@ -35,7 +35,7 @@
  * @attr: attributes of its first defer_output event
  * @cgrp: cgroup of that event, or NULL
  * @most: the largest number of its defer_output events on one CPU
- * @cpus: the CPUs with this number
+ * @cpus: the CPUs on which it has @most of these events
  * @rcu: frees it
  * @nr_outputs: number of its defer_output events on each CPU
  *
@@ -218,8 +218,8 @@ void perf_deferred_leave(struct perf_event *event)
 }
 
 /*
- * Does the reader have the buffers of all CPUs?  Two events for all tasks on one CPU may
- * belong to two sets, one of them disabled, so then the answer is no.
+ * Does the reader have the buffers of all CPUs?  If it has two events for all tasks on one
+ * CPU, they may belong to two sets, one of them disabled: then the answer is no.
  */
 static bool reads_all(const struct deferred_reader *reader)
 {
