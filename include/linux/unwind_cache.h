@@ -25,9 +25,9 @@ static inline void unwind_user_mm_init(struct mm_struct *mm)
  * @start: first address
  * @end: first address after that
  *
- * Context: Any task.  If the mapping itself is removed, too, searches must not find it
- *	    any more when this is called, except those that take a lock which the caller
- *	    holds.  Until the call returns, nothing else may be mapped in the range.
+ * Context: Any task.  If the mapping itself is removed, too, remove it first, or hold a
+ *	    lock that searches for the mapping take.  Until the call returns, nothing else
+ *	    may be mapped in the range.
  */
 static inline void unwind_user_unmap(struct vm_area_struct *vma,
 				     unsigned long start, unsigned long end)
@@ -38,9 +38,9 @@ static inline void unwind_user_unmap(struct vm_area_struct *vma,
 		return;
 	/*
 	 * The unmap of a mapping holds the mmap lock, so a search in the mapping has
-	 * ended, or sees the new count.  A truncation may miss a cache that is just
-	 * being made.  But then the file has been opened for writing, which file.c
-	 * handles.
+	 * ended, or sees the new count of unmaps.  A truncation may miss a cache that
+	 * is just being made.  But then the file has been opened for writing, which
+	 * file.c handles.
 	 */
 	if (unlikely(rcu_access_pointer(mm->unwind_cache)))
 		__unwind_user_unmap(mm, start, end);

@@ -8,7 +8,7 @@ struct inode;
 
 #include <linux/bitops.h>
 
-/* AS_UNWIND_RULES in the flags of a file's mapping: unwind rules of the file are kept */
+/* AS_UNWIND_RULES in address_space::flags: unwind rules of the file may be cached */
 #define UNWIND_FILE_BIT		15
 
 void __unwind_user_file_change(struct inode *inode);

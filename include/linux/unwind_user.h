@@ -24,7 +24,7 @@ extern u8 unwind_user_realtime;
 /**
  * unwind_user_left_out - is a task excluded because it is a real-time task?
  * @task: the task; an inherited real-time priority counts
- * @from: the highest value of kernel.unwind_user_realtime that excludes them
+ * @from: the highest value of kernel.unwind_user_realtime that excludes real-time tasks
  *
  * Context: Any, NMI included.
  * Return: true if the task is excluded.

@@ -41,10 +41,9 @@
 #include <asm/unwind_user.h>
 
 /*
- * How often one entry context may be extended at most by requests that come after the last
- * check of the work flags.  Each such request raises an interrupt, and the exit from the
- * interrupt can bring the next request.  The limit is a number, not a rate, so it also works
- * on slow machines.
+ * How many requests after the last check of the work flags may extend one entry context.
+ * Each such request raises an interrupt, and the exit from the interrupt can bring the next
+ * request.  The limit is a number, not a rate, so it also works on slow machines.
  */
 #define UNWIND_MAX_LATE		64
 
@@ -271,8 +270,8 @@ static void call_client(struct unwind_task_info *info, unsigned int slot,
 		return;
 	stamp = xchg(&info->owed[slot], 0);
 	/*
-	 * Take the CPUs after the stamp.  Otherwise, for a request in between, this would take the
-	 * stamp but not the CPU, and the record would miss that CPU.
+	 * Take the CPUs after the stamp.  Otherwise this could take the stamp of a request that
+	 * comes between the two steps, but not its CPU, and the record would miss that CPU.
 	 */
 	serve_cpus(info);
 	work = srcu_dereference(clients[slot], &clients_srcu);
@@ -334,7 +333,7 @@ static void unwind_deferred_work(struct callback_head *head)
  * - Context tracking has a tracepoint after unwind_deferred_leave().
  *
  * Neither applies to the sched_switch tracepoint: the scheduler has chosen another
- * task, and this one checks its work flags after it runs again.
+ * task, and the current task checks its work flags after it runs again.
  */
 static bool is_too_late(enum task_work_notify_mode notify)
 {
@@ -430,8 +429,8 @@ int unwind_deferred_request(struct unwind_work *work, u64 *cookie)
  * @trace: set to the stack; its entries belong to the task and are valid until the
  *	   interrupted code continues
  *
- * For samples that are taken when the record is being sent, or was sent: they need no second
- * one.  User memory is not accessed.
+ * For samples that are taken while the record is being sent, or after that: they need no
+ * second record.  User memory is not accessed.
  *
  * Context: Any, NMI included.
  * Return: true if the stack of this entry context has been unwound.

@@ -109,8 +109,8 @@ static int eh_read_entry(void *ctx, unsigned long addr, void *to, size_t len)
 
 /*
  * Linkers write no FDE for the procedure linkage table of a static program. It has only
- * stubs of one instruction, an indirect jump, so the stack is that at the entry of a
- * function.
+ * stubs of one instruction, an indirect jump. So at a stub, the stack is as at the entry
+ * of a function.
  */
 static int eh_stub_rule(struct unwind_user_state *state, const struct unwind_object *object,
 			unsigned long ip, struct unwind_cfi_rule *full)
@@ -133,7 +133,7 @@ static int eh_stub_rule(struct unwind_user_state *state, const struct unwind_obj
 	};
 	for (slot = 0; slot < UNWIND_NR_KEPT; slot++)
 		full->kept_where[slot] = UNWIND_SAME;
-	/* the rule may not be valid before this stub */
+	/* set only the end of the row: code before this stub may need another rule */
 	state->cfi->row_end = object->plt_end;
 	return 0;
 }
@@ -320,7 +320,7 @@ int unwind_eh_frame_object(struct unwind_user_state *state,
 	struct unwind_file *held = NULL;
 	int ret = eh_look_up_object(state, begun, ip, object, &held);
 
-	/* after the reads of headers */
+	/* read file->dead after the headers */
 	smp_rmb();
 	if (held && unwind_file_is_dead(held))
 		ret = -ESTALE;
@@ -463,7 +463,7 @@ static int eh_find_in_tables(struct unwind_user_state *state, unsigned long ip,
 	int ret;
 
 	ret = eh_search_tables(state, ip, rule, full, &held);
-	/* after the reads of tables */
+	/* read file->dead after the tables */
 	smp_rmb();
 	if (held && unwind_file_is_dead(held))
 		ret = -ESTALE;
@@ -507,7 +507,7 @@ static bool eh_find_cached(struct unwind_user_state *state,
  * unwind_eh_frame_rule - find a frame's caller by the unwind tables
  * @state: the frame
  * @rule: filled in
- * @full: filled in if @rule says so
+ * @full: filled in if @rule is UNWIND_RULE_FULL
  *
  * A return address is the address of the instruction after the call, which may belong to
  * the next row or function. So the address of the call is looked up.
@@ -590,7 +590,7 @@ int unwind_eh_frame_expr(struct unwind_user_state *state, unsigned long expr,
 	cfi->ctx = state;
 	cfi->word = state->word;
 	ret = unwind_cfi_expr(cfi, &frame, expr, state->ip - state->back, cfa, val);
-	/* check the file first, as in eh_search_tables() */
+	/* check the file first, as in eh_use_rule() */
 	if (unwind_file_at_is_dead(state->ip - state->back))
 		return -ESTALE;
 	return unwind_cache_holds(&state->tables) ? ret : -EAGAIN;

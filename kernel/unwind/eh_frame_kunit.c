@@ -108,7 +108,7 @@ static void put_headers(struct kunit *test, unsigned long base)
 	write_user(test, base, &object, sizeof(object));
 }
 
-/* Functions of four bytes each. The last one has the code. */
+/* Write a table of functions of four bytes each. The last function is the one at CODE. */
 static void put_table(struct kunit *test, unsigned long base, u32 nr)
 {
 	struct table *table = kunit_kzalloc(test, sizeof(*table), GFP_KERNEL);
@@ -128,7 +128,7 @@ static void put_table(struct kunit *test, unsigned long base, u32 nr)
 	write_user(test, base + HDR, table, sizeof(*table));
 }
 
-/* Set the row of the code, by INSNS bytes of instructions. */
+/* Write a CIE, and the FDE of the code with INSNS bytes of CFA instructions. */
 static void put_entry(struct kunit *test, unsigned long base, const u8 *insns)
 {
 	struct {
@@ -213,7 +213,7 @@ static s32 cfa_off_at(struct unwind_user_state *state)
 	return unwind_eh_frame_rule(state, &rule, &full) ? -1 : rule.cfa_off;
 }
 
-/* An object of a file that is mapped twice: to be written to, and privately to be run. */
+/* Map the file of an object twice: shared for writing, and private for execution. */
 static unsigned long map_object_twice(struct kunit *test, unsigned long *shared)
 {
 	struct file *file = shmem_kernel_file_setup("kunit", OBJECT_BYTES, 0);
@@ -377,8 +377,8 @@ static const struct volatile_case volatile_cases[] = {
 KUNIT_ARRAY_PARAM_DESC(volatile_case, volatile_cases, name);
 
 /*
- * OpenSSL's assembly keeps the stack pointer in rax or r11.  The rule works only in
- * frames where the register is known, even if it is cached.
+ * OpenSSL's assembly keeps the stack pointer in rax or r11.  Even a cached rule works
+ * only in frames where the register is known.
  */
 static void volatile_register(struct kunit *test)
 {
@@ -411,7 +411,7 @@ static void volatile_register(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ret, c->in_syscall ? 0 : -EOPNOTSUPP);
 }
 
-/* A change of any register that a walk may begin from is noticed. */
+/* The checksum changes with each register that a walk may begin from. */
 static void register_checksum(struct kunit *test)
 {
 	const struct volatile_case *c = test->param_value;
@@ -470,8 +470,8 @@ static void by_expression(struct kunit *test)
 }
 
 /*
- * The bytes of an expression are charged to the budget. Those in another mapping are not
- * evaluated.
+ * The bytes of an expression are charged to the budget. After an unmap of the tables, other
+ * bytes may be at the expression's address, so it has no value.
  */
 static void expression_later(struct kunit *test)
 {
@@ -506,7 +506,7 @@ static void expression_later(struct kunit *test)
 	memset(&state.tables, 0, sizeof(state.tables));
 	memset(&full, 0, sizeof(full));
 	KUNIT_ASSERT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), 0);
-	KUNIT_EXPECT_EQ_MSG(test, state.table_bytes, left, "it is unknown");
+	KUNIT_EXPECT_EQ_MSG(test, state.table_bytes, left, "the rule was not cached");
 	KUNIT_EXPECT_EQ(test, full.expr_base + full.cfa_off, expr);
 	KUNIT_EXPECT_EQ(test, unwind_eh_frame_expr(&state, expr, NULL, &val), 0);
 
@@ -532,7 +532,7 @@ static void registers_by_expression(struct kunit *test)
 	put_word(test, stack + 16 + 0x40, 1234);
 	put_word(test, stack + 0x200, 77);
 	put_word(test, stack + 16 + 8, base + CODE + 0x20);
-	/* rbx is saved in memory, and has its value of this frame */
+	/* the value of rbx in this frame is saved in memory */
 	state.kept[UNWIND_SLOT_BX] = stack + 0x200;
 	state.in_memory = BIT(UNWIND_SLOT_BX) | BIT(UNWIND_SLOT_FP);
 	state.regs = &regs;
@@ -583,7 +583,7 @@ static void sp_is_not_cfa(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EINVAL);
 }
 
-/* CFA = rsp + 16, the return address at the address r9; or it is in r9 plus 1 */
+/* CFA = rsp + 16; the return address is in memory at r9, or is r9 + 1 */
 static const u8 ra_by_expression[INSNS] = { 0x0e, 16, 0x10, 16, 3, 0x79, 0, 0x96 };
 static const u8 ra_is_expression[INSNS] = { 0x0e, 16, 0x16, 16, 2, 0x79, 1 };
 
@@ -715,7 +715,7 @@ static void left_alone(struct kunit *test)
 	KUNIT_EXPECT_EQ_MSG(test, unwind_user_next(&state), -EOPNOTSUPP, "another function");
 }
 
-/* Return the bytes that a step reads of tables with this number of rows. */
+/* Return how many bytes a step reads from tables with this number of rows. */
 static unsigned int table_bytes(struct kunit *test, u32 rows)
 {
 	unsigned long base = make_object(test, rows, sp_plus_16);
@@ -738,8 +738,8 @@ static unsigned int table_bytes(struct kunit *test, u32 rows)
 }
 
 /*
- * Headers, entry and search are charged to the budget. None of them begins if it would exceed the
- * budget.
+ * Reads of headers, entry and search are charged to the budget. No read begins that would exceed
+ * the budget.
  */
 static void table_budget(struct kunit *test)
 {
@@ -751,7 +751,7 @@ static void table_budget(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, table_bytes(test, MAX_ROWS), one + 9 * sizeof(s32));
 }
 
-#define FAR_OFF	0x10000000UL	/* only the compared addresses are read */
+#define FAR_OFF	0x10000000UL	/* an arbitrary address, which is only compared */
 
 static void know_object(unsigned int n, u32 nr)
 {
@@ -921,7 +921,7 @@ static void no_budget(struct kunit *test)
 	}
 }
 
-/* A frame with a rule by another register, which is unknown in the frame of a caller. */
+/* A rule with the CFA in rbx: after a step by the frame pointer, rbx is unknown. */
 static void lost_register(struct kunit *test)
 {
 	unsigned long base = make_object(test, 1, bx_plus_8);

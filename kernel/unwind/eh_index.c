@@ -40,8 +40,8 @@
 #define MAX_SECTIONS	256
 /*
  * The index takes 8 bytes for each FDE, and 12 more while it is made: 2 MiB and 3 MiB
- * at most.  A static program of glibc has some 50 KiB of .eh_frame with 1,200 FDEs.
- * An object that has more than this is unwound as one without tables.
+ * at most.  An object that exceeds a limit is unwound like one without tables.  A static
+ * program of glibc has some 50 KiB of .eh_frame with 1,200 FDEs.
  */
 #define MAX_EH_FRAME	SZ_16M
 #define MAX_ROWS	(256 * 1024U)
@@ -207,7 +207,7 @@ static int note_section(struct unwind_user_state *state, unsigned long ip,
  * @word: bytes of an address in it
  * @found: filled in
  *
- * The values are those in the file and not checked.
+ * The values are those in the file, and are not checked.
  *
  * Context: Task context of a user task; may sleep.
  * Return: 0; -EFAULT if the file cannot be read now; or another error if there is
@@ -283,7 +283,7 @@ static int scan_fde(struct scan *scan, unsigned long fde)
 	ret = unwind_cfi_rule(cfi, fde, ULONG_MAX, &rule);
 	if (ret == -EFAULT)
 		return ret;
-	/* skip entries that cannot be read, and those of code that the linker removed */
+	/* skip entries that cannot be decoded, and those of code that the linker removed */
 	if (ret != -ENOENT || cfi->row_start >= cfi->row_end ||
 	    cfi->row_start < object->start || cfi->row_end > object->end)
 		return 0;

@@ -17,9 +17,9 @@
  *	unwind_file_get()			get_write_access()
  *
  *	take files_lock				increment i_writecount (full barrier)
- *	set UNWIND_FILE_BIT			test UNWIND_FILE_BIT: take files_lock,
- *	smp_mb__after_atomic()				kill the file
- *	test i_writecount: make no file known	change the file
+ *	set UNWIND_FILE_BIT			if UNWIND_FILE_BIT is set:
+ *	smp_mb__after_atomic()				take files_lock, kill the file
+ *	if i_writecount > 0: give up		change the file
  *	put the file into the hash table
  *	release files_lock
  *
@@ -53,8 +53,7 @@
  * is a list of file systems (is_known_filesystem()).  Files that are open for writing from their
  * creation on, such as memfds and System V shared memory, do not count that in i_writecount.
  * They are excluded because they are on internal mounts.  Pages that a device may write to are
- * not read (file_elf.c).  Writes to the
- * block device of a mounted file system are not noticed.
+ * not read (file_elf.c).  Writes to the block device of a mounted file system are not noticed.
  *
  * Rules come from the page cache, never from the memory of a process (file_elf.c), and are
  * used for a process only if it maps the same bytes.
@@ -186,7 +185,7 @@ static bool take_rules(struct unwind_file *file)
 	return rules;
 }
 
-/* Memory of a file, as kmalloc() rounds it up. */
+/* The size of a struct unwind_file, as kmalloc() rounds it up. */
 static size_t file_bytes(void)
 {
 	return kmalloc_size_roundup(sizeof(struct unwind_file));
@@ -452,7 +451,7 @@ static unsigned int wanted_bits(const struct unwind_file *file)
 
 	rcu_read_lock();
 	table = rcu_dereference(file->rules);
-	/* a concurrent count of a displaced rule may be lost, or overwrite the 0 */
+	/* a concurrent increment may be lost, or overwrite the 0: either is harmless */
 	if (table && want_room(table) && !unwind_rules_are_many(table))
 		WRITE_ONCE(table->displaced, 0);
 	else if (want_room(table))
@@ -529,7 +528,7 @@ static struct unwind_file *files_alloc(struct inode *inode)
  */
 static bool link_file(struct unwind_file *file, struct inode *inode)
 {
-	/* remove a file of an earlier inode before the bit is set; pairs with find_live_file() */
+	/* order the removal by known_file() before set_bit(); pairs with find_live_file() */
 	smp_mb__before_atomic();
 	set_bit(UNWIND_FILE_BIT, &inode->i_data.flags);
 	/*
@@ -592,7 +591,7 @@ static struct unwind_file *find_live_file(const struct inode *inode)
 
 	if (!test_bit(UNWIND_FILE_BIT, &inode->i_data.flags))
 		return NULL;
-	/* a file of an earlier inode at the same address was removed; pairs with link_file() */
+	/* read the bit first: no file of an earlier inode is found then; pairs with link_file() */
 	smp_rmb();
 	rcu_read_lock();
 	file = files_find(inode);

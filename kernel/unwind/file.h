@@ -77,9 +77,9 @@ struct unwind_file_layout {
  * @has_layout: @layout is filled in
  * @layout: from its headers
  * @rules: by address, as the file was linked; may be evicted
- * @probes: addresses in the rows of the sorted table with which binary searches begin; 0 if not
- *	    known. This is a binary tree: element 0 is for the middle row; after element n, a
- *	    search continues at 2n + 1 for lower addresses, else at 2n + 2
+ * @probes: addresses of the rows that binary searches of the sorted table compare first; 0 if
+ *	    not known. This is a binary tree: element 0 is for the middle row; after element n,
+ *	    a search continues at 2n + 1 for lower addresses, else at 2n + 2
  */
 struct unwind_file {
 	struct hlist_node		node;
@@ -99,8 +99,8 @@ struct unwind_file {
 
 /*
  * A row is hashed by the granules of the address space that it covers.  Granules have four
- * sizes.  A row uses the smallest size of which UNWIND_ROW_GRANULES cover the row.  All rows of
- * a granule share a set, so the smallest size is for the many short rows of prologues.
+ * sizes.  A row uses the smallest size with which UNWIND_ROW_GRANULES granules cover its length.
+ * All rows of a granule share a set, so the smallest size is for the many short rows of prologues.
  */
 #define UNWIND_ROW_SIZES	4
 #define UNWIND_ROW_GRANULES	4

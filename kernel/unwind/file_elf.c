@@ -106,7 +106,7 @@ static bool is_pinned(struct folio *folio)
 	/* half of the bias, as unmaps between the two reads make the difference smaller */
 	if (folio_ref_count(folio) - mapped >= GUP_PIN_COUNTING_BIAS / 2)
 		return true;
-	/* this pairs with no other barrier: a pin that lasts is seen, whatever else changes */
+	/* pairs with no barrier: a lasting pin is seen, however other references change */
 	smp_rmb();
 	return folio_mapcount(folio) != mapped;
 }
@@ -133,7 +133,7 @@ static int reader_get(struct reader *reader, pgoff_t index)
 	return is_pinned(folio) ? -EBUSY : 0;
 }
 
-/* A few words: quicker than memcpy(). */
+/* Copy a few words: this is faster than memcpy(). */
 static void reader_copy_words(void *to, const void *from, size_t len)
 {
 	for (; len >= sizeof(u64); len -= sizeof(u64)) {
@@ -195,7 +195,7 @@ static __always_inline int reader_read_at(struct reader *reader, u64 pos, void *
 	return reader_read(reader, pos, to, len);
 }
 
-/* Does the mapping of a segment contain an address? It includes the rest of the last page. */
+/* Does the mapping of a segment, up to the end of its last page, contain an address? */
 static bool segment_maps(const struct unwind_file_segment *segment, u64 vaddr, u64 len)
 {
 	u64 size = PAGE_ALIGN(segment->vaddr + segment->size) - segment->vaddr;
@@ -223,8 +223,8 @@ static int segment_of(const struct unwind_file_layout *layout, u64 vaddr, u64 le
 }
 
 /*
- * Read bytes of the tables for cfi.c, from one of two segments.  After the end of the file,
- * memory is 0.
+ * Read bytes of the tables for cfi.c, from one of two segments.  Bytes after the end of the
+ * file are 0, as in a mapping.
  */
 static int read_tables(void *ctx, unsigned long vaddr, void *to, size_t len)
 {
@@ -402,7 +402,7 @@ static int read_layout(struct reader *reader, struct unwind_file_layout *layout)
 	return read_hdr(reader, layout, hdr_size);
 }
 
-/* The mapping at an address, if it is of code of a file; else NULL. Under the mmap lock. */
+/* The mapping at an address, if it maps code from a file; else NULL. Under the mmap lock. */
 static struct vm_area_struct *code_mapping(unsigned long ip)
 {
 	struct vm_area_struct *vma = vma_lookup(current->mm, ip);
@@ -435,9 +435,9 @@ static bool has_layout(const struct unwind_file *known)
 
 /*
  * Read and store the layout of a file.  If its tables cannot be used, store a layout without
- * FDEs.  The headers are read
- * after the file was made known, so if they change the file becomes dead.  If a page is
- * missing, or may be pinned, store nothing, as the tables may be usable later.
+ * FDEs.  The headers are read after the file was made known, so if they change, the file
+ * becomes dead.  If a page is missing, or may be pinned, store nothing, as the tables may be
+ * usable later.
  */
 static int find_layout(struct unwind_user_state *state, struct file *file,
 		       struct unwind_file *known)
@@ -472,7 +472,7 @@ bool unwind_file_at_is_dead(unsigned long ip)
 {
 	bool dead;
 
-	/* after the reads of tables */
+	/* read file->dead after the tables */
 	smp_rmb();
 	dead = unwind_cache_file_is_dead(ip);
 	/* before unwind_cache_holds() */
@@ -591,7 +591,7 @@ static int place_object(const struct unwind_file *known, struct vm_area_struct *
 	return 0;
 }
 
-/* Find the object at an address, if its file is known. If not, set @open to the file. */
+/* Find the object at an address. If the layout of its file is not known, set @open to the file. */
 static int find_known_object(unsigned long ip, struct unwind_object *object,
 			     struct unwind_file **known, struct file **open)
 {
@@ -835,7 +835,7 @@ static int elf_decode_function(struct reader *reader, const struct function *fun
 /*
  * Decode the rule of an address. state->cfi then has the range for which it is valid.
  *
- * Returns 0; 1 if the address is the last one of its row: a signal restorer may begin behind it, so
+ * Returns 0; 1 if the address is the last one of its row: a signal restorer may follow it, so
  * the rule must not be shared; -ENOENT if the tables in memory must be used; -EBUSY if a page of
  * the tables may change without notice; or -EFAULT if a page is missing.
  */
@@ -861,7 +861,7 @@ static int elf_decode_rule(struct reader *reader, u64 vaddr, struct unwind_user_
 		return ret == -EFAULT || ret == -EBUSY ? ret : -ENOENT;
 	clip_row(cfi, &function);
 	unwind_compact_rule(full, reader->layout->word, rule);
-	/* an expression needs the address in the process */
+	/* take uncommon rules, and those that depend on the code's address, from memory */
 	if (rule->kind == UNWIND_RULE_FULL || cfi->ip_used)
 		return -ENOENT;
 	if (vaddr + 1 >= cfi->row_end)
@@ -881,9 +881,8 @@ static void begin_decoding(struct unwind_user_state *state, const struct unwind_
 /*
  * Find the rule in the usual case: all pages are in the page cache.  This runs under RCU and
  * takes no reference.  The process has an object of the file in its cache, so it had the inode
- * mapped,
- * and an inode is freed a grace period after its last mapping.  If the object is dropped
- * meanwhile, the caller refuses the result.
+ * mapped, and an inode is freed a grace period after its last mapping.  If the object is
+ * dropped meanwhile, the caller refuses the result.
  * @grow: set to the file, with a reference, if its rules need more room
  */
 static int rule_of_cached_pages(struct unwind_user_state *state, unsigned long ip,
@@ -968,7 +967,7 @@ static int wait_for_pages(struct unwind_user_state *state, unsigned long ip,
  * @full: overwritten
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0; 1 if @ip is the last address of its row: a signal restorer may begin behind it, so
+ * Return: 0; 1 if @ip is the last address of its row: a signal restorer may follow it, so
  *	   @rule has not been kept; -EAGAIN if the mapping has changed; -ESTALE if the file has
  *	   changed, so that its tables are no longer those of the frame; -ENOENT if the tables in
  *	   memory must be used; -EBUSY if the tables in memory must be used, but their rules must

@@ -166,7 +166,7 @@ static void rows_in_grown_table(struct kunit *test)
 	unwind_file_put(file);
 }
 
-/* A table does not grow for rows that displace each other whatever its size. */
+/* A table does not grow for rows that would also displace each other in a larger table. */
 static void rows_in_one_granule(struct kunit *test)
 {
 	struct unwind_file *file = get_file_of(test, make_inode(test));
@@ -297,7 +297,7 @@ static void inode_replaced(struct kunit *test)
 	KUNIT_EXPECT_NE(test, again->serial, file->serial);
 	KUNIT_EXPECT_EQ(test, rule_at(again, FIRST), -1);
 	KUNIT_EXPECT_TRUE(test, unwind_file_is_dead(file));
-	/* no object refers to it */
+	/* no object refers to the dead file, so its death is not counted */
 	KUNIT_EXPECT_EQ(test, unwind_files_changes(), changes);
 	KUNIT_EXPECT_EQ(test, add_rule(file, FIRST, FIRST + 8, FIRST, 1), -ESTALE);
 	unwind_file_put(file);
@@ -358,7 +358,7 @@ static void set_max_kb(struct kunit *test, unsigned int kb)
 }
 
 /*
- * The limit of memory holds.  Files are found as long as objects refer to them, and
+ * Memory stays within the limit.  Files are found as long as objects refer to them, and
  * rules in use are not evicted.
  */
 static void memory_bound(struct kunit *test)
@@ -383,7 +383,7 @@ static void memory_bound(struct kunit *test)
 		again = unwind_file_get(inode);
 		KUNIT_ASSERT_FALSE(test, IS_ERR(again));
 		KUNIT_ASSERT_TRUE(test, unwind_file_set_layout(again, &layout));
-		/* enough for a larger table: files alone have only half of the limit */
+		/* make the table grow: files without rules would only fill half of the limit */
 		for (i = 0; i < 64; i++)
 			add_rule(again, FIRST + 16 * i, FIRST + 16 * i + 8, FIRST + 16 * i, 3);
 		unwind_file_put(again);
@@ -398,7 +398,7 @@ static void memory_bound(struct kunit *test)
 	again = unwind_file_get(referred);
 	KUNIT_EXPECT_PTR_EQ(test, again, file);
 	unwind_file_put(again);
-	/* and this file is not known */
+	/* no object referred to this file, so it was evicted */
 	again = get_file_of(test, first);
 	KUNIT_EXPECT_NE(test, again->serial, serial);
 	unwind_file_put(again);
@@ -710,7 +710,7 @@ static void close_file(void *file)
 	fput(file);
 }
 
-/* Make a file with tables in its page cache, @pages. */
+/* Make a file with tables. @pages_file is set to the file that has its page cache. */
 static struct unwind_file *make_tables(struct kunit *test, const struct function_row *rows,
 				       u32 nr, struct file **pages_file)
 {
@@ -788,8 +788,8 @@ static void overlapping_fdes(struct kunit *test)
 }
 
 /*
- * A signal restorer may begin behind the last address of a function.  So the rule of this address
- * is decoded from the file, but not shared.
+ * A signal restorer may follow the last address of a function.  So the rule of this address is
+ * decoded from the file, but not shared.
  */
 static void last_address(struct kunit *test)
 {
@@ -813,7 +813,7 @@ static void last_address(struct kunit *test)
 	unwind_file_put(file);
 }
 
-/* An expression that uses the address of the code has no value in the file. */
+/* A rule is not shared if its expression uses the code's address, as that differs by process. */
 static void address_in_expression(struct kunit *test)
 {
 	/* CFA = rsp + 8 + ((rip >= 0x10000000) << 3) */
@@ -836,7 +836,7 @@ static void address_in_expression(struct kunit *test)
 	unwind_file_put(file);
 }
 
-/* The entry point of a file is that of the object, unless the file was written to. */
+/* The entry point of an object comes from its file, unless the file was written to. */
 static void entry_of_file(struct kunit *test)
 {
 	const unsigned long base = CODE - FIRST;
@@ -933,7 +933,7 @@ static void pinned_page(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, unwind_cache_find_rule(unwind_rule_key(&state), &rule, &full),
 			-ENOENT);
 
-	/* the rule of a pinned page is not cached either if a page that is read first is missing */
+	/* a missing page may be a pinned one, so its rule is not cached, either */
 	state.faults = 0;
 	folio_clear_uptodate(folio);
 	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), 0);

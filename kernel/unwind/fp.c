@@ -4,9 +4,9 @@
  *
  * A function with a frame pointer pushes its caller's frame pointer and sets the register
  * to the address of the pushed word, so the frame pointers form a list (System V ABI, AMD64
- * supplement, section 3.2.2; i386 supplement, section 2.2.2).  Only in the innermost frame,
- * and in one that a signal interrupted, the frame pointer may not be set up yet or may be
- * popped already.  The next instruction shows in which state the frame is.
+ * supplement, section 3.2.2; i386 supplement, section 2.2.2).  Only the innermost function,
+ * and one that a signal interrupted, can be before the setup of its frame pointer or after
+ * the pop.  The next instruction shows in which state the frame is.
  */
 
 #include <linux/errno.h>
@@ -44,7 +44,7 @@ static int read_insn(struct unwind_user_state *state, u8 *insn, bool *probed)
  * @addr: linear user address, any value
  *
  * Context: Task context of a user task; may sleep.
- * Return: true if it looks so.
+ * Return: true if the bytes look like a call.
  */
 bool unwind_is_after_call(struct unwind_user_state *state, unsigned long addr)
 {
@@ -62,7 +62,7 @@ bool unwind_is_after_call(struct unwind_user_state *state, unsigned long addr)
  * @addr: linear user address of the word on the stack, any value
  *
  * Context: Task context of a user task; may sleep.
- * Return: true if it looks so.
+ * Return: true if it does.
  */
 bool unwind_is_return_address(struct unwind_user_state *state, unsigned long addr)
 {
@@ -146,7 +146,7 @@ static enum unwind_arch_frame innermost_frame(struct unwind_user_state *state,
  * unwind_fp_rule - find a frame's caller by the frame pointer
  * @state: the frame
  * @rule: filled in
- * @full: filled in if @rule says so
+ * @full: filled in if @rule is UNWIND_RULE_FULL
  *
  * Signal frames are found only if other methods are tried first.  Alone, this method
  * skips them, because it reads code in the innermost frame only.

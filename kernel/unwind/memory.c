@@ -394,7 +394,7 @@ static int read_plain_file(struct file *file, u64 pos, void *to, size_t len, boo
 /**
  * unwind_read_file - read a few bytes of a file that is mapped
  * @state: the walk, whose fault budget is charged
- * @addr: linear user address where the file is mapped; code
+ * @addr: linear user address of code that is mapped from the file
  * @pos: offset in the file; S64_MAX at most with @len added
  * @to: where to put the bytes
  * @len: how many
@@ -543,7 +543,7 @@ bool unwind_is_of_file(unsigned long addr)
 }
 
 /**
- * unwind_is_fixed - is a file mapped at an address that the program cannot write to?
+ * unwind_is_fixed - is a file mapped at an address, and not writable there?
  * @addr: linear user address, any value
  *
  * Context: Task context of a user task; may sleep.

@@ -45,7 +45,7 @@
 #define MAX_ENTRY_BYTES	256
 /* the most words that startup code may have on the stack */
 #define MAX_ENTRY_WORDS	32
-/* where a return address may lie above the highest stack pointer of startup code, in bytes */
+/* bytes above the highest stack pointer of startup code to search for return addresses */
 #define MAX_ENTRY_ABOVE	64
 /* how many jumps to another function to follow; see unwind_code_goes_on() */
 #define MAX_GOING_ON	2
@@ -97,7 +97,7 @@ static bool make_rule(const struct unwind_code *code, struct unwind_user_rule *r
 	if (!code->fp_lost)
 		rule->lost &= ~BIT(UNWIND_SLOT_FP);
 	if (code->by_mem) {
-		/* rules have the same numbers for other callee-saved registers */
+		/* bx and r12 to r15 have the same numbers in rules and in instructions */
 		rule->cfa_reg = code->mem_reg == unwind_code_sp ? UNWIND_REG_SP : code->mem_reg;
 		rule->mem_off = code->mem_off;
 		if (rule->mem_off != code->mem_off)
@@ -269,8 +269,8 @@ static bool is_on_top_of_stack(const struct unwind_user_rule *rule, s32 word)
 }
 
 /*
- * Does the rule lead to a possible return address? It may be wrong if its path continued after
- * a call that never returns.
+ * Does the rule lead to a possible return address? The rule may be wrong if its path continued
+ * after a call that never returns.
  */
 static bool leads_to_caller(struct unwind_user_state *state,
 			    const struct unwind_user_rule *rule, bool is_doubtful)
@@ -301,8 +301,8 @@ static bool leads_to_caller(struct unwind_user_state *state,
 }
 
 /*
- * Has a function that made a call no frame by this rule? Then the rule is doubtful: by the ABI,
- * the function must have a frame.
+ * Does the rule say that a function which made a call has no frame? Then the rule is doubtful:
+ * by the ABI, the function must have a frame.
  */
 static bool has_no_frame(const struct unwind_user_state *state,
 			 const struct unwind_user_rule *rule)
@@ -544,7 +544,7 @@ static bool is_deoptimized(struct unwind_user_state *state)
 	       arch_unwind_pushes_itself(bytes, state->ip);
 }
 
-/* May a register of @live hold a return address? Innermost code may have popped its own. */
+/* May a register of @live hold a return address, which innermost code has popped? */
 static bool is_in_register(struct unwind_user_state *state, u16 live)
 {
 	unsigned long vals[UNWIND_ARCH_NR_GENERAL];
@@ -571,7 +571,7 @@ static bool may_have_left(struct unwind_user_state *state, const struct unwind_u
 	       is_in_register(state, none->cfa_off);
 }
 
-/* Does the prologue set the frame pointer to the place where it saved the caller's? */
+/* Does the prologue set the frame pointer to where it saved the caller's frame pointer? */
 static bool saves_fp(struct unwind_user_state *state, unsigned long prologue)
 {
 	u8 bytes[2 * UNWIND_CODE_SAVE_BYTES];
@@ -696,7 +696,7 @@ static bool frame_by_call(struct unwind_user_state *state, unsigned long fp)
 
 /*
  * The return address is somewhere above the stack pointer.  If no word up to the frame
- * pointer can be a return address, it is the word above the frame pointer.
+ * pointer can be a return address, the word above the frame pointer is the return address.
  */
 static bool fp_is_certain(struct unwind_user_state *state, unsigned long fp,
 			  const struct unwind_user_rule *rule)
@@ -846,8 +846,8 @@ static unsigned long direct_target(struct unwind_user_state *state, unsigned lon
 /*
  * HotSpot's code that replaces a compiled frame loads sizes from memory, so the path after
  * its call does not give the size of the frame.  But it has a small frame of its own, whose
- * size follows from the instructions between its beginning and the call.  The return address
- * above that frame must follow a direct call of the beginning.
+ * size follows from the instructions between the beginning of the code and the call.  The
+ * return address above that frame must follow a direct call of that beginning.
  */
 static bool rule_by_start(struct unwind_user_state *state, struct unwind_user_rule *rule)
 {
@@ -882,7 +882,7 @@ static unsigned long interpreter_entry(struct unwind_user_state *state)
 
 	/* the same offset in both classes of files, and aligned */
 	static_assert(offsetof(struct elf64_hdr, e_entry) == offsetof(struct elf32_hdr, e_entry));
-	/* the process may not have read its copy of the header, so reading it would fault */
+	/* prefer the file: the header in memory may not be resident, so a read could fault */
 	if (base && !unwind_file_entry(state->ip - state->back, base, &entry))
 		return entry;
 	if (!base || unwind_read_word(state, base + offsetof(struct elf64_hdr, e_entry), &entry))
@@ -949,7 +949,7 @@ static bool rule_at_entry(struct unwind_user_state *state, struct unwind_user_ru
  * unwind_no_tables_rule - find the caller of a frame of code without tables
  * @state: the frame
  * @rule: filled in
- * @full: filled in if @rule says so
+ * @full: filled in if @rule is UNWIND_RULE_FULL
  *
  * Context: Task context of a user task; may sleep.
  * Return: 0, or -ENOENT if no caller is certain.
@@ -980,7 +980,7 @@ int unwind_no_tables_rule(struct unwind_user_state *state, struct unwind_user_ru
  * This is only known if the call is direct and the code of the function can be read.
  *
  * Context: Task context of a user task; may sleep.
- * Return: bit mask of registers by the numbers that instructions have for them.
+ * Return: bit mask of these registers, by their numbers in instructions.
  */
 u16 unwind_callee_keeps(struct unwind_user_state *state, unsigned long ip)
 {

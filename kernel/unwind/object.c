@@ -259,7 +259,7 @@ static int read_layout(struct unwind_user_state *state, unsigned long begin,
 /*
  * To save space, a linker may map a page of the file twice.  Then the header is mapped a
  * second time, some pages too high, and tables seem to agree with it.  So require that the
- * code is mapped from the offset in the file that its segment has.  If code was copied to
+ * code is mapped from the file offset that its program header gives.  If code was copied to
  * other memory, the offset is unknown: then refuse a header in front of the code if it may
  * be such a second header.
  */
@@ -482,7 +482,7 @@ int unwind_object_at(struct unwind_user_state *state, unsigned long ip,
 	/*
 	 * Code without tables can be cached even if it is writable: writes do not give it
 	 * tables.  If an object was found, do not cache the mapping as code without tables:
-	 * the object may have code elsewhere in it.
+	 * the object may have code elsewhere in the mapping.
 	 */
 	code.transient = no_code;
 	*object = code;

@@ -85,7 +85,7 @@ static __always_inline bool unwind_rules_read_if(const struct unwind_rule_entry 
 	return READ_ONCE(entry->key) == key && unwind_rules_read(entry, seq, rule);
 }
 
-/* Find the rule of a key in a table whose hash is that of the key. Under RCU. */
+/* Find the rule of a key in a table that is hashed by keys. Under RCU. */
 static __always_inline bool unwind_rules_find(const struct unwind_rule_table *table, u64 key,
 					      struct unwind_user_rule *rule)
 {

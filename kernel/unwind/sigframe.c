@@ -120,9 +120,9 @@ static int is_call_before(struct unwind_user_state *state, unsigned long addr)
  * @ip: the function's last byte
  * @full: filled in if it does
  *
- * A handler returns to the beginning of the restorer.  This address is also behind
- * the end of the function, so it may be the return address of the function's last
- * call, if the called function does not return.
+ * A handler returns to the beginning of the restorer.  This address is also the first
+ * one after the function, so it may be the return address of the function's last call,
+ * if the called function does not return.
  *
  * Context: Task context of a user task; may sleep.
  * Return: 0 if a restorer begins there; -ENOENT if not; -EOPNOTSUPP if the address may

@@ -62,8 +62,8 @@ struct unwind_cache_state {
  * @back: rules are looked up for @ip - @back: this is inside the current instruction if @ip
  *	  follows a call or a system call
  * @regs: the user registers if this is the innermost frame; else NULL
- * @cs_base: base of the code segment; 0 except for odd 32-bit tasks
- * @ss_base: base of the stack segment; 0 except for odd 32-bit tasks
+ * @cs_base: base of the code segment; 0 except for 32-bit tasks with unusual segments
+ * @ss_base: base of the stack segment; 0 except for 32-bit tasks with unusual segments
  * @insn: where to read the next instruction to run, while @exact
  * @ri: innermost uretprobe whose hijacked return address the walk has not reached yet
  * @word: bytes of a stack word of the code at @ip, 4 or 8
@@ -78,7 +78,7 @@ struct unwind_cache_state {
  * @frames: number of steps by each method
  * @start: registers that the walk began with, or NULL
  * @faults: number of pages that may still be faulted in
- * @deadline: no page is faulted in after this time, in jiffies
+ * @deadline: after this time, in jiffies, no page is faulted in and no rule is searched for
  * @table_bytes: bytes of unwind tables and of objects' headers that may still be
  *		 read
  * @cfi: scratch memory to interpret tables; one step may reuse results of an earlier one
@@ -134,7 +134,7 @@ enum unwind_rule_kind {
 	UNWIND_RULE_BEGIN,	/* no caller if the stack pointer is @cfa_off below the arguments */
 	UNWIND_RULE_STOP,	/* there is a rule that cannot be followed */
 	UNWIND_RULE_NO_PATH,	/* no tables, and no rule from the code */
-	UNWIND_RULE_CODE_SIZE,	/* frame pointer is set up if @cfa_off bytes above stack pointer */
+	UNWIND_RULE_CODE_SIZE,	/* the frame pointer is set up if it is SP + @cfa_off */
 	UNWIND_RULE_CODE_FULL,	/* as UNWIND_RULE_CODE; @fp_off is relative to the frame pointer */
 	UNWIND_RULE_CODE_MEM,	/* as UNWIND_RULE_CODE_FULL; a word in memory gives the CFA */
 	UNWIND_RULE_FULL,	/* an uncommon rule, see struct unwind_cfi_rule */
@@ -163,8 +163,8 @@ enum unwind_rule_kind {
  *	     frame, see unwind_sp_is_low()
  * @mem_off: for UNWIND_RULE_CODE_MEM: the CFA is the word at @cfa_reg plus @mem_off, plus
  *	     @cfa_off
- * @start_off: for UNWIND_RULE_CODE_SIZE: distance from the beginning of the function that was
- *	       called to the address; 0 if that is not known
+ * @start_off: for UNWIND_RULE_CODE_SIZE: offset of the address in the function that was
+ *	       called; 0 if that is not known
  * @code_end: for rules of code without tables: distance in bytes from the address to
  *	      the end of the instructions that the rule was found from; for UNWIND_RULE_BEGIN:
  *	      how far above the arguments the highest stack pointer of the startup code is

@@ -76,7 +76,7 @@ static unsigned int count_frames(struct unwind_user_state *state,
 	return nr;
 }
 
-/* frame i at base + 32 * i, returning to CODE + i; the last one ends */
+/* Put frame i at base + 32 * i, with return address CODE + i. The last frame pointer is 0. */
 static void make_chain(struct kunit *test, unsigned long base, int frames)
 {
 	int i;
@@ -387,7 +387,7 @@ static void too_many_for_perf(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(event), 0);
 	if (!IS_ERR(event))
 		perf_event_release_kernel(event);
-	/* as before, perf is not a client */
+	/* perf is not a client any more, so its slot is free */
 	KUNIT_EXPECT_EQ(test, unwind_deferred_init(&work[n++], ignore_trace), 0);
 	while (n--)
 		unwind_deferred_cancel(&work[n]);

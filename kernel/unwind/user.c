@@ -375,9 +375,9 @@ static __always_inline bool plain_cfa(struct unwind_user_state *state,
 }
 
 /*
- * As apply_rule() and quick_code_step(), for many frames, if is_plain(): the frame is in local
- * variables.  Stops before a step that needs more, with that frame in @state, its rule in
- * @rule, and the kind of the rule in @kind; or after @room steps.  Returns the number of steps.
+ * Repeat apply_rule() or quick_code_step(), with the frame in local variables, if is_plain().
+ * Stops after @room steps; or before a step that needs more, with that frame in @state, its
+ * rule in @rule, and the kind of the rule in @kind.  Returns the number of steps.
  */
 static __always_inline unsigned int
 plain_steps(struct unwind_user_state *state, struct unwind_cache *cache,
@@ -751,7 +751,7 @@ static noinline int apply_either(struct unwind_user_state *state,
 /* Is this frame the caller of the innermost function, which was interrupted? */
 static bool called_innermost(const struct unwind_user_state *state)
 {
-	/* this step has been counted */
+	/* find_rule() has already counted this step */
 	return state->start && !state->exact && !arch_unwind_in_syscall(state->start) &&
 	       state->frames[UNWIND_METHOD_FP] + state->frames[UNWIND_METHOD_EH_FRAME] == 2;
 }

@@ -34,8 +34,8 @@
 #define UNWIND_NR_SLOTS	8
 
 /**
- * arch_unwind_reg - convert a register number of tables
- * @dwarf: the number
+ * arch_unwind_reg - convert a register number of DWARF tables to that of rules
+ * @dwarf: the number in the tables
  * @word: bytes of a stack word of the code, 4 or 8
  *
  * 32-bit numbers: System V ABI, i386 supplement, table 2.14.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Signal frames without tables: the layout that the kernel gives them, and the
- * instructions of restorers, by which they are recognized.
+ * Unwinding signal frames without tables: the layout of the kernel's frames, and
+ * the instructions of restorers, by which the unwinder recognizes such a frame.
  */
 #ifndef _ASM_X86_UNWIND_SIGFRAME_H
 #define _ASM_X86_UNWIND_SIGFRAME_H

@@ -221,8 +221,8 @@ static inline bool arch_unwind_is_syscall(const u8 *insn)
 #define UNWIND_ARCH_TRAMPOLINE_ASKED	13
 
 /*
- * Number of bytes that uretprobe_trampoline_entry has pushed at each of its
- * instructions, or -1.  The 32-bit trampoline is a breakpoint.
+ * Number of bytes that uretprobe_trampoline_entry has pushed before its instruction at
+ * @offset, or -1 if no instruction begins there.  The 32-bit trampoline is a breakpoint.
  */
 static inline int arch_unwind_trampoline_pushed(unsigned long offset,
 						unsigned int word)
@@ -263,7 +263,7 @@ static inline bool arch_unwind_trampoline_asked(unsigned long offset,
 /*
  * Slots of registers that uprobes may use instead of %rip when a copy of a probed
  * instruction runs.  Only 64-bit code uses %rip.  The other registers that uprobes may use,
- * si and di, have no slot there.
+ * si and di, have no slot in 64-bit code.
  */
 static inline u8 arch_unwind_xol_scratch(unsigned int word)
 {
@@ -298,7 +298,7 @@ static inline unsigned long arch_unwind_call_target(const u8 *insn, unsigned lon
 	return end + distance;
 }
 
-/* Does code push its own address: mov $ip, %r10; push %r10, or call and sub? */
+/* Does code at @ip push @ip?  By mov $ip,%r10; push %r10, or call .+5; subq $5,(%rsp). */
 #define UNWIND_ARCH_SELF_BYTES	12
 
 static inline bool arch_unwind_pushes_itself(const u8 *code, u64 ip)
