@@ -38,11 +38,11 @@ struct perf_tool;
  * @no_attr_size: the attrs in a pipe have a size of zero
  * @no_attrs: no attrs at all, which a pipe allows
  * @plain_second: the samples of the second event have only an address and an id
- * @gap: bytes between the header and the events, where ids can be
+ * @gap: bytes between the header and the events, where a file can have ids
  * @hole: size of the hole in the file that synth__hole() makes
- * @holes: number of holes; only in this machine's byte order, and not in a pipe
+ * @holes: number of holes; must be 0 if @foreign or @piped
  * @piped: the file has the form that perf writes into a pipe
- * @compressed: compressed by zstd in pieces, which split events; in this machine's byte order
+ * @compressed: compressed by zstd in pieces, which can end inside an event; not with @foreign
  * @failed: writing the events failed, for instance because of too little memory
  * @prefixed: records have PERF_CONTEXT_USER in front of their frames
  * @cpu: CPU of the events that are added next

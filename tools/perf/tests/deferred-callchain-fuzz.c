@@ -199,7 +199,7 @@ static void add_side_band(struct synth *s)
 	synth__round(s);
 }
 
-/* Make the good file with this number: a small one, of either byte order. */
+/* Make good file @number: a small file, in either byte order. */
 static int make_seed(struct synth *s, u64 number)
 {
 	struct synth_load load = {

@@ -155,12 +155,12 @@ static int test__deferred_limit_of_all(struct test_suite *test __maybe_unused,
 	u64 alone = drop_beside(0, &ok), beside = drop_beside(18, &ok);
 
 	if (!ok || alone || !beside)
-		pr_debug("FAILED: %llu dropped, %llu beside records at hand\n",
+		pr_debug("FAILED: %llu dropped, %llu with records of other threads\n",
 			 (unsigned long long)alone, (unsigned long long)beside);
 	return ok && !alone && beside ? TEST_OK : TEST_FAIL;
 }
 
-/* Samples that exceed the limit many times: all in one flush round, or each in its own. */
+/* Events of many times the limit: all in one flush round, or each sample in its own round. */
 static void build_many(struct synth *s, bool rounds)
 {
 	for (u32 i = 0; i < 500; i++) {
@@ -341,7 +341,7 @@ static int test__deferred_millions(struct test_suite *test __maybe_unused,
 #define MANY_MAPS	4096
 #define MANY_CHANGES	1500
 
-/* A process has many maps, and one changes after each waiting sample: no map may be copied. */
+/* A process changes one of its many maps after each sample: the reader must not copy the maps. */
 static int test__deferred_maps(struct test_suite *test __maybe_unused,
 			       int subtest __maybe_unused)
 {
@@ -530,7 +530,7 @@ static int test__deferred_reasons(struct test_suite *test __maybe_unused,
 	return ok ? TEST_OK : TEST_FAIL;
 }
 
-/* Queue the events of @s as perf top does, in a session that does not read by itself. */
+/* Queue the events of @s as perf top does, without perf_session__process_events(). */
 static int queue_live(struct perf_session *session, const struct synth *s)
 {
 	struct ordered_events *oe = &session->ordered_events;

@@ -65,7 +65,7 @@ struct context {
 	u64 cookie;
 	unsigned int depth;
 	bool recorded;
-	unsigned int round;	/* flush round of its record, or of the first of two */
+	unsigned int round;	/* flush round of its first record */
 };
 
 struct thread_state {

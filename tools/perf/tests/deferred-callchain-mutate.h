@@ -19,8 +19,8 @@ bool deferred_mutate__is_piped(const u8 *data, size_t size);
 
 /*
  * Interface of libFuzzer, which sets these names.  libFuzzer implements the first two
- * functions: LLVMFuzzerRunDriver() calls @read with many inputs, and LLVMFuzzerMutate()
- * changes some of @size bytes, and their number to at most @max.
+ * functions: LLVMFuzzerRunDriver() calls @read with many inputs.  LLVMFuzzerMutate() changes
+ * some of the @size bytes at @data, and returns the new size, at most @max.
  */
 int LLVMFuzzerRunDriver(int *argc, char ***argv, int (*read)(const u8 *data, size_t size));
 size_t LLVMFuzzerMutate(u8 *data, size_t size, size_t max);

@@ -152,7 +152,7 @@ static void fill(struct stream *st, enum tail tail)
 	memcpy(record->raw + offsetof(struct off_cpu_payload, nr_kernel), &kernel, sizeof(kernel));
 	record = put_bad(st);
 	memcpy(record->raw + offsetof(struct off_cpu_payload, nr_user), &user, sizeof(user));
-	/* valid except for the number of kernel frames */
+	/* valid except for the number of user frames */
 	record = put_bad(st);
 	user = 4;
 	memcpy(record->raw + offsetof(struct off_cpu_payload, nr_user), &user, sizeof(user));

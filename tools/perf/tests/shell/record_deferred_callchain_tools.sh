@@ -90,7 +90,7 @@ timechart() {
 	[ -s "${work}/out.svg" ]
 }
 
-# Entry and exit of the long sleeps belong together, and their stacks are in the C library.
+# perf trace pairs entry and exit of the long sleeps, and their stacks are in the C library.
 syscalls() {
 	record raw_syscalls:sys_enter,raw_syscalls:sys_exit || return 1
 	all_in_turn perf trace -v --call-graph fp -i "${data}" || return 1
@@ -183,8 +183,8 @@ top_refuses() { # call-graph argument
 	grep -q 'can be deferred, not' "${work}/out"
 }
 
-# Print the text on a terminal, without control sequences and the line about the
-# command.
+# Print the text that the terminal got, without control sequences and without the first line,
+# which script(1) adds.
 shown() {
 	sed '1d; s/\x1b[^a-zA-Z]*[a-zA-Z]/\n/g' "${work}/terminal" 2> /dev/null
 }

@@ -119,7 +119,7 @@ stacks_are_whole() {
 	END { exit !(n >= 6 && !bad) }' "${work}/samples"
 }
 
-# Messages of perf, except for the size of its output.
+# Store the messages of perf, without its status lines, and print them if perf failed.
 complaints() { # status, file
 	grep -v '^\[ perf record: ' "$2" >"${work}/err"
 	[ "$1" = 0 ] || cat "${work}/err"
@@ -185,8 +185,8 @@ with_other_event() {
 	measures -e cpu-clock -F 99 --call-graph defer && stacks_are_whole
 }
 
-# Waits and sums have user stacks by frame pointers with dwarf and lbr, too: their samples have
-# no copy of the stack and no branches to unwind by.
+# With dwarf and lbr, the samples of waits and sums have no copy of the stack and no branches:
+# their user stacks are unwound by frame pointers.
 in_place_instead_of() { # a method of --call-graph
 	measures -e dummy --call-graph "$1" || return 1
 	grep '^s[lh]' "${work}/samples"
@@ -202,7 +202,7 @@ without_user_half() { # arguments of perf record
 	! grep -q '^s[lh].* entry_SYSCALL_64_after_hwframe ' "${work}/samples"
 }
 
-# On a kernel that cannot defer at all, or not for waits, perf prints one
+# If the kernel cannot defer callchains, or cannot defer those of waits, perf prints one
 # warning.
 falls_back() {
 	perf record --off-cpu -e dummy --call-graph defer -o "${data}" "${prog}" \
@@ -475,7 +475,7 @@ cgroups_apart() { # mount point
 	rmdir "${root}/perf_off_cpu"
 	perf script -F pid,tid,event,period,cgroup -G -i "${data}" >"${work}/sums" || status=1
 	grep "${pid}/" "${work}/sums"
-	# Two sums or more: the wait at the change has no stack, and one wait may be a long one.
+	# Sleep and poll have a sum each. A wait without a stack, or a long one, has its own sample.
 	awk -v pid="${pid}" -v from="${from}" '{ split($1, id, "/") }
 		id[1] == pid && id[2] != pid && $2 > 100000000 { n[$NF]++ }
 		END { exit !(n[from] >= 2 && n["/perf_off_cpu"] >= 2) }' "${work}/sums" || status=1
@@ -727,8 +727,8 @@ start_perf() { # arguments of perf record
 	tell_perf ping
 }
 
-# Stop perf record. Do not wait for its answer: perf may already have ended together with its
-# workload.
+# Stop perf record. Do not read the ack fifo: perf may already have ended, because its workload
+# has ended.
 stop_perf() {
 	local status
 
@@ -778,7 +778,7 @@ others_threads() {
 	[ "$(awk '$1 == "sleep" && $3 > 500000000' "${work}/samples" | wc -l)" = 2 ]
 }
 
-# Count the waits of sleep of at least $1 ns with a user stack from __libc_start_main.
+# Count the waits in sleep(1) that last at least $1 ns and have __libc_start_main in the stack.
 whole_sleeps() {
 	cat "${work}/samples"
 	# The outermost frame is in the program sleep, which has no symbols.
@@ -869,8 +869,8 @@ full_disk() {
 	[ $((SECONDS - began)) -lt 60 ]
 }
 
-# With -p, new threads of the process are sampled even without inherited events, so offcpu-time
-# gets the deferred records. With inherited events, offcpu-time does not need these records.
+# With -p and -i, offcpu-time samples new threads that the tracking event does not follow. So the
+# deferred records also go to offcpu-time. Without -i, the tracking event gets all of them.
 not_inherited() {
 	sleep 30 & local pid=$!
 	perf record -q -i -p "${pid}" --off-cpu -e dummy --call-graph defer -o "${data}" -- true
@@ -1020,7 +1020,7 @@ else
 fi
 cgroups=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 
-# Print why a test with this need must be skipped, or "-" if it is for other kernels.
+# Print why a test that needs $1 must be skipped, or "-" if the test is for other kernels.
 why_not() { # need
 	case $1 in
 	defer)	[ -n "${can_defer}" ] || echo "-" ;;

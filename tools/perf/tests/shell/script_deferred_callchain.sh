@@ -439,7 +439,7 @@ limit() {
 }
 
 # A pipe may never end, so there a sample waits only for a limited time.
-# The second entry context has its own stack, although the first one's record has its cookie.
+# The second entry context has its own stack, although both entry contexts have the same cookie.
 again() {
 	make_data again little || return 1
 	perf script -F tid,ip -i "${work}/again.little" > "${work}/out" 2> /dev/null &&
@@ -469,7 +469,8 @@ malformed() {
 	grep -q '^Ignored 10 deferred callchain records: size or contents invalid' "${work}/err"
 }
 
-# The record is not attached, and the value ends the callchain as any other invalid context does.
+# A marker in a callchain in place: no record is stitched, and perf discards the callchain, as for
+# any other invalid context.
 stray_marker() {
 	make_data stray_marker little &&
 	count_is "${work}/stray_marker.little" incomplete 0 &&

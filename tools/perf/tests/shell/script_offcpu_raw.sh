@@ -125,7 +125,7 @@ malformed() { # more arguments for the data
 	[ "$(grep -c 'off-CPU sample with invalid raw data, skipped' "${work}/out")" = 23 ]
 }
 
-# An event whose raw data exceeds it must be refused.
+# Raw data that ends behind the end of its event must be refused.
 too_large() { # more arguments for the data
 	local rc
 

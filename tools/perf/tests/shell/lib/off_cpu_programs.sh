@@ -7,7 +7,8 @@ junk=${work}/junk
 refuse=${work}/refuse.so
 
 # Threads that wait in known functions and print how long they were off the CPU: name, thread,
-# nanoseconds. A line of a sum also has the time for which the thread was ready to run.
+# nanoseconds. A line of a wait also has its start and end. A line of a sum also has the time for
+# which the thread was ready to run.
 make_waits() {
 	cc -O2 -g -fomit-frame-pointer -pthread -o "${prog}" -x c - <<'END'
 #define _GNU_SOURCE
@@ -329,8 +330,8 @@ int main(int argc, char **argv)
 END
 }
 
-# A program that writes malformed records to the event of a running perf record: as many as its
-# argument says, of 16 bytes each, on each CPU in turn.
+# A program that writes malformed records of 16 bytes to the event of a running perf record. The
+# argument is the number of records. The program changes to the next CPU for each record.
 make_junk() {
 	[ ! -x "${junk}" ] || return 0
 	cc -O2 -o "${junk}" -x c - <<'END'
@@ -428,8 +429,8 @@ int main(int argc, char **argv)
 END
 }
 
-# A library with a syscall() that fails to load or attach the BPF program, as on a
-# kernel that refuses it.
+# A library for LD_PRELOAD: its syscall() refuses to load or to attach the BPF program, as some
+# kernels do.
 make_refuse() {
 	[ ! -e "${refuse}" ] || return 0
 	cc -shared -fPIC -O2 -o "${refuse}" -x c - -ldl <<'END'
