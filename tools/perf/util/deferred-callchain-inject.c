@@ -83,7 +83,7 @@ static void clear_flags(void *raw, size_t size)
 }
 
 /*
- * An old perf expects the ids behind an attr of its own, smaller size.  So shorten the attr to
+ * An old perf knows a smaller attr, and expects the ids right behind it.  So shorten the attr to
  * OLD_ATTR_SIZE if the rest of the attr is zero, and move the ids to the new end.
  */
 static void write_attr(const union perf_event *event, union perf_event *out)
@@ -105,7 +105,7 @@ static void write_attr(const union perf_event *event, union perf_event *out)
 	out->header.size -= saved;
 }
 
-/* Copy event descriptions without the flags. Stop at the first one that exceeds the event. */
+/* Copy HEADER_EVENT_DESC without deferral flags. Stop at a description that exceeds the event. */
 static void write_event_desc(const union perf_event *event, union perf_event *out)
 {
 	u64 left = event->header.size - sizeof(event->feat), size = 2 * sizeof(u32);
@@ -198,7 +198,7 @@ static void merge_report(const struct deferred_merge *merge,
  * deferred_merge__finish - end a merge before the header is written
  * @merge: the merge; if it is not enabled, nothing is done
  *
- * Makes the header that of a single plain file, whatever the input was. The attrs are
+ * Makes the header describe a single uncompressed file, whatever the input was. The attrs are
  * shortened for old perfs, unless one of them uses a newer field.
  */
 void deferred_merge__finish(struct deferred_merge *merge)

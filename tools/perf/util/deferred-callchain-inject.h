@@ -20,7 +20,7 @@ struct deferred_merge {
 	bool to_file;				/* to a file, whose header is written last */
 	struct perf_session *session;		/* the session that is rewritten */
 	const struct perf_tool *tool;		/* the tool that rewrites it */
-	perf_event__handler_t process;		/* writes an event that describes the file */
+	perf_event__handler_t process;		/* writes a build id event */
 	union perf_event *copy;			/* the rewritten event */
 	union perf_event *feats[HEADER_LAST_FEATURE]; /* feature events for the header */
 	u64 cut_samples;			/* samples cut to the size of an event */

@@ -99,7 +99,7 @@ static int open_dummy(bool defer)
 	return 0;
 }
 
-/* If even an event without deferral fails, return true: the real events fail with a message. */
+/* If an event without deferral fails, too, return true: opening the real events reports why. */
 static bool kernel_can_defer(void)
 {
 	return !open_dummy(true) || open_dummy(false);
@@ -128,7 +128,7 @@ static bool evlist__wants_deferral(struct evlist *evlist)
 /**
  * evlist__drop_deferred_callchains - fall back to callchains in place
  * @evlist: events that may have the flags of deferred callchains
- * @who: subject of the warning: what does not support deferral
+ * @who: who cannot defer, for the warning
  */
 void evlist__drop_deferred_callchains(struct evlist *evlist, const char *who)
 {

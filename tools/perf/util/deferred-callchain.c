@@ -17,10 +17,10 @@
  *
  * A file that is mapped as a whole is scanned ahead of the reader, event header by event
  * header.  All other input is a stream: its records enter the index when they are read, and
- * the ordered queue holds the sample and all events behind it.  The scan and the hold end when
- * the record has been found and flush rounds show that no earlier entry can follow.  If events
- * are held for too long, or take too much memory, the sample is delivered without its user half,
- * and counted.
+ * the ordered queue holds a sample without its record, and all events behind it.  The scan and
+ * the hold end when the record is found and flush rounds show that no entry with an earlier time
+ * can follow.  If events are held for too long, or take too much memory, the sample is delivered
+ * without its user half, and counted.
  *
  * For each thread, the index holds the records that are not yet due, and the ends of the
  * thread's life (exit, fork of another thread with the same tid, exec).  The thread's next entry
@@ -68,7 +68,7 @@
 #define MAX_KEPT_BYTES		(16UL << 20)
 /* Number of trees of threads. The tid chooses the tree. */
 #define NR_TREES		65536UL
-/* Warn above this percentage of incomplete samples: the records of a few come after the end. */
+/* Warn above this percentage of incomplete samples: some records come only after the end. */
 #define WARN_PERCENT		2
 
 /* Memory limit of a session for held events and the index. */
@@ -119,8 +119,8 @@ struct deferred_callchains {
 	struct list_head kept;		/* threads with a last record, the oldest first */
 	size_t kept_bytes;		/* the part of @bytes that @kept uses */
 
-	int nr_evsels;			/* number of events when the reader's queue was set up */
-	const char *map, *scan, *end;	/* the file, ends of the scanned part and of all events */
+	int nr_evsels;			/* number of evsels at the last set_up_queue() */
+	const char *map, *scan, *end;	/* the file, the next event to scan, end of events */
 	u64 newest, newest_before;	/* time of the newest entry: now, and at round start */
 	u64 certain;			/* all entries up to this time are indexed */
 
@@ -803,7 +803,7 @@ struct verdict {
 	struct entry *record;			/* the sample's record, or NULL */
 	enum deferred_incomplete reason;	/* why there is no record */
 	bool certain;				/* events not yet read cannot change the result */
-	bool decided;				/* an entry of the index is the reason */
+	bool decided;				/* an entry of the index proves the result */
 };
 
 /*
@@ -908,7 +908,7 @@ static void append_user(struct ip_callchain *chain, u64 max_stack, const u64 *ip
 		chain->ips[chain->nr++] = swap ? bswap_64(ips[i]) : ips[i];
 }
 
-/* Replace marker and cookie by the frames of @record, or without @record by the user ip, if any. */
+/* Replace marker and cookie by the frames of @record. If it is NULL, use the user ip, if any. */
 static int stitch_sample(struct perf_session *session, struct perf_sample *sample,
 			 const struct entry *record)
 {
@@ -999,7 +999,7 @@ static int find_record(struct perf_session *session, const struct perf_sample *s
 			return ret;
 	} while (!ret);
 
-	/* at the end of the data, a reason from the index is more precise than that end */
+	/* a reason from the index is more precise than DEFERRED_INCOMPLETE__END */
 	if (!verdict->certain && (verdict->reason == DEFERRED_INCOMPLETE__END ||
 				  (!verdict->decided && reason != DEFERRED_INCOMPLETE__END)))
 		verdict->reason = reason;

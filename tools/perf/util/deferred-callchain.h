@@ -24,7 +24,7 @@ enum deferred_incomplete {
 	DEFERRED_INCOMPLETE__EXPIRED,	/* the time limit was reached */
 	DEFERRED_INCOMPLETE__LIMIT,	/* the memory limit was reached */
 	DEFERRED_INCOMPLETE__UNORDERED,	/* record not yet read; events are not sorted */
-	DEFERRED_INCOMPLETE__COOKIE,	/* no cookie at the end, or zero */
+	DEFERRED_INCOMPLETE__COOKIE,	/* the callchain has no valid cookie */
 	DEFERRED_INCOMPLETE__MAX,
 };
 

@@ -81,7 +81,7 @@ static bool error_fits(const union perf_event *event, bool swapped)
 	       (fmt < 2 || event->header.size >= sizeof(*error));
 }
 
-/* All types of a CPU array have the number of items at the same offset. */
+/* A list of CPUs and both kinds of masks have the number of items at the same offset. */
 static bool array_fits(const struct perf_record_cpu_map_data *data, size_t room, size_t array,
 		       size_t item, bool swapped)
 {

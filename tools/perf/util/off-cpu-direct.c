@@ -46,7 +46,7 @@
 				 PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | \
 				 PERF_SAMPLE_CALLCHAIN)
 
-/* Upper limit for the records of one task that is asleep when recording ends. */
+/* Upper limit for the size of the records of one task that sleeps when recording ends. */
 #define TASK_BYTES	2048
 
 /* The kernel's PROC_PID_INIT_INO. */
@@ -60,7 +60,7 @@ static bool can_defer;
 /* The user half is excluded by option. */
 static bool no_user_half;
 
-/* The event's attributes for the file. While it is opened, it has attributes for the kernel. */
+/* The event's attributes for the file. Until the event is open, it has those for the kernel. */
 static struct perf_event_attr file_attr;
 
 /* The clock of the program. */
@@ -181,7 +181,7 @@ int off_cpu_cgroup__level(struct evlist *evlist)
 /* The event. */
 /**
  * off_cpu_parse_threshold - take the argument of --off-cpu-thresh
- * @opt: the option; its value is the flag of --off-cpu, which is set as well
+ * @opt: the option; @opt->value points to the flag of --off-cpu, which is set as well
  * @str: milliseconds
  * @unset: the option was negated: use the default
  *
@@ -463,7 +463,7 @@ void off_cpu_run__configure(struct off_cpu_bpf *skel)
 	struct btf *btf = btf__load_vmlinux_btf();
 	bool stays_on = can_stay_on(btf);
 
-	/* a kernel that has both functions allows calls of both or of neither */
+	/* if the kernel has bpf_preempt_disable() but refuses the call, it refuses all kfuncs */
 	can_defer = btf_has(btf, "bpf_perf_defer_callchain", BTF_KIND_FUNC) &&
 		    (stays_on || !btf_has(btf, "bpf_preempt_disable", BTF_KIND_FUNC));
 	choose_program(can_defer && callchain_param.enabled && callchain_param.defer,
@@ -682,7 +682,7 @@ void off_cpu_run__end(struct off_cpu_bpf *skel, struct evlist *evlist)
 {
 	if (!skel->bss->enabled)
 		return;
-	/* a task that exits reads @enabled first, then @stopped_at */
+	/* set @stopped_at before @enabled: a task that exits reads them in reverse order */
 	skel->bss->stopped_at = off_cpu_clock();
 	__sync_synchronize();
 	skel->bss->enabled = 0;

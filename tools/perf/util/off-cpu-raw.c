@@ -34,7 +34,7 @@
 #define FIXED_WORDS	4
 /* Upper limit for the words of an event. */
 #define MAX_WORDS	(PERF_SAMPLE_MAX_SIZE / sizeof(u64))
-/* Samples with larger times are sums, which perf record writes when it ends. */
+/* Samples from this time on are sums, which perf record writes when it ends. */
 #define SUMS_TIME	(~0ULL << 32)
 
 /*
@@ -148,7 +148,7 @@ static bool machine__knows(struct machine *machine, pid_t pid, pid_t tid)
 
 	if (!thread)
 		return false;
-	/* a thread that was made for a sample, perhaps of this event, has no comm */
+	/* require a comm: a thread without it may come from a sample with pid and tid exchanged */
 	known = thread__pid(thread) == pid && thread__comm_set(thread);
 	thread__put(thread);
 	return known;

@@ -3,9 +3,9 @@
  * Is a task in a recorded cgroup or in a descendant of one? Events of a cgroup also count
  * the tasks of its descendants.
  *
- * This runs for every task that is switched away, so for cgroup2 it follows pointers
- * of the kernel's types directly. For version 1 these types do not lead to the right
- * hierarchy, so the fields are copied.
+ * This runs for every task that is switched away, so for cgroup2 it loads the fields
+ * directly. For version 1 the verifier does not know the type of the pointer that
+ * get_cgroup() returns, so BPF_CORE_READ() copies the fields.
  */
 #define MAX_CGROUP_DEPTH	64
 

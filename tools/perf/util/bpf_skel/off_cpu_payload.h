@@ -4,8 +4,8 @@
 #define __PERF_OFF_CPU_PAYLOAD_H
 
 /*
- * Room for the frames of a kernel stack: a power of 2, so that a mask can limit the size,
- * and one more than are requested.
+ * Room for the frames of a kernel stack. It is a power of 2, so that a mask can limit the
+ * size. The program requests one frame less.
  */
 #define OFF_CPU_KERNEL_ROOM	128
 
@@ -22,7 +22,7 @@ enum off_cpu_kind {
 /* The hash covers the stack, the state and the cgroup; 0 ends a list. */
 struct off_cpu_sum_key {
 	__u32 tid;
-	__u32 serial;	/* changes with the thread and with its program */
+	__u32 serial;	/* different for each list of sums of a tid */
 	__u64 hash;
 };
 

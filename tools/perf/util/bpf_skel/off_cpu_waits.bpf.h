@@ -21,7 +21,7 @@ struct waits {
 	__u32 ended;
 	__u64 cut_off_at;		/* @stopped_at of the last cut_off() of this task */
 	__u64 key_before;		/* key in the task filter before execve */
-	struct off_cpu_sum sum;		/* the next sum; @sum.next: hash of the previous sum */
+	struct off_cpu_sum sum;		/* for the next entry; its @next is the list head */
 };
 
 struct sched_entity___delayed {
@@ -142,14 +142,14 @@ static __always_inline struct waits *find_waits(struct task_struct *task, __u64 
 {
 	struct waits *waits = bpf_task_storage_get(&waits_of, task, NULL, flags);
 
-	/* another CPU may just have made the storage of this task */
+	/* creating the storage fails if another CPU creates it at the same time: try again */
 	if (!waits && flags)
 		waits = bpf_task_storage_get(&waits_of, task, NULL, flags);
 	return waits;
 }
 
 /*
- * Find the storage of a task where the kernel may preempt this program.  While a look-up is in
+ * find_waits() for a program that the kernel may preempt.  While a look-up is in
  * progress on a CPU, the kernel makes no storage on this CPU.  If the look-up is preempted, all
  * tasks that run meanwhile get no storage, so disable preemption.  Kernels before 6.10, and those
  * that interpret BPF, do not let programs disable preemption.  Before 6.2, tasks that run
@@ -311,7 +311,7 @@ static __always_inline bool add_to_sum(struct task_struct *task, struct waits *w
 	struct off_cpu_sum_key key;
 	struct off_cpu_sum *sum;
 
-	/* two threads do not have the same tid within a microsecond */
+	/* the kernel does not reuse a tid so soon that two threads get the same serial */
 	if (!waits->serial) {
 		waits->serial = (__u32)(now >> 10) | 1;
 		waits->tid = tid_of(task);
@@ -372,7 +372,7 @@ static __always_inline void end_wait(void *ctx, struct task_struct *task, struct
 	__u64 period = now - since;
 
 	waits->since = 0;
-	/* No wait: the task woke up just when the iterator noted it; the iterator undoes that. */
+	/* Not a wait: the iterator took a waking task for asleep, and resets @since itself. */
 	if (!since || since >= now)
 		return;
 	if (waits->switches != switches_of(task)) {
@@ -430,8 +430,8 @@ static __always_inline bool goes_on(struct task_struct *task, struct waits *wait
 }
 
 /*
- * Send an unfinished wait. If the task has woken up meanwhile, leave out its kernel stack, as it
- * is not that of the wait.
+ * Send an unfinished wait. If the task has woken up meanwhile, leave out the kernel stack: it no
+ * longer belongs to the wait.
  */
 static __always_inline long send_lasting(void *ctx, struct task_struct *task,
 					 struct waits *waits, __u64 period)
@@ -501,7 +501,7 @@ static __always_inline void cut_off(void *ctx, struct task_struct *task, struct 
 }
 
 /*
- * Send the sums of a task that is about to exit or to change its program, during or after
+ * Send the sums of a task that is about to exit, or that calls execve, during or after
  * recording.
  */
 static __always_inline struct waits *end_sums(void *ctx, struct task_struct *task, bool at_rest)
@@ -566,7 +566,10 @@ static __always_inline void forget_key_before(struct task_struct *task)
 	bpf_map_delete_elem(&task_filter, &key);
 }
 
-/* Do the work of on_exit() if that was skipped, because it was already running on this CPU. */
+/*
+ * Do the work of on_exit() if the kernel did not run it, for instance because another task was
+ * preempted in it on this CPU.
+ */
 SEC("tp_btf/sched_process_exit")
 int on_late_exit(u64 *ctx)
 {
@@ -663,7 +666,7 @@ int on_exec_done(u64 *ctx)
 
 /*
  * Make the storage of a new task, so that no switch has to allocate.  The iterator
- * makes that of existing tasks before recording begins, whatever cgroup they are in.
+ * makes the storage of existing tasks before recording begins, whatever their cgroup.
  * A task that still has no storage gets it in its first switch.
  */
 static __always_inline int prepare_task(struct task_struct *task)
@@ -674,9 +677,9 @@ static __always_inline int prepare_task(struct task_struct *task)
 }
 
 /*
- * The wait of a task that sleeps when recording begins starts at that time.  If the
- * task wakes up meanwhile, one of three things happens: its own switch has already
- * set waits->since; or waits->since is reset below; or the number of switches shows that
+ * If a task sleeps when recording begins, its wait starts here.  If the task wakes up
+ * while this function runs, one of three things happens: its own switch has already set
+ * waits->since; or waits->since is reset below; or the number of switches shows that
  * this is another wait.
  */
 static __always_inline int note_sleeper(struct task_struct *task, bool at_rest)
