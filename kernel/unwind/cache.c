@@ -29,11 +29,11 @@
  * acquire in cache_note_state(): a search that sees the count sees the flush pending, or
  * begins after the flush.
  *
- * Rules of files are copied from file.c.  When a file is opened for writing, it is dead, and
- * its objects are dropped when the next walk begins: the cache remembers the count of deaths
- * at its last check of all objects (unwind_cache_begin_walk()).  No object of a dead file is
- * added: the check and the addition are made under the lock of the cache, and a file is
- * marked as dead before its death is counted.
+ * Rules of files are copied from file.c.  A file that is opened for writing becomes dead.
+ * Objects of dead files are dropped when the next walk begins: the cache remembers the count
+ * of deaths at its last check of all objects (unwind_cache_begin_walk()).  No object of a dead
+ * file is added: the check and the addition are made under the lock of the cache, and a file
+ * is marked as dead before its death is counted.
  *
  * A dying task, and one that cannot allocate memory, makes no cache.  Without a cache, a
  * result is valid if no writer has held the mmap lock meanwhile.

@@ -19,7 +19,7 @@
 #include "file.h"
 #include "task.h"
 
-/* number of pointers that fit in a page behind the header */
+/* about as many pointers as fit in a page after the header */
 #define MAX_OBJECTS	500
 
 /* Find the object of a list whose code contains @addr. Under RCU or the lock. */

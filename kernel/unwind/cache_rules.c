@@ -70,7 +70,7 @@ bool unwind_cache_peek_file(struct unwind_cache *cache, u64 key, struct unwind_u
 	/* if the lock is busy, do not copy: the next walk finds the rule in the file again */
 	if (!spin_trylock(&cache->lock))
 		return true;
-	if (cache->gen == gen)
+	if (gen && cache->gen == gen)
 		unwind_rules_add(rcu_dereference_protected(cache->rules,
 							   lockdep_is_held(&cache->lock)),
 				 unwind_rules_hash(key), key, rule);

@@ -175,7 +175,7 @@ extern const unsigned int unwind_code_parts[UNWIND_CODE_PARTS];
 int unwind_code_find(struct unwind_code *code, unsigned long ip);
 void unwind_code_tell(const struct unwind_code *code);
 bool unwind_code_goes_on(struct unwind_code *code, unsigned long ip, unsigned long *to);
-bool unwind_code_is_one(struct unwind_code *code, unsigned long from, unsigned long to);
+bool unwind_code_is_one(struct unwind_code *code, unsigned long at, unsigned long ip);
 bool unwind_code_is_straight(struct unwind_code *code, unsigned long at, unsigned long ip,
 			     unsigned long *sp, unsigned long *high);
 bool unwind_code_has_fp(struct unwind_code *code, unsigned long start);

@@ -1194,7 +1194,7 @@ static const struct {
 		"'perf config report.queue-size' if that is set."
 	},
 	[DEFERRED_INCOMPLETE__UNORDERED] = {
-		"not at hand", "the sample was delivered before its record was read",
+		"not read yet", "the sample was delivered before its record was read",
 		"Record with timestamps, read an uncompressed file, or let perf sort events."
 	},
 	[DEFERRED_INCOMPLETE__COOKIE] = {
@@ -1279,7 +1279,7 @@ static void stats_warn(const struct deferred_callchain_stats *stats)
 		if (stats->incomplete[i] > stats->incomplete[worst])
 			worst = i;
 	}
-	ui__warning("%llu of %llu samples miss their deferred user callchain.\n\n"
+	ui__warning("%llu of %llu samples lack their deferred user callchain.\n\n"
 		    "The most frequent reason (%llu samples): %s.\n%s\n\n",
 		    (unsigned long long)incomplete, (unsigned long long)stats->samples,
 		    (unsigned long long)stats->incomplete[worst], reasons[worst].text,

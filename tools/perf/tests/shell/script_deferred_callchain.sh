@@ -208,7 +208,7 @@ no_flags() {
 	perf script -i "${work}/basic.little" > "${work}/before" 2>/dev/null &&
 	make_data basic little || return 1
 	grep -q 'clock' "${work}/before" && grep -q '^ *stitched: *0$' "${work}/out" &&
-	! grep -q 'miss their deferred' "${work}/out" &&
+	! grep -q 'lack their deferred' "${work}/out" &&
 	make_data basic little --no-flags &&
 	perf inject --merge-callchains -i "${work}/basic.little" -o "${work}/same" 2>/dev/null &&
 	[ "$(nr_records basic.little)" -gt 0 ] &&
@@ -269,7 +269,7 @@ incomplete() {
 	count_is "${work}/incomplete.little" "bad cookie" 1 &&
 	has_user_frames "${work}/incomplete.little" 0.014000 55000c803000 || return 1
 	stacks "${work}/incomplete.little" >/dev/null
-	[ "$(grep -c 'miss their deferred user callchain' "${work}/err")" = 1 ]
+	[ "$(grep -c 'lack their deferred user callchain' "${work}/err")" = 1 ]
 }
 
 # Below a sample there are only frames, even if the sample is incomplete. Without merging, there
@@ -291,7 +291,7 @@ few() {
 	count_is "${work}/few.little" "end of data" 1 &&
 	count_is "${work}/few.little" "duplicate records" 1 || return 1
 	[ "$(stacks "${work}/few.little" | grep -c $'^\t *55')" = 297 ] &&
-	! grep 'miss their deferred user callchain' "${work}/err"
+	! grep 'lack their deferred user callchain' "${work}/err"
 }
 
 says_why() { # cause, what to try
