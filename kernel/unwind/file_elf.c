@@ -169,7 +169,7 @@ static int reader_copy(struct reader *reader, u64 pos, void *to, size_t len)
 	return 0;
 }
 
-/* Read bytes before the end of the file. */
+/* Read bytes of the file. The caller has checked that they are before its end. */
 static int reader_read(struct reader *reader, u64 pos, void *to, size_t len)
 {
 	size_t part;
@@ -926,7 +926,7 @@ unlock:
 	return ret;
 }
 
-/* Wait for missing pages of the file. The rule is decoded in the next attempt. */
+/* Wait for missing pages of the file. This decodes the rule, but the caller does so again. */
 static int wait_for_pages(struct unwind_user_state *state, unsigned long ip,
 			  struct unwind_user_rule *rule, struct unwind_cfi_rule *full)
 {

@@ -105,7 +105,8 @@ static int list_places(unsigned long ip, struct places *places,
 	code->end = first->vm_end;
 	code->code_start = first->vm_start;
 	code->code_end = first->vm_end;
-	code->transient = first->vm_flags & VM_WRITE;
+	/* VM_SHARED: the mapping belongs to a writer of the file */
+	code->transient = first->vm_flags & (VM_WRITE | VM_SHARED);
 
 	places->nr = 0;
 	places->code_has_file = first->vm_file;
@@ -317,7 +318,7 @@ static bool tables_stay(unsigned long start, unsigned long end,
 	if (mmap_read_lock_killable(mm))
 		return false;
 	vma = vma_lookup(mm, start);
-	stay = vma && end <= vma->vm_end && !(vma->vm_flags & VM_WRITE) &&
+	stay = vma && end <= vma->vm_end && !(vma->vm_flags & (VM_WRITE | VM_SHARED)) &&
 	       (vma->vm_file || (vma->vm_flags & VM_EXEC)) &&
 	       start >= object->start && end <= object->end;
 	object->stay_start = stay ? max(vma->vm_start, object->start) : 0;

@@ -400,6 +400,26 @@ static int rewritten_by_owner(void)
 	return rewritten(by_owner);
 }
 
+/* Write to a file whose code runs in a shared mapping, which belongs to a writer of the file. */
+static int rewritten_under_shared_mapping(void)
+{
+	char *at;
+	int fd;
+
+	PD_TRY(prepare());
+	PD_TRY(write_file(A, &small));
+	PD_CHECK(!truncate(A, span()), "truncate: %s", strerror(errno));
+	fd = open(A, O_RDWR | O_CLOEXEC);
+	at = mmap(NULL, span(), PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+	PD_CHECK(at != MAP_FAILED, "mmap: %s", strerror(errno));
+	PD_TRY(walk_at(at));
+	PD_TRY(write_fd(fd, &large));
+	PD_TRY(walk_at(at));
+	munmap(at, span());
+	close(fd);
+	return 0;
+}
+
 static bool stop_opening;
 
 /* Keeps opening the file for writing, without changing it. */
@@ -818,6 +838,7 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(rewritten_through_old_mapping),
 	PD_TEST(rewritten_on_tmpfs),
 	PD_TEST(rewritten_by_owner),
+	PD_TEST(rewritten_under_shared_mapping),
 	PD_TEST(truncated),
 	PD_TEST(opened_during_walks),
 	PD_TEST(replaced_by_rename),
