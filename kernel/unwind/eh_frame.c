@@ -523,15 +523,29 @@ int unwind_eh_frame_rule(struct unwind_user_state *state,
 			 struct unwind_user_rule *rule,
 			 struct unwind_cfi_rule *full)
 {
+	struct unwind_object object __uninitialized;
 	unsigned long ip = state->ip - state->back;
+	bool by_code = false;
 	int ret, tries;
 
 	/* kernel addresses can share a key with user addresses */
-	if (eh_find_cached(state, rule, full) && likely(ip < TASK_SIZE_MAX))
-		return eh_is_by_tables(rule) ? 0 : -ENOENT;
+	if (eh_find_cached(state, rule, full) && likely(ip < TASK_SIZE_MAX)) {
+		if (eh_is_by_tables(rule))
+			return 0;
+		/*
+		 * A rule of code without tables may be of earlier code at this address.  If the
+		 * object is known, such rules were dropped before it was: look up the rule again.
+		 */
+		by_code = true;
+		if (!unwind_cache_find_object(ip, &object) && eh_find_cached(state, rule, full))
+			return eh_is_by_tables(rule) ? 0 : -ENOENT;
+	}
 
 	for (tries = 0, ret = -EAGAIN; ret == -EAGAIN && tries < 3; tries++)
 		ret = eh_find_in_tables(state, ip, rule, full);
+	/* if the object cannot be searched, the checksum of the code decides */
+	if (by_code && (ret == -EFAULT || ret == -ENOMEM))
+		return -ENOENT;
 	if (ret)
 		return ret;
 	return rule->kind == UNWIND_RULE_NONE ? -ENOENT : 0;
@@ -552,6 +566,16 @@ static int read_frame_reg(void *ctx, unsigned int reg, unsigned long *val)
 static int load_frame_memory(void *ctx, unsigned long addr, void *to, size_t len)
 {
 	return unwind_read(ctx, addr, to, len);
+}
+
+/* As unwind_file_at_is_dead(). If the object is not cached, its file is not known any more. */
+static bool eh_file_may_be_dead(const struct unwind_user_state *state, unsigned long ip)
+{
+	struct unwind_object object;
+
+	if (unwind_file_at_is_dead(ip))
+		return true;
+	return unwind_cache_find_object(ip, &object) && unwind_files_changes() != state->changes;
 }
 
 /**
@@ -591,7 +615,7 @@ int unwind_eh_frame_expr(struct unwind_user_state *state, unsigned long expr,
 	cfi->word = state->word;
 	ret = unwind_cfi_expr(cfi, &frame, expr, state->ip - state->back, cfa, val);
 	/* check the file first, as in eh_use_rule() */
-	if (unwind_file_at_is_dead(state->ip - state->back))
+	if (eh_file_may_be_dead(state, state->ip - state->back))
 		return -ESTALE;
 	return unwind_cache_holds(&state->tables) ? ret : -EAGAIN;
 }

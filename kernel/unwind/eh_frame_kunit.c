@@ -205,6 +205,22 @@ static void by_tables(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, state.frames[UNWIND_METHOD_EH_FRAME], 1);
 }
 
+/* A cached rule of code without tables does not hide the tables of an object that is new there. */
+static void rule_of_earlier_code(struct kunit *test)
+{
+	struct unwind_user_rule rule = { .kind = UNWIND_RULE_CODE };
+	unsigned long base = make_object(test, 1, sp_plus_16);
+	struct unwind_user_state state = state_at(test, base + CODE + 8, 0, 8);
+	struct unwind_cache_state begun;
+	struct unwind_cfi_rule full = {};
+
+	KUNIT_ASSERT_TRUE(test, unwind_cache_begin(&begun));
+	unwind_cache_add_rule(&begun, unwind_rule_key(&state), &rule, &full);
+	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), 0);
+	KUNIT_EXPECT_EQ(test, rule.kind, UNWIND_RULE_FRAME);
+	KUNIT_EXPECT_EQ(test, rule.cfa_off, 16);
+}
+
 static s32 cfa_off_at(struct unwind_user_state *state)
 {
 	struct unwind_user_rule rule;
@@ -1035,6 +1051,7 @@ static struct kunit_case eh_frame_cases[] = {
 	KUNIT_CASE(other_word),
 	KUNIT_CASE(many_objects),
 	KUNIT_CASE(one_of_objects),
+	KUNIT_CASE(rule_of_earlier_code),
 	KUNIT_CASE(other_mapping),
 	KUNIT_CASE(flush_pending),
 	KUNIT_CASE(no_budget),
