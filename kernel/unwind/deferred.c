@@ -40,6 +40,8 @@
 
 #include <asm/unwind_user.h>
 
+#include "task.h"
+
 /*
  * How many requests after the last check of the work flags may extend one entry context.
  * Each such request raises an interrupt, and the exit from the interrupt can bring the next
@@ -207,7 +209,7 @@ static void deferred_walk(struct unwind_task_info *info, u64 cookie)
 
 	if (!start_holds(info))
 		return;
-	if (!info->entries)
+	if (!info->entries && unwind_task_has_memory())
 		info->entries = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT | __GFP_NORETRY |
 					__GFP_NOWARN | __GFP_NOMEMALLOC);
 	if (!info->entries)
@@ -528,7 +530,8 @@ static DEFINE_PER_CPU(struct irq_work, look_again) =
  * request came after the last check of the work flags.  Then raise an interrupt: it
  * returns with the same user registers, and its exit to user space sends the record.
  *
- * noinstr: this cannot be sampled, so no request comes after end_context().
+ * noinstr: this function is neither traced nor probed, so after end_context() only an NMI can
+ * make a request.  Such a request raises an interrupt itself.
  */
 noinstr void __unwind_deferred_leave(void)
 {

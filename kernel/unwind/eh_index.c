@@ -28,12 +28,14 @@
 #include <linux/slab.h>
 #include <linux/sort.h>
 #include <linux/string.h>
+#include <linux/vmalloc.h>
 
 #include <asm/unwind_user.h>
 
 #include "cache.h"
 #include "cfi.h"
 #include "eh_index.h"
+#include "task.h"
 #include "unwind.h"
 
 /* a linked program has some 30 sections */
@@ -354,10 +356,12 @@ static void refuse_overlaps(struct scan_row *rows, u32 nr)
 }
 
 /* fail the allocation rather than invoke the OOM killer of the memcg */
+#define INDEX_GFP	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN | __GFP_NOMEMALLOC)
+
+/* Allocate single pages only. */
 static void *index_alloc(size_t size)
 {
-	return kvmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN |
-			__GFP_NOMEMALLOC);
+	return size <= PAGE_SIZE ? kmalloc(size, INDEX_GFP) : __vmalloc(size, INDEX_GFP);
 }
 
 static int index_make(struct scan *scan, struct unwind_eh_index **to)
@@ -447,6 +451,8 @@ int unwind_eh_index_build(struct unwind_user_state *state,
 	struct unwind_eh_index *index = NULL;
 	int ret;
 
+	if (!unwind_task_may_allocate())
+		return -ENOMEM;
 	if (!unwind_cache_claim_index(begun, ip)) {
 		wait_for_index(ip);
 		return -EAGAIN;

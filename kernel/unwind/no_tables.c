@@ -33,6 +33,7 @@
 #include "cfi.h"
 #include "code.h"
 #include "object.h"
+#include "task.h"
 #include "unwind.h"
 
 /* how far above the stack pointer a frame pointer may lie, in words */
@@ -438,6 +439,8 @@ static bool alloc_code_memory(struct unwind_code *code)
 {
 	unsigned int i;
 
+	if (!unwind_task_has_memory())
+		return false;
 	for (i = 0; i < UNWIND_CODE_PARTS; i++) {
 		code->memory[i] = kmalloc(unwind_code_parts[i], GFP_KERNEL | __GFP_NORETRY |
 					  __GFP_NOWARN | __GFP_NOMEMALLOC);
@@ -755,9 +758,9 @@ static bool may_be_called_from(struct unwind_user_state *state, unsigned long ad
  * startup code.  At the entry point, the stack pointer points to the arguments that the kernel
  * has pushed.  @high is the highest stack pointer of the startup code.  If the startup code has
  * called the function of the frame, the return address is below @high.  The function may also
- * just lie behind the startup code, and have another caller.  Then the return address is where
- * the startup code would have its stack pointer at the beginning of the function; or higher, if
- * the function has aligned its stack or removed its frame.
+ * just lie behind the startup code, and have another caller.  To find that return address,
+ * follow the startup code to the beginning of the function: it is at the resulting stack pointer;
+ * or higher, if the function has aligned its stack or removed its frame.
  */
 static bool is_at_bottom(struct unwind_user_state *state, unsigned long high)
 {

@@ -23,14 +23,16 @@ static inline bool unwind_task_is_dying(void)
 	       fatal_signal_pending(current);
 }
 
-/*
- * Do not use memory reserves to cache rules, and do not allocate for a task that is
- * exiting.
- */
+/* Do not use memory reserves for walks. */
+static inline bool unwind_task_has_memory(void)
+{
+	return !(current->flags & PF_MEMALLOC) && !tsk_is_oom_victim(current);
+}
+
+/* Do not cache rules for a task that is exiting, either: it may not need them again. */
 static inline bool unwind_task_may_allocate(void)
 {
-	return !(current->flags & PF_MEMALLOC) && !unwind_task_is_dying() &&
-	       !tsk_is_oom_victim(current);
+	return unwind_task_has_memory() && !unwind_task_is_dying();
 }
 
 #endif /* _KERNEL_UNWIND_TASK_H */

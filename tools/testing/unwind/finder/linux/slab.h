@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Kernel memory is allocated by malloc(). */
+/* Kernel memory is allocated by malloc(), always. So task.h is not used. */
 #ifndef _UNWIND_FINDER_LINUX_SLAB_H
 #define _UNWIND_FINDER_LINUX_SLAB_H
 
@@ -8,8 +8,12 @@
 #define GFP_KERNEL_ACCOUNT	0
 #define __GFP_RETRY_MAYFAIL	0
 #define __GFP_NOWARN		0
+#define __GFP_NOMEMALLOC	0
 
-#define kvmalloc(size, flags)	malloc(size)
+#define kmalloc(size, flags)	malloc(size)
+#define __vmalloc(size, flags)	malloc(size)
 #define kvfree(ptr)		free(ptr)
+#define unwind_task_has_memory()	true
+#define unwind_task_may_allocate()	true
 
 #endif /* _UNWIND_FINDER_LINUX_SLAB_H */

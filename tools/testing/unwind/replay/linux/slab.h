@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Kernel memory is allocated by malloc(). */
+/* Kernel memory is allocated by malloc(), always. So task.h is not used. */
 #ifndef _UNWIND_REPLAY_LINUX_SLAB_H
 #define _UNWIND_REPLAY_LINUX_SLAB_H
 
@@ -13,7 +13,9 @@
 
 #define kmalloc(size, flags)	malloc(size)
 #define kfree(ptr)		free(ptr)
-#define kvmalloc(size, flags)	malloc(size)
+#define __vmalloc(size, flags)	malloc(size)
 #define kvfree(ptr)		free(ptr)
+#define unwind_task_has_memory()	true
+#define unwind_task_may_allocate()	true
 
 #endif /* _UNWIND_REPLAY_LINUX_SLAB_H */
