@@ -19,6 +19,9 @@
 #include "file.h"
 #include "task.h"
 
+/* the size of an object, as kmalloc() rounds it up */
+#define OBJECT_BYTES	kmalloc_size_roundup(sizeof(struct unwind_object))
+
 /* about as many pointers as fit in a page after the header */
 #define MAX_OBJECTS	500
 
@@ -147,7 +150,7 @@ static bool object_has_tables(const struct unwind_object *object)
 static void cache_uncharge_object(struct unwind_object *object)
 {
 	unwind_file_put(object->file);
-	atomic_long_sub(sizeof(*object), &unwind_caches_bytes);
+	atomic_long_sub(OBJECT_BYTES, &unwind_caches_bytes);
 }
 
 /* Free an object that was removed from the list, after a grace period. */
@@ -337,7 +340,7 @@ bool unwind_cache_add_object(const struct unwind_cache_state *state,
 		return false;
 	}
 	*copy = *object;
-	atomic_long_add(sizeof(*copy), &unwind_caches_bytes);
+	atomic_long_add(OBJECT_BYTES, &unwind_caches_bytes);
 
 	rcu_read_lock();
 	cache = unwind_cache_of_current();
