@@ -124,7 +124,7 @@ static inline unsigned int unwind_deferred_next_cpu(unsigned int cpu)
 }
 
 /**
- * unwind_deferred_noted - the origins of requests that were noted with a CPU
+ * unwind_deferred_noted - who has noted a CPU?
  *
  * Context: The client's function.
  * Return: a bit for each @who of unwind_deferred_note_cpu() in this entry context.

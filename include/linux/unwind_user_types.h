@@ -8,7 +8,7 @@
  * struct unwind_stacktrace - a user stack trace
  * @nr: number of valid @entries
  * @entries: code addresses, innermost first; all but the first are return
- *	     addresses
+ *	     addresses, except where a signal interrupted the program
  */
 struct unwind_stacktrace {
 	unsigned int	nr;

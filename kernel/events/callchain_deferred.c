@@ -190,8 +190,8 @@ static void send_away(void *data)
 /*
  * The samples of an event bound to a CPU are in that CPU's buffer, and a reader of some
  * CPUs reads no other buffers.  If the task has left that CPU, the record must be written
- * on that CPU, because no other CPU may write to its buffer.  Readers of the buffers of all
- * CPUs find the record in this CPU's buffer.
+ * on that CPU, because no other CPU may write to its buffer.  A reader of the buffers of
+ * all CPUs does not need that: send_record() has written the record to a buffer that it reads.
  */
 static void send_to_cpus(struct deferred_output *out, unsigned int here)
 {

@@ -210,8 +210,8 @@ int unwind_cfi_rule(struct unwind_cfi *cfi, unsigned long fde, unsigned long ip,
 		    struct unwind_cfi_rule *rule);
 
 /*
- * Evaluate an expression of a rule in the frame that the rule is for.  The caller fills in
- * only the members read, ctx and word of @cfi.
+ * Evaluate an expression of a rule in the frame that the rule is for.  Of @cfi, the caller
+ * fills in only @read, @ctx and @word.
  */
 int unwind_cfi_expr(struct unwind_cfi *cfi, const struct unwind_cfi_frame *frame,
 		    unsigned long expr, unsigned long ip, const unsigned long *cfa,

@@ -84,7 +84,7 @@ enum value_kind {
 	SP,		/* the stack pointer at the start of the path, plus off */
 	FP,		/* the frame pointer at the start of the path, plus off */
 	BASE,		/* the word at one of path->bases, plus off */
-	ANY,		/* an unknown address, the same for equal nr, plus off */
+	ANY,		/* unknown address number nr, plus off */
 	REG,		/* another callee-saved register at the start of the path, plus off */
 	AT_SP,		/* the word at SP plus off, at the start of the path */
 	AT_FP,

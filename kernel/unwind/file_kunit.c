@@ -613,7 +613,7 @@ static void objects_by_memory(struct kunit *test)
 	unwind_file_put(file);
 }
 
-/* After the file was opened for writing, a walk finds no more rules in its tables. */
+/* After the file was opened for writing, an earlier walk finds cached rules, but no new ones. */
 static void written_during_walk(struct kunit *test)
 {
 	struct unwind_cfi *cfi = kunit_kzalloc(test, sizeof(*cfi), GFP_KERNEL);

@@ -239,7 +239,7 @@ static int read_with_fault(struct unwind_user_state *state, unsigned long addr,
  * @len: how many, at most a page
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0, or -EFAULT if the bytes are not resident and may not be faulted in.
+ * Return: 0, or -EFAULT if the bytes are not resident, and cannot or must not be faulted in.
  */
 int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to,
 		size_t len)

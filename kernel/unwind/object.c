@@ -73,7 +73,7 @@ static bool may_begin_object(struct vm_area_struct *vma,
  * @nr: their number
  * @code_has_file: the mapping of the code has a file
  * @code_is_written: the mapping of the code is writable
- * @file_start: if @code_has_file: the address of offset 0, if the file was mapped in one piece
+ * @file_start: where offset 0 of the file would be if this mapping began there; if @code_has_file
  */
 struct places {
 	unsigned long	begin[MAX_MAPPINGS_BELOW + 1];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Damage a small perf.data file for libFuzzer.  Most changes concern whole events,
- * and fields that are counts, sizes, cookies or contexts.  libFuzzer makes the other
- * changes, within an event or in all bytes from the first event on.
+ * Damage a small perf.data file for libFuzzer.  Most changes concern whole events, and
+ * fields that are counts, sizes, cookies or contexts.  A fifth of them are libFuzzer's
+ * own changes, within an event or in all bytes from the first event on.
  */
 #include <byteswap.h>
 #include <stdlib.h>

@@ -20,7 +20,7 @@
 #define TABLES		0x500000UL
 #define MAX_BYTES	(64 * 1024)
 #define MAX_READS	(MAX_BYTES / UNWIND_CFI_WINDOW + 64)
-/* limits of an expression: number of operations, and of reads for each */
+/* limits of an expression: operations, and reads of its bytes, four for each operation */
 #define MAX_STEPS	128
 #define MAX_EXPR_READS	(MAX_STEPS * 4)
 #define CFA		0x7ffc12345678UL

@@ -622,10 +622,7 @@ static bool find_other(void *ctx, unsigned long ip, struct unwind_code *rule)
 	return true;
 }
 
-/*
- * Check the rules that are reported for other addresses, and that known rules give the same
- * result.
- */
+/* number of rules passed to note_other() that a search of their address contradicts */
 static unsigned int nr_told_wrong;
 
 static void note_other(void *ctx, unsigned long ip, const struct unwind_code *rule)

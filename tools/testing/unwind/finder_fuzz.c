@@ -467,7 +467,7 @@ static void lay_maps(const struct finder_fuzz *in)
 	process.mm.dying = in->flags & FINDER_FUZZ_DYING;
 }
 
-/* The address to look up: in the mapping that the input selects; without mappings, any address. */
+/* The address to look up: in or just after the mapping that the input selects, if there is one. */
 static unsigned long address(const struct finder_fuzz *in)
 {
 	unsigned long offset = in->ip[0] | in->ip[1] << 8 | in->ip[2] << 16;

@@ -64,7 +64,7 @@ expected() { # case
 	esac
 }
 
-# Print each sample as one line, without the mark of frames that are in no map.
+# Print each sample as one line, without [unknown] after addresses that are in no map.
 lines() {
 	awk 'function flush() { if (line) print line; line = "" }
 	     /^$/ { next }

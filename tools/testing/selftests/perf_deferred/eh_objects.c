@@ -487,7 +487,7 @@ static unsigned long random_word(unsigned long *state)
 	return *state;
 }
 
-/* Restore the bytes after every eight changes, so that walks do not always end at the first one. */
+/* Restore the target after every eighth change, else each walk would soon end at its header. */
 static void *scribble(void *seed)
 {
 	unsigned long state = (unsigned long)seed, i, word;

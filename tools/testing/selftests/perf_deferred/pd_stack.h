@@ -80,7 +80,10 @@ struct pd_frame {
 
 long pd_getppid_on(const void *stack, const void *frame);
 
-/* Leaves: one system call without the C library; some time in user mode. */
+/*
+ * Leaf functions for pd_call(): make the system call of a struct pd_syscall, or getppid(), without
+ * the C library; or run in user mode for some milliseconds.
+ */
 struct pd_syscall {
 	long nr, args[6];
 };

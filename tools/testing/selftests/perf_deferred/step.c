@@ -307,8 +307,8 @@ static bool ends_at_the_entry(struct stepper *s, const struct pd_rec *stack)
 
 /*
  * A window begins in the middle of a program. Take the calls on the stack from
- * the record when that is complete and each return address has only one place
- * on the stack.
+ * the record if the record is complete and has each return address as often as
+ * the stack.
  */
 static void begin(struct stepper *s, const struct pd_rec *stack, unsigned long sp)
 {

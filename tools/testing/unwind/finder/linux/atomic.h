@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* There is only one task, so no other writes. */
+/* There is only one task, so there are no other writers. */
 #ifndef _UNWIND_FINDER_LINUX_ATOMIC_H
 #define _UNWIND_FINDER_LINUX_ATOMIC_H
 

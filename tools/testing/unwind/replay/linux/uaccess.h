@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* User memory is that of the walk that is saved or replayed. */
+/* Read memory of the process whose walk is saved, or bytes of the saved walk. */
 #ifndef _UNWIND_REPLAY_LINUX_UACCESS_H
 #define _UNWIND_REPLAY_LINUX_UACCESS_H
 
