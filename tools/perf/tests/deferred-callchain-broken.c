@@ -813,6 +813,20 @@ static void build_same_times(struct synth *s)
 	s->cpu = 0;
 }
 
+/* In a pipe, an attr in the middle makes all records before it malformed in their turn. */
+static void build_attr_between(struct synth *s)
+{
+	for (u64 i = 1; i <= NR_CRAFTED / 2; i++)
+		synth__record(s, 100, 10, i, 1);
+	if (!s->piped)
+		return;
+	synth__attr(s, SYNTH_TRACKING_ID, SYNTH_SAMPLE_TYPE & ~PERF_SAMPLE_CPU);
+	s->no_cpu = true;
+	for (u64 i = 1; i <= NR_CRAFTED / 2; i++)
+		synth__record(s, 100, 10, NR_CRAFTED + i, 1);
+	s->no_cpu = false;
+}
+
 /* Flush rounds that go back in time, while the sample of a thread waits. */
 static void build_back_in_time(struct synth *s)
 {
@@ -864,6 +878,7 @@ static const struct {
 	{ "records without samples", build_no_samples },
 	{ "samples without records", build_no_records },
 	{ "one time", build_same_times },
+	{ "attr between records", build_attr_between },
 	{ "back in time", build_back_in_time },
 	{ "all back in time", build_all_back_in_time },
 	{ "ends at one time", build_same_ends },

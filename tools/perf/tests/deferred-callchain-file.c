@@ -25,10 +25,6 @@
 #include "session.h"
 #include "tool.h"
 
-#define SAMPLE_TYPE	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | \
-			 PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | \
-			 PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW)
-#define TRACKING_ID	22
 #define NR_ATTRS	3
 #define MAX_EVENT_U64	4096
 /* Bytes that are compressed in one step. */
@@ -149,7 +145,7 @@ static void add_sample_id(const struct synth *s, struct body *body, u32 tid, u64
 	add64(s, body, time);
 	if (!s->no_cpu)
 		add32x2(s, body, s->cpu, 0);
-	add64(s, body, s->whose ?: TRACKING_ID);
+	add64(s, body, s->whose ?: SYNTH_TRACKING_ID);
 }
 
 /* Raw data: their size, and bytes that a reader must not swap. */
@@ -284,7 +280,7 @@ void synth__lost(struct synth *s, u64 time)
 	struct body body;
 
 	body.nr = 0;
-	add64(s, &body, TRACKING_ID);
+	add64(s, &body, SYNTH_TRACKING_ID);
 	add64(s, &body, 1);
 	add_sample_id(s, &body, 0, time);
 	put(s, PERF_RECORD_LOST, 0, &body);
@@ -426,16 +422,10 @@ void synth__words(struct synth *s, u32 type, u64 time, const u64 *words, size_t 
 	put(s, type, 0, &body);
 }
 
-/* An AUXTRACE event and its data, which readers skip. */
+/* An event that readers skip. @data has only its header, write_events() makes the rest. */
 void synth__hole(struct synth *s)
 {
-	struct body body;
-
-	body.nr = 0;
-	add64(s, &body, s->hole);
-	for (int i = 0; i < 4; i++)
-		add64(s, &body, 0);
-	put(s, PERF_RECORD_AUXTRACE, 0, &body);
+	put_header(s, PERF_RECORD_FINISHED_INIT, 0, SYNTH_HOLE);
 	s->holes++;
 }
 
@@ -533,13 +523,13 @@ static struct perf_file_section section(const struct synth *s, u64 offset, u64 s
 static void fill_attr(const struct synth *s, struct file_start *start, int i, u64 id, u64 config)
 {
 	struct perf_event_attr *attr = &start->attr[i].attr;
-	bool tracking = id == TRACKING_ID;
+	bool tracking = id == SYNTH_TRACKING_ID;
 
 	attr->type = PERF_TYPE_SOFTWARE;
 	attr->size = sizeof(*attr);
 	attr->config = config;
 	attr->sample_period = 4000;
-	attr->sample_type = SAMPLE_TYPE;
+	attr->sample_type = SYNTH_SAMPLE_TYPE;
 	if (tracking && s->no_cpu)
 		attr->sample_type &= ~PERF_SAMPLE_CPU;
 	if (s->no_id && id == SYNTH_SAMPLING_ID)
@@ -571,9 +561,9 @@ static void fill_start(const struct synth *s, struct file_start *start)
 	start->attr_size = order64(s, sizeof(struct file_attr));
 	start->attrs = section(s, offsetof(struct file_start, attr),
 			       (s->single ? 1 : NR_ATTRS) * sizeof(struct file_attr));
-	start->data = section(s, sizeof(*start) + s->gap, s->size + (u64)s->holes * s->hole);
+	start->data = section(s, sizeof(*start) + s->gap, s->size + (u64)s->holes * SYNTH_HOLE);
 	fill_attr(s, start, 0, SYNTH_SAMPLING_ID, PERF_COUNT_SW_CPU_CLOCK);
-	fill_attr(s, start, 1, TRACKING_ID, PERF_COUNT_SW_DUMMY);
+	fill_attr(s, start, 1, SYNTH_TRACKING_ID, PERF_COUNT_SW_DUMMY);
 	fill_attr(s, start, 2, SYNTH_SECOND_ID, PERF_COUNT_SW_TASK_CLOCK);
 }
 
@@ -683,11 +673,13 @@ static int write_events(const struct synth *s, int fd, size_t size)
 	for (size_t at = 0; s->holes && at < size;) {
 		const struct perf_event_header *header = (void *)(s->data + at);
 
-		at += header->size;
-		if (header->type != PERF_RECORD_AUXTRACE)
+		if (header->type != PERF_RECORD_FINISHED_INIT) {
+			at += header->size;
 			continue;
+		}
+		at += sizeof(*header);
 		if (writen(fd, s->data + done, at - done) != (ssize_t)(at - done) ||
-		    lseek(fd, s->hole, SEEK_CUR) < 0)
+		    lseek(fd, SYNTH_HOLE, SEEK_CUR) < 0)
 			return -errno;
 		done = at;
 	}

@@ -14,12 +14,19 @@ struct perf_tool;
 #define SYNTH_MAGIC		0x32454c4946524550ULL
 #define SYNTH_KERNEL_IP		0xffffffff81000000ULL
 #define SYNTH_SAMPLING_ID	11
+#define SYNTH_TRACKING_ID	22
 #define SYNTH_SECOND_ID		33
+#define SYNTH_SAMPLE_TYPE	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | \
+				 PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | \
+				 PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW)
 /* The raw data of every sample. */
 #define SYNTH_RAW		"twelve bytes"
 #define SYNTH_RAW_SIZE		12
 /* Size of the tracing data behind a TRACING_DATA event. */
 #define SYNTH_TRACING_SIZE	24
+
+/* bytes of an event of synth__hole() after its header, which are a hole in the file */
+#define SYNTH_HOLE	65520
 
 /**
  * struct synth - a perf.data file under construction
@@ -39,8 +46,7 @@ struct perf_tool;
  * @no_attrs: no attrs at all, which a pipe allows
  * @plain_second: the samples of the second event have only an address and an id
  * @gap: bytes between the header and the events, where a file can have ids
- * @hole: size of the hole in the file that synth__hole() makes
- * @holes: number of holes; must be 0 if @foreign or @piped
+ * @holes: number of events of synth__hole(); must be 0 if @foreign or @piped
  * @piped: the file has the form that perf writes into a pipe
  * @compressed: compressed by zstd in pieces, which can end inside an event; not with @foreign
  * @failed: writing the events failed, for instance because of too little memory
@@ -67,7 +73,6 @@ struct synth {
 	bool no_attrs;
 	bool plain_second;
 	size_t gap;
-	size_t hole;
 	size_t holes;
 	bool piped;
 	bool compressed;

@@ -120,6 +120,7 @@ struct deferred_callchains {
 	size_t kept_bytes;		/* the part of @bytes that @kept uses */
 
 	int nr_evsels;			/* number of evsels at the last set_up_queue() */
+	bool defers;			/* an evsel defers callchains */
 	const char *map, *scan, *end;	/* the file, the next event to scan, end of events */
 	u64 newest, newest_before;	/* time of the newest entry: now, and at round start */
 	u64 certain;			/* all entries up to this time are indexed */
@@ -691,26 +692,30 @@ static int stage_start(struct perf_session *session)
 	return 0;
 }
 
-/*
- * By default, events without a time (0 or -1) are delivered when they are read.  If the input
- * is not scanned ahead, let them wait in the queue like others.  Check this again when the number
- * of evsels has changed: a pipe can add evsels while it is read.
- */
-static void set_up_queue(struct perf_session *session)
-{
-	struct deferred_callchains *dc = session->deferred;
-	struct evlist *evlist = session->evlist;
-
-	if (dc->nr_evsels == evlist->core.nr_entries)
-		return;
-
-	dc->nr_evsels = evlist->core.nr_entries;
-	session->ordered_events.queue_untimed = !dc->map && evlist__deferring_evsel(evlist);
-}
-
 static bool is_between(const void *event, const char *start, const char *end)
 {
 	return (const char *)event >= start && (const char *)event < end;
+}
+
+/*
+ * By default, events without a time (0 or -1) are delivered when they are read.  If the event was
+ * not scanned ahead, let it wait in the queue behind the events before it.  In a directory, names
+ * and maps without a time belong to all files, and may be read after samples: they must not wait.
+ */
+static void set_up_queue(struct perf_session *session, const union perf_event *event)
+{
+	struct deferred_callchains *dc = session->deferred;
+	const u32 type = event->header.type;
+
+	/* a pipe can add evsels while it is read */
+	if (dc->nr_evsels != session->evlist->core.nr_entries) {
+		dc->nr_evsels = session->evlist->core.nr_entries;
+		dc->defers = evlist__deferring_evsel(session->evlist);
+	}
+	session->ordered_events.queue_untimed =
+		dc->defers && !is_between(event, dc->map, dc->end) &&
+		(type == PERF_RECORD_SAMPLE || type == PERF_RECORD_CALLCHAIN_DEFERRED ||
+		 !session->data || !perf_data__is_dir(session->data));
 }
 
 /* Memory of an event in the ordered queue, freed when the event is delivered. */
@@ -752,7 +757,7 @@ int deferred_callchains__read(struct perf_session *session, union perf_event *ev
 	if (!session->tool->merge_deferred_callchains)
 		return 0;
 
-	set_up_queue(session);
+	set_up_queue(session, event);
 	if (event->header.type < PERF_RECORD_USER_TYPE_START)
 		dc->queued_bytes += queued_size(session, event);
 	if (is_between(event, dc->map, dc->scan))
@@ -1060,9 +1065,9 @@ static void record_turn(struct perf_session *session, union perf_event *event,
 	key = make_key(sample, sample->tid, cookie);
 	thread = thread_find(dc, &key);
 	record = thread ? thread_first_since(thread, sample->time, false) : NULL;
-	while (record && record->time == sample->time && record->cookie != cookie)
+	for (int i = 0; i < MAX_SKEWED && record && record->cookie != cookie; i++)
 		record = entry_next(record);
-	if (!record || record->time != sample->time)
+	if (!record || record->time != sample->time || record->cookie != cookie)
 		return;
 	thread_remove(thread, record);
 	thread_keep_last(dc, thread, record);
@@ -1121,7 +1126,7 @@ static int take_turn(struct perf_session *session, union perf_event *event,
 	case PERF_RECORD_EXIT:
 	case PERF_RECORD_COMM:
 		key = make_key(sample, ended_tid(event), 0);
-		if (session->tool->ordered_events)
+		if (session->tool->ordered_events && is_time(sample->time))
 			end_turn(session->deferred, &key, sample->time);
 		return 0;
 	case PERF_RECORD_LOST:

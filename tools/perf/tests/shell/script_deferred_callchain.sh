@@ -482,7 +482,7 @@ stray_marker() {
 folder() { # files in it
 	local case
 
-	for case in basic late sleeper mainline incomplete random
+	for case in basic late sleeper mainline incomplete many_names random
 	do
 		rm -rf "${work}/${case}.folder"
 		make_data "${case}" little &&

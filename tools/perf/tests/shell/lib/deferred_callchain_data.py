@@ -296,13 +296,14 @@ class PerfData:
     def write_folder(self, path, nr):
         """Write nr files with events, as perf record --threads does.
 
-        COMM events are in the file with the header.  Of several files, one has the samples and
+        COMM and MMAP events are in the file with the header.  Of several files, one has the samples and
         another one the records.
         """
         files = {i: [] for i in range(nr)} | {'header': []}
         for event in self.events:
             kind = struct.unpack_from(self.e + 'I', event)[0]
-            files['header' if kind == PERF_RECORD_COMM else kind % nr].append(event)
+            files['header' if kind in (PERF_RECORD_COMM, PERF_RECORD_MMAP)
+                  else kind % nr].append(event)
         self.events = files.pop('header')
         os.mkdir(path)
         with open(f'{path}/data', 'wb') as out:
@@ -347,6 +348,16 @@ def case_late(d):
     d.record(100, 40, 1)
     d.deferred(100, 41, 1)
     d.finished_round()
+
+
+def case_many_names(d):
+    """More names without a time than perf reads at once from a file of a folder."""
+    for tid in range(1000, 41000):
+        d.comm(tid, 0, 'other')
+    d.comm(100, 0, 'alpha')
+    for time in range(10, 40, 2):
+        d.deferred(100, time, time)
+        d.record(100, time + 1, time)
 
 
 def case_sleeper(d):
