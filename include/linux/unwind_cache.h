@@ -23,7 +23,7 @@ static inline void unwind_user_mm_init(struct mm_struct *mm)
  * unwind_user_unmap - report that pages of a mapping were unmapped or moved
  * @vma: the mapping
  * @start: first address
- * @end: first address after that
+ * @end: first address after the range
  *
  * Context: Any task.  If the mapping itself is removed, too, remove it first, or hold a
  *	    lock that searches for the mapping take.  Until the call returns, nothing else
@@ -50,7 +50,7 @@ static inline void unwind_user_unmap(struct vm_area_struct *vma,
  * unwind_user_protect - report that the protection of a mapping will change
  * @vma: the mapping, with its old flags
  * @start: first address
- * @end: first address after that
+ * @end: first address after the range
  * @newflags: its flags from now on
  *
  * Rules and objects are cached only while code and tables cannot be written to, so

@@ -20,7 +20,7 @@
  * lock held.  So rules from tables that are unmapped or replaced during the search are not
  * kept, and they are not used either: unwind_cache_holds() returns false.
  *
- * An unmap is counted after the page table entries are gone and before the TLB is flushed.
+ * An unmap is counted after the page table entries are gone, maybe before the TLB is flushed.
  * With MADV_DONTNEED and truncation the mapping stays.  So a search that begins between the
  * count and the flush finds the mapping, notes the new count, and may read the old page
  * through a stale TLB entry.  So a search also notes whether a flush is pending.  If so, its

@@ -75,7 +75,7 @@ bool unwind_cache_begin(struct unwind_cache_state *state)
 }
 
 /**
- * unwind_cache_knows - are all objects that were cached when a search began still valid?
+ * unwind_cache_knows - are all objects with tables of when a search began still cached?
  * @state: as unwind_cache_begin() set it
  *
  * Use this for a search that has read no memory of the process.  Only the unmap of an object

@@ -1066,7 +1066,7 @@ static void fde_range(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, look_up(t, ~0UL), -ENOENT);
 }
 
-/* Look up a rule by an FDE of any length. */
+/* Look up a rule by an FDE whose length field is @len. */
 static int look_up_length(struct kunit *test, u32 len)
 {
 	struct tables *t = new_tables(test, 8);

@@ -1287,7 +1287,7 @@ static bool frame_keeps_pointers(const struct unwind_code_insn *insn)
  * @is_aligned: the stack pointer was aligned, so @more depends on @fp
  * @is_forked: a call or branch lies between the prologue and the last instruction
  * @is_left: after the last instruction, the frame pointer may no longer be that of the frame
- * @left_from: the lowest target of branches and jumps where @is_left was set
+ * @left_from: the lowest target of branches and jumps that were reached with @is_left set
  * @left_to: the highest one
  */
 struct code_frame {
@@ -1415,7 +1415,8 @@ static bool straight_sp(const struct unwind_code *code, const struct unwind_code
  * address on top of the stack, and could remove it.  So no instruction behind a call may raise
  * the stack pointer.
  *
- * Return: true if each instruction continues with the next; calls are assumed to return.
+ * Return: true if each instruction continues with the next, assuming that calls return, and if
+ *	   the stack pointer is known and no instruction after a call raises it.
  */
 bool unwind_code_is_straight(struct unwind_code *code, unsigned long at, unsigned long ip,
 			     unsigned long *sp, unsigned long *high)
@@ -1510,9 +1511,9 @@ static void frame_resize(struct code_frame *frame, const struct unwind_code *cod
 
 /*
  * Update @is_left for the address @end, after @insn: once the function has removed its frame,
- * the frame pointer is its caller's.  There is no frame at the targets of branches and jumps
- * from there either: assume none from the lowest target to the first jump, return or trap
- * after the highest one.  Branches after @ip or before the prologue are not known.
+ * the frame pointer is its caller's.  Branches and jumps in that code lead to code without a
+ * frame, too: assume no frame from the lowest of their targets to the first jump, return or trap
+ * after the highest.  Branches after @ip or before the prologue are not known.
  */
 static void frame_leave(struct code_frame *frame, const struct unwind_code_insn *insn,
 			unsigned long end)

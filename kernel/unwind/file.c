@@ -93,7 +93,7 @@
 /* how many files to check in one attempt to evict one, and how many attempts may fail */
 #define MAX_LOOKS	16
 #define MAX_TRIES	8
-/* how many files to evict for one table */
+/* the most attempts to evict a file or rules, to make room for one table or file */
 #define MAX_ROUNDS	1024
 
 /* fail the allocation rather than invoke the OOM killer */

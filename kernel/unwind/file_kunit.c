@@ -277,7 +277,7 @@ static void written_by_two(struct kunit *test)
 	put_task_struct(writer);
 
 	KUNIT_EXPECT_FALSE(test, cleared);
-	/* if this fails, the other writer has not run */
+	/* if this fails, the thread has not run, so the check above proves nothing */
 	KUNIT_EXPECT_TRUE(test, unwind_file_is_dead(file));
 	KUNIT_EXPECT_FALSE(test, test_bit(UNWIND_FILE_BIT, &inode->i_data.flags));
 	unwind_file_put(file);

@@ -535,7 +535,8 @@ bool unwind_is_executable(unsigned long addr)
  * @addr: linear user address, any value
  *
  * Context: Task context of a user task; may sleep.
- * Return: true if it is, or if that is not known; false if nothing is mapped there.
+ * Return: true if it is, or if that is not known; false for anonymous memory, and if nothing
+ *	   is mapped there.
  */
 bool unwind_is_of_file(unsigned long addr)
 {

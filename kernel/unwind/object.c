@@ -5,8 +5,8 @@
  * The first mapped page of an object holds its ELF header and program headers.  It is in
  * the mapping of the address or in one not far below.  The search looks at the contents of
  * memory, not at names or files, so the vDSO, deleted files, memfds and text that was
- * copied to huge pages are objects too.  If both mappings have a file, it must be the
- * same one.
+ * copied to huge pages are objects too.  If the mapping of the header and that
+ * of the address have a file, it must be the same file.
  *
  * Formats: System V ABI, chapters 4 and 5 (object files, program loading);
  * Linux Standard Base Core 5.0, section 10.6.2 (.eh_frame_hdr).

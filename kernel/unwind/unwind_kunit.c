@@ -472,7 +472,7 @@ static void several_clients(struct kunit *test)
 		unwind_deferred_cancel(&told[i].work);
 }
 
-/* Check that the CPUs of a set are exactly those of @expected, up to @nr. */
+/* Check that the CPUs of a set that are below @nr are those of the list @expected. */
 static void expect_cpus(struct kunit *test, const struct unwind_cpus *cpus,
 			const unsigned int *expected, unsigned int nr)
 {

@@ -3,9 +3,9 @@
  * Walking a user stack, frame by frame.
  *
  * For each frame a method gives an unwind rule, which this file executes.  No memory
- * that it reads is trusted.  The CFA must increase with each frame, except for
- * UNWIND_MAX_SWITCHES changes of the stack, so the walk ends; and a return address must
- * be a user address, or it is not stored in the trace.
+ * that it reads is trusted.  The CFA must increase with each frame, so the walk ends.  Only
+ * where the stack changes may it decrease, at most UNWIND_MAX_SWITCHES times.  A return
+ * address that is not a user address is not stored in the trace.
  */
 
 #include <linux/errno.h>
@@ -91,8 +91,9 @@ static bool after_system_call(struct unwind_user_state *state)
 }
 
 /*
- * The CFA must be above sp, unless the caller runs on another stack: that of the code which a
- * signal interrupted, or which resumed a coroutine.  That stack is in another mapping.
+ * May the CFA be at or below sp?  Only if the caller runs on another stack, such as that of the
+ * code which resumed a coroutine.  That stack must be in another mapping.  For signal frames see
+ * check_signal_cfa().
  */
 static bool switch_stack(struct unwind_user_state *state, unsigned long cfa)
 {

@@ -137,7 +137,7 @@ struct deferred_callchains {
  * ip_callchain__marker_nr - number of entries from the first marker on
  * @chain: callchain of a sample, may be NULL
  *
- * In the user half of a callchain in place, a marker is a value from the program's stack.
+ * Behind PERF_CONTEXT_USER, a value that equals a marker is from the program's stack.
  *
  * Return: 2 for a deferred callchain: marker and cookie. 0 without a marker. Otherwise the
  * callchain is damaged.
@@ -1014,7 +1014,7 @@ static int find_record(struct perf_session *session, const struct perf_sample *s
 		dc->stats->orphans -= record == last;
 		record->used = true;
 	}
-	/* events are in time order: the previous entry context gets no more samples */
+	/* if events are in time order, the previous entry context gets no more samples */
 	if (last && last->cookie != cookie && last->time < sample->time &&
 	    session->tool->ordered_events) {
 		thread_forget_last(dc, thread);

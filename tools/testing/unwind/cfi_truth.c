@@ -129,7 +129,7 @@ static void describe_cfa(const struct table *t, char *to, size_t size)
 static void describe(const struct table *t, u8 where, s32 off, char *to,
 		     size_t size)
 {
-	/* register names of i386, by number, up to edi */
+	/* the number in i386's DWARF of each UNWIND_REG_*, up to UNWIND_REG_SP */
 	static const u8 dwarf_32[] = { 0, 2, 1, 3, 6, 7, 5, 4 };
 
 	switch (where) {

@@ -494,7 +494,7 @@ static void find_object(struct unwind_user_state *state, unsigned long ip)
 		check_object(&object, ip);
 }
 
-/* Evaluate the rule's expression, unless its tables may have been unmapped. */
+/* Evaluate the rule's expression. If its tables may have been unmapped, it must have no value. */
 static void carry_out(struct unwind_user_state *state, const struct unwind_cfi_rule *full)
 {
 	unsigned int table_bytes = state->table_bytes;

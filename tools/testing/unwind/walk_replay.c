@@ -714,7 +714,8 @@ static bool walks_as_expected(const char *name, const struct expected *expected)
 	if (i == trace.nr && i == expected->nr && !strcmp(end_names[the_end], expected->end))
 		return true;
 	printf("# %s%s: %u frames and %s, not %u and %s; frame %u is not the same\n", name,
-	       has_cache ? ", with known rules" : "", trace.nr, end_names[the_end], expected->nr, expected->end, i);
+	       has_cache ? ", with known rules" : "", trace.nr, end_names[the_end], expected->nr,
+	       expected->end, i);
 	return false;
 }
 

@@ -957,7 +957,7 @@ with open(sys.argv[3]) as file:
     both = sum(int(line.split()[0]) for line in file)
 there = below(flames, sys.argv[4])
 print(total(flames), both, there, slept)
-# Nearly all time of that function is off the CPU.
+# Nearly all time of the sleeping function is off the CPU.
 sys.exit(not (same(total(flames), both) and slept > 1e9 and slept <= there < slept + 3e9))
 END
 }

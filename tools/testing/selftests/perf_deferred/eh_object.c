@@ -5,7 +5,7 @@
  */
 #include "eh_code.h"
 
-/* the offset of the CFA in the frame of eh_object_keeps(); LEB128 encodes it in two bytes */
+/* eh_object_keeps() stores its CFA at this offset from rsp; LEB128 encodes that in two bytes */
 #define KEPT_AT (FRAME - 24)
 
 #define TEXT_OF(x)	#x

@@ -70,7 +70,7 @@ static int check_nmis(void *in_kernel)
 		PD_CHECK(pd_user_half(&log, sample, &stack) != PD_BARE,
 			 "cookie %llx has no record", sample->cookie);
 		PD_CHECK(!pd_foreign_frame(stack, NAME), "a foreign frame");
-		/* The loop of spin() itself may have been hit. */
+		/* An NMI in spin() itself, between two calls, finds no frames of NAME. */
 		if (pd_frames_of(stack, NAME) && !pd_has_outermost(stack, NAME)) {
 			pd_note_stack("NMI", stack);
 			return pd_fail("the outermost frame is missing");

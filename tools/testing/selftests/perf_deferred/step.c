@@ -191,8 +191,8 @@ static const Elf64_Phdr *segment_of(const struct object *object, unsigned long o
 }
 
 /*
- * Is there an FDE for the byte at @offset of the file? If the table does not have the
- * usual encoding, numbers of four bytes relative to the table, this returns true.
+ * Is there an FDE for the byte at @offset of the file? Also true if that cannot be read, or if the
+ * entries of the table are not in the usual encoding: four bytes, relative to the table.
  */
 static bool is_covered(const struct object *object, unsigned long offset)
 {
