@@ -404,7 +404,7 @@ void unwind_cache_drop_dead_files(struct unwind_cache *cache)
 	spin_unlock(&cache->lock);
 }
 
-/* Free the objects of a cache that was given up, after a grace period. Under the lock. */
+/* After a grace period, free the objects of a cache that was given up. Under the lock. */
 void unwind_cache_free_objects(struct unwind_cache *cache)
 {
 	struct unwind_object_list *list = cache_list(cache);

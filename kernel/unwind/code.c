@@ -170,9 +170,9 @@ struct code_note {
  * @ip: address of the next instruction
  * @regs: the registers
  * @nr_written: number of words in @written; MAX_WRITTEN + 1 if there were too many
- * @marks: bit masks of the words that it wrote, by their offset from the first stack pointer
- *	   and from the first frame pointer; words at a distance of 64 words share a bit.
- *	   Words whose values are still known after a call are not in them
+ * @marks: bit masks of the words that it wrote, except those whose values are kept when the path
+ *	   continues behind a call; by offset from the first stack pointer and from the first
+ *	   frame pointer. Words at a distance of 64 words share a bit
  * @nr_branches: number of @branches
  * @nr_forks: number of @forks
  * @nr_calls: number of @calls

@@ -158,8 +158,8 @@ struct unwind_code {
  * @UNWIND_CODE_FRAME_OWN: the function of the code, if the code has set up its frame
  * @UNWIND_CODE_FRAME_ALIGNED: the same, of a function that aligns its stack: the size of the
  *			       frame depends on its address
- * @UNWIND_CODE_FRAME_IN_FRONT: the function in front of the code, which has a frame of
- *				this size; the code may belong to it or not
+ * @UNWIND_CODE_FRAME_IN_FRONT: maybe the function with the last prologue in front of the code;
+ *				its frame has the right size, but the code may be another's
  */
 enum unwind_code_frame {
 	UNWIND_CODE_FRAME_OTHER,

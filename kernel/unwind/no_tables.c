@@ -754,13 +754,14 @@ static bool may_be_called_from(struct unwind_user_state *state, unsigned long ad
 }
 
 /*
- * Does no return address lie above the frame's stack pointer?  If so, the frame is that of the
- * startup code.  At the entry point, the stack pointer points to the arguments that the kernel
- * has pushed.  @high is the highest stack pointer of the startup code.  If the startup code has
- * called the function of the frame, the return address is below @high.  The function may also
- * just lie behind the startup code, and have another caller.  To find that return address,
- * follow the startup code to the beginning of the function: it is at the resulting stack pointer;
- * or higher, if the function has aligned its stack or removed its frame.
+ * Is no word from the frame's stack pointer up, and no register, a possible return address? Then
+ * the frame is that of the startup code. At the entry point, the stack pointer points to the
+ * arguments that the kernel has pushed. @high is the highest stack pointer of the startup code.
+ * If the startup code has called the function of the frame, the return address is below @high.
+ * The function may also just lie behind the startup code, and have another caller. To find that
+ * return address, follow the startup code to the beginning of the function: it is at the
+ * resulting stack pointer; or higher, if the function has aligned its stack or removed its
+ * frame.
  */
 static bool is_at_bottom(struct unwind_user_state *state, unsigned long high)
 {

@@ -47,7 +47,7 @@ unsigned long unwind_uprobe_return(struct return_instance **next,
 {
 	struct return_instance *ri;
 
-	/* a call that was stepped in a slot pushed an address in the slot */
+	/* a call that was stepped in a slot has pushed the address behind it in the slot */
 	if (in_slot(current->utask, ra))
 		return probed_address(current->utask, ra);
 	if (ra != uprobe_get_trampoline_vaddr())

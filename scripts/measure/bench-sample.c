@@ -361,7 +361,7 @@ static void frames(void)
 	printf("%-32s %13.0f\n", "tables, warm, stack realigned",
 	       frame_cost_of(realigned_100, realigned_10, FP | EH_FRAME, false));
 	printf("%-32s %13.0f\n", "tables, cold", frame_cost(FP | EH_FRAME, true));
-	/* empty the cache of rules: each of its sets has only a few entries */
+	/* drop the rules of the measurements above */
 	forget_rules();
 	printf("%-32s %13.0f\n", "no tables, warm",
 	       frame_cost_of(made_code(100), made_code(10), FP | EH_FRAME, false));

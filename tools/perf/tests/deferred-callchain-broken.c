@@ -149,7 +149,7 @@ static void build_long_text_poke(struct synth *s)
 	synth__words(s, PERF_RECORD_TEXT_POKE, 40, words, ARRAY_SIZE(words));
 }
 
-/* A fork whose child is the parent itself, with another pid, and one more fork. */
+/* A fork of thread 101 by itself, in process 100 instead of 101, and one more fork of it. */
 static void build_own_child(struct synth *s)
 {
 	synth__comm(s, 101, 1);

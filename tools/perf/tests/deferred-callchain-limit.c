@@ -155,7 +155,7 @@ static int test__deferred_limit_of_all(struct test_suite *test __maybe_unused,
 	u64 alone = drop_beside(0, &ok), beside = drop_beside(18, &ok);
 
 	if (!ok || alone || !beside)
-		pr_debug("FAILED: %llu dropped, %llu with records of other threads\n",
+		pr_debug("FAILED: dropped %llu without records of other threads, %llu with them\n",
 			 (unsigned long long)alone, (unsigned long long)beside);
 	return ok && !alone && beside ? TEST_OK : TEST_FAIL;
 }

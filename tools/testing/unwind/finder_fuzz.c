@@ -26,7 +26,7 @@
 #define MAX_TABLES	(64 * 1024)
 /* reads of a possible object: the header, at most 64 program headers, .eh_frame_hdr */
 #define MAX_OBJECT	(9 * (1 + 64 + 1))
-/* ... then 32 steps of the search and the row; and entries, at least a byte for each read */
+/* in addition: 32 steps of the search, the row, and the entries in windows, some of them short */
 #define MAX_SEARCH	(MAX_OBJECT + 33 + MAX_TABLES / UNWIND_CFI_WINDOW + 64)
 /* reads of a file: ELF header, header of the section of names, header and name of each section */
 #define MAX_FILE_READS	(9 * (2 + 2 * 256))

@@ -21,7 +21,7 @@ struct waits {
 	__u32 ended;
 	__u64 cut_off_at;		/* @stopped_at of the last cut_off() of this task */
 	__u64 key_before;		/* key in the task filter before execve */
-	struct off_cpu_sum sum;		/* for the next entry; its @next is the list head */
+	struct off_cpu_sum sum;		/* copied for a new sum; @next is the newest sum */
 };
 
 struct sched_entity___delayed {

@@ -22,8 +22,8 @@ bool pd_fuse_wait_reader(struct pd_fuse *fuse, int seconds);
 /* Answer the read that waits for the page, and from now on every read at once. */
 void pd_fuse_serve(struct pd_fuse *fuse);
 /*
- * Make the kernel read the page now, and let the next reader wait. Return 0 or a reported
- * failure.
+ * Let the kernel read the page into the page cache, and do not answer later requests until
+ * pd_fuse_serve(). Return 0 or a reported failure.
  */
 int pd_fuse_cache(struct pd_fuse *fuse);
 

@@ -48,7 +48,7 @@ struct switches {
 
 /*
  * Whenever argument @arg of the tracepoint is the task @tid, run @ask with that task in
- * BPF_REG_6, and add the resulting BPF_REG_0 to the map's struct result.
+ * BPF_REG_6, and append the resulting BPF_REG_0 to the cookies of the map's struct result.
  */
 static int load_asking(const char *tracepoint, int arg, pid_t tid, int results,
 		       const struct bpf_insn *ask, size_t nr)
