@@ -62,7 +62,7 @@ disk_start() {
 		-netdev "user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:$disk_port-:22" \
 		-device virtio-net-pci,netdev=net -device virtio-rng-pci \
 		-chardev "file,id=log,path=$disk_log,append=on" -serial chardev:log "${@:3}" \
-		</dev/null >"$2/qemu.log" 2>&1 &
+		</dev/null >"$2/qemu.log" 2>&1 9>&- &
 	disk_qemu=$!
 	until disk_run true 2>/dev/null; do
 		if ! kill -0 "$disk_qemu" 2>/dev/null; then
