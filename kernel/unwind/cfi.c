@@ -291,7 +291,7 @@ static bool cfi_advance_loc(struct unwind_cfi_bytes *b, unsigned long delta)
 	return cfi_set_loc(b, loc);
 }
 
-/* Instructions that start a row.  Returns false if the row is past the wanted one, or after an error. */
+/* Instructions that start a row.  Returns false after an error, or if the row is too far. */
 static bool cfi_begin_row(struct unwind_cfi_bytes *b, u8 op)
 {
 	switch (op) {

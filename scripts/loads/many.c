@@ -3,7 +3,7 @@
  * A program with many threads or many shared objects. Sorts in stacks of 10 to 19 frames.
  *
  *	many threads NUMBER	in each thread
- *	many objects FILE...	in one thread, with functions of these objects (many-object.c) in turn
+ *	many objects FILE...	in one thread, through functions of these objects (many-object.c)
  */
 #include <dlfcn.h>
 #include <err.h>

@@ -102,7 +102,7 @@ static void compare(struct cfi_elf *elf, unsigned long ip,
 	}
 	table_by_fp = rule->cfa_reg == UNWIND_REG_FP;
 	if (code.by_mem || code.by_fp != table_by_fp) {
-		/* if the frame pointer is set up, both registers give the same CFA, and FP is not below SP */
+		/* if the frame pointer is set up, both give the same CFA, and FP >= SP */
 		if (code.by_mem || (code.by_fp && code.cfa_off - rule->cfa_off > 0))
 			complain("base", elf, ip, rule, &code);
 		counts->other_base++;
