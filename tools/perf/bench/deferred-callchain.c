@@ -66,7 +66,7 @@ static const struct option options[] = {
 	OPT_UINTEGER('d', "depth", &nr_frames, "User frames of each sample (default: 16)"),
 	OPT_UINTEGER('r', "repeat", &nr_repeat, "Count the best of this many runs (default: 5)"),
 	OPT_UINTEGER(0, "naive-limit", &naive_limit,
-		     "Skip the naive list if it would take more seconds; 0: always skip (default: 20)"),
+		     "Skip the naive list if it takes more seconds; 0: always (default: 20)"),
 	OPT_UINTEGER(0, "tools-threads", &tools_threads,
 		     "Threads for perf script and report, 0 to leave them out (default: 10000)"),
 	OPT_END()
