@@ -335,92 +335,74 @@ static bool event_may_defer(struct perf_event *event)
 	       sysctl_perf_event_max_contexts_per_stack >= DEFERRED_CONTEXTS;
 }
 
-static struct perf_callchain_entry *kernel_half(struct perf_event *event,
-						struct pt_regs *regs)
+/* Returns false if the user half is to be unwound in place; @cookie is 0 if there is none. */
+static bool request_user_half(struct perf_event *event, u64 *cookie)
 {
-	struct perf_callchain_entry *entry;
-	int rctx;
+	int ret = unwind_deferred_request(&deferring, cookie);
 
-	if (!event->attr.exclude_callchain_kernel && !user_mode(regs))
-		return get_perf_callchain(regs, true, false,
-					  event->attr.sample_max_stack, false, true);
-
-	entry = get_callchain_entry(&rctx);
-	if (entry) {
-		entry->nr = 0;
-		put_callchain_entry(rctx);
-	}
-	return entry;
+	if (ret >= 0 && event->cpu >= 0)
+		unwind_deferred_note_cpu(perf_deferred_reader(event));
+	return ret >= 0 || ret == -EINVAL;
 }
 
 /*
- * The callchain of a sample whose user half was unwound already: the task was sampled while
- * its record was sent, or after that on its way to user space.  A second record would contain
- * the same stack.  The limit applies to the frames of both halves, without context markers.
- * If the stack does not fit, the result is NULL, or with @cut the part that fits.
+ * Add a user half that was unwound already: the task was sampled while its record was sent, or
+ * after that on its way to user space.  A second record would contain the same stack.
  */
-static struct perf_callchain_entry *
-known_callchain(struct perf_event *event, struct pt_regs *regs, bool cut)
+static void add_known(struct perf_callchain_entry *entry, const struct unwind_stacktrace *known,
+		      unsigned int nr)
 {
-	struct unwind_stacktrace trace;
-	struct perf_callchain_entry *entry;
-	unsigned int room;
-
-	if (!unwind_deferred_known(&trace))
-		return NULL;
-	if (!cut && trace.nr > event->attr.sample_max_stack)
-		return NULL;
-	entry = kernel_half(event, regs);
-	if (!entry)
-		return NULL;
-
-	room = event->attr.sample_max_stack - min(event->attr.sample_max_stack,
-						  entry->nr ? entry->nr - 1 : 0);
-	if (trace.nr > room && !cut)
-		return NULL;
-	trace.nr = min(trace.nr, room);
-	if (!trace.nr)
-		return entry;
+	if (!nr)
+		return;
 	entry->ip[entry->nr++] = PERF_CONTEXT_USER;
-	memcpy(entry->ip + entry->nr, trace.entries, trace.nr * sizeof(u64));
-	entry->nr += trace.nr;
-	return entry;
+	memcpy(entry->ip + entry->nr, known->entries, nr * sizeof(u64));
+	entry->nr += nr;
+}
+
+/* How many more frames the event wants. Its limit does not count context markers. */
+static unsigned int frames_left(struct perf_event *event, const struct perf_callchain_entry *entry)
+{
+	unsigned int most = event->attr.sample_max_stack;
+
+	return most - min(most, entry->nr ? entry->nr - 1 : 0);
 }
 
 /**
- * perf_callchain_deferred - a callchain with its user half deferred
- * @event: the sampling event
+ * perf_callchain_deferred - the callchain of an event that defers, if it can
+ * @event: the sampling event, with attr.defer_callchain
  * @regs: the registers at the sample
  *
+ * The user half is a marker and the cookie of the record that will follow.  It is the
+ * stack itself if that is known already, or must be unwound in place; or nothing if there
+ * is no user stack.  If a known stack does not fit, it is requested, or else cut.
+ *
+ * perf_callchain() returns what this returns, so the compiler makes a jump of the call.  This
+ * matters for tracepoints: the kernel's unwinder steps through all frames between them and
+ * itself.
+ *
  * Context: Any, NMI included, with preemption disabled.
- * Return: NULL if @event does not defer, or if the user half should be unwound in
- *	   place.  Otherwise the callchain: the kernel half as the event wants it,
- *	   then the marker and the cookie.  If the user half is known already, it
- *	   follows instead of marker and cookie.  If there is no user stack, nothing
- *	   follows.
+ * Return: the callchain, empty if there is no room for another one.
  */
 struct perf_callchain_entry *perf_callchain_deferred(struct perf_event *event,
 						     struct pt_regs *regs)
 {
+	static struct perf_callchain_entry empty;
+	struct unwind_stacktrace known = {};
 	struct perf_callchain_entry *entry;
-	u64 cookie;
-	int ret;
+	bool in_place;
+	u64 cookie = 0;
 
-	if (!event->attr.defer_callchain || !event_may_defer(event))
-		return NULL;
+	in_place = !event_may_defer(event) ||
+		   (!unwind_deferred_known(&known) && !request_user_half(event, &cookie));
+	entry = get_perf_callchain(regs, !event->attr.exclude_callchain_kernel, in_place,
+				   event->attr.sample_max_stack, false, true);
+	if (!entry)
+		return &empty;
 
-	entry = known_callchain(event, regs, false);
-	if (entry)
-		return entry;
-
-	ret = unwind_deferred_request(&deferring, &cookie);
-	if (ret < 0 && ret != -EINVAL)
-		return known_callchain(event, regs, true);
-
-	entry = kernel_half(event, regs);
-	if (ret >= 0 && event->cpu >= 0)
-		unwind_deferred_note_cpu(perf_deferred_reader(event));
-	if (entry && ret >= 0) {
+	if (known.nr > frames_left(event, entry) && request_user_half(event, &cookie))
+		known.nr = 0;
+	add_known(entry, &known, min(known.nr, frames_left(event, entry)));
+	if (cookie) {
 		entry->ip[entry->nr++] = PERF_CONTEXT_USER_DEFERRED;
 		entry->ip[entry->nr++] = cookie;
 	}
