@@ -52,8 +52,7 @@ int unwind_user_faultable(struct unwind_stacktrace *trace);
 
 void __unwind_deferred_close(void);
 void __unwind_deferred_leave(void);
-void unwind_deferred_exec_begin(void);
-void unwind_deferred_exec_end(void);
+void unwind_deferred_exec(void);
 void unwind_deferred_exit(void);
 
 /**
@@ -184,8 +183,7 @@ static inline int unwind_user_faultable(struct unwind_stacktrace *trace)
 static inline void unwind_deferred_fork(struct task_struct *task) {}
 static inline void unwind_deferred_close(void) {}
 static __always_inline void unwind_deferred_leave(void) {}
-static inline void unwind_deferred_exec_begin(void) {}
-static inline void unwind_deferred_exec_end(void) {}
+static inline void unwind_deferred_exec(void) {}
 static inline void unwind_deferred_exit(void) {}
 
 #endif /* !CONFIG_UNWIND_USER */

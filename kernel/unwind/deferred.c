@@ -51,6 +51,8 @@
 
 /* set in unwind_task_info::context while records are owed */
 #define CONTEXT_OWED		BIT_ULL(63)
+/* unwind_task_info::context from execve to the first return to the new program */
+#define CONTEXT_EXEC		BIT_ULL(62)
 
 #define UNWIND_MAX_ENTRIES	(PAGE_SIZE / sizeof(unsigned long))
 
@@ -76,7 +78,7 @@ static u32 last_stamp;
 
 /*
  * Each CPU counts in its own residue class modulo nr_cpu_ids, so no two CPUs use the same
- * cookie.  63 bits do not wrap in the lifetime of a machine.
+ * cookie.  62 bits do not wrap in the lifetime of a machine.
  */
 static DEFINE_PER_CPU(u64, last_cookie);
 
@@ -171,6 +173,14 @@ static u64 current_context(struct unwind_task_info *info)
 		context = 0;
 	}
 	return context ?: open_context(info);
+}
+
+/* Is there no user stack, or does the task take no more requests? */
+static int deferred_refused(const struct unwind_task_info *info)
+{
+	if (READ_ONCE(info->context) == CONTEXT_EXEC)
+		return -EINVAL;
+	return READ_ONCE(info->refuse);
 }
 
 static unsigned int max_entries(void)
@@ -371,7 +381,7 @@ static int deferred_queue_request(struct unwind_work *work, struct unwind_task_i
 	*cookie = 0;
 	if (!stamp || !unwind_user_exists(deferred_task_of(info)))
 		return -EINVAL;
-	ret = READ_ONCE(info->refuse);
+	ret = deferred_refused(info);
 	if (ret)
 		return ret;
 	if (is_too_late(notify))
@@ -492,12 +502,14 @@ int unwind_user_faultable(struct unwind_stacktrace *trace)
 {
 	struct unwind_task_info *info = &current->unwind_info;
 	u64 cookie;
+	int ret;
 
 	trace->nr = 0;
 	if (!unwind_user_exists(current))
 		return -EINVAL;
-	if (info->refuse)
-		return info->refuse;
+	ret = deferred_refused(info);
+	if (ret)
+		return ret;
 	cookie = current_context(info) & ~CONTEXT_OWED;
 	if (!cookie)
 		return -EINVAL;
@@ -547,39 +559,31 @@ noinstr void __unwind_deferred_leave(void)
 }
 
 /* Refuse further requests, so that one round sends all owed records. */
-static void deferred_close_for_good(struct unwind_task_info *info, int error)
+static void deferred_close_for_good(struct unwind_task_info *info, int error, u64 context)
 {
 	WRITE_ONCE(info->refuse, error);
 	barrier();
 	send_records(info);
-	WRITE_ONCE(info->context, 0);
+	WRITE_ONCE(info->context, context);
 }
 
 /**
- * unwind_deferred_exec_begin - close the old program's entry context in execve
+ * unwind_deferred_exec - close the old program's entry context in execve
  *
  * To be called before the point of no return of execve, while thread id, mm and
- * registers are still the old program's.  From here on there is no user stack.  If
- * execve fails after this, the task is killed, so nothing has to be restored.
+ * registers are still the old program's.  From here to the first return to user space
+ * there is no user stack.  If execve fails after this, the task is killed, so nothing has
+ * to be restored.
  *
  * Context: Task context; may sleep.
  */
-void unwind_deferred_exec_begin(void)
+void unwind_deferred_exec(void)
 {
 	struct unwind_task_info *info = &current->unwind_info;
 
-	deferred_close_for_good(info, -EAGAIN);
-	WRITE_ONCE(info->refuse, -EINVAL);
-}
-
-/**
- * unwind_deferred_exec_end - allow requests when the new program's registers and mm are set
- *
- * Context: Task context.
- */
-void unwind_deferred_exec_end(void)
-{
-	WRITE_ONCE(current->unwind_info.refuse, 0);
+	deferred_close_for_good(info, -EAGAIN, CONTEXT_EXEC);
+	barrier();
+	WRITE_ONCE(info->refuse, 0);
 }
 
 /**
@@ -596,7 +600,7 @@ void unwind_deferred_exit(void)
 {
 	struct unwind_task_info *info = &current->unwind_info;
 
-	deferred_close_for_good(info, READ_ONCE(info->refuse) ?: -ESRCH);
+	deferred_close_for_good(info, deferred_refused(info) ?: -ESRCH, 0);
 	kfree(info->entries);
 	info->entries = NULL;
 	info->walked = 0;
