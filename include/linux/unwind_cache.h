@@ -6,8 +6,8 @@
 
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 
-void __unwind_user_unmap(struct mm_struct *mm, unsigned long start,
-			 unsigned long end);
+void __unwind_user_invalidate(struct mm_struct *mm, unsigned long start,
+			      unsigned long end);
 void __unwind_user_mm_exit(struct mm_struct *mm);
 
 /**
@@ -20,17 +20,21 @@ static inline void unwind_user_mm_init(struct mm_struct *mm)
 }
 
 /**
- * unwind_user_unmap - report that pages of a mapping were unmapped or moved
- * @vma: the mapping
+ * unwind_user_invalidate - report that pages were unmapped or moved, or will be protected
+ * @vma: the mapping, with its old flags
  * @start: first address
  * @end: first address after the range
  *
+ * Rules and objects are cached only while code and tables cannot be written to, so a change
+ * of the protection drops them, too.
+ *
  * Context: Any task.  If the mapping itself is removed, too, remove it first, or hold a
  *	    lock that searches for the mapping take.  Until the call returns, nothing else
- *	    may be mapped in the range.
+ *	    may be mapped in the range.  Before a change of the protection, hold the mmap
+ *	    lock for writing.
  */
-static inline void unwind_user_unmap(struct vm_area_struct *vma,
-				     unsigned long start, unsigned long end)
+static inline void unwind_user_invalidate(struct vm_area_struct *vma,
+					  unsigned long start, unsigned long end)
 {
 	struct mm_struct *mm = vma->vm_mm;
 
@@ -43,34 +47,7 @@ static inline void unwind_user_unmap(struct vm_area_struct *vma,
 	 * file.c handles.
 	 */
 	if (unlikely(rcu_access_pointer(mm->unwind_cache)))
-		__unwind_user_unmap(mm, start, end);
-}
-
-/**
- * unwind_user_protect - report that the protection of a mapping will change
- * @vma: the mapping, with its old flags
- * @start: first address
- * @end: first address after the range
- * @newflags: its flags from now on
- *
- * Rules and objects are cached only while code and tables cannot be written to, so
- * this drops those of a mapping that becomes writable.  It also drops those of a mapping
- * that is no longer executable.
- *
- * Context: The mmap lock is held for writing.
- */
-static inline void unwind_user_protect(struct vm_area_struct *vma,
-				       unsigned long start, unsigned long end,
-				       unsigned long newflags)
-{
-	unsigned long oldflags = vma->vm_flags;
-	bool was_object = vma->vm_file || (oldflags & VM_EXEC);
-
-	if (!(oldflags & ~newflags & VM_EXEC) &&
-	    !(was_object && (newflags & ~oldflags & VM_WRITE)))
-		return;
-	if (unlikely(rcu_access_pointer(vma->vm_mm->unwind_cache)))
-		__unwind_user_unmap(vma->vm_mm, start, end);
+		__unwind_user_invalidate(mm, start, end);
 }
 
 /**
@@ -88,11 +65,8 @@ static inline void unwind_user_mm_exit(struct mm_struct *mm)
 #else /* !CONFIG_UNWIND_USER_EH_FRAME */
 
 static inline void unwind_user_mm_init(struct mm_struct *mm) {}
-static inline void unwind_user_unmap(struct vm_area_struct *vma,
-				     unsigned long start, unsigned long end) {}
-static inline void unwind_user_protect(struct vm_area_struct *vma,
-				       unsigned long start, unsigned long end,
-				       unsigned long newflags) {}
+static inline void unwind_user_invalidate(struct vm_area_struct *vma,
+					  unsigned long start, unsigned long end) {}
 static inline void unwind_user_mm_exit(struct mm_struct *mm) {}
 
 #endif /* !CONFIG_UNWIND_USER_EH_FRAME */

@@ -6,18 +6,18 @@
  * It is small at first and grows with use: rules are in a hash table of pages, objects in a
  * list sorted by the addresses of their code.
  *
- * Unmapping a part of a known object, or making it writable, drops the object and the rules
+ * Unmapping a part of a known object, or changing its protection, drops the object and the rules
  * of its code.  If the object has tables, a new generation starts: searches in progress then
  * know that their results may be invalid.
  *
  * A search may be in progress in an object that is not in the cache yet.  So the cache also
- * counts each time an executable mapping or a file mapping is unmapped or becomes writable,
- * whether or not it has a known object.  A search notes the generation and the count before
+ * counts each time an executable mapping or a file mapping is unmapped, or its protection
+ * changes, whether or not it has a known object.  A search notes the generation and the count before
  * it takes the mmap lock to look for the object, and passes both back with its result.  A
  * mapping that it saw under the lock is unmapped only after the search has released the
  * lock.  The unmap is counted after the pages are gone, and before anything else is mapped
- * there.  A mapping that becomes writable is counted before its flags change, with the mmap
- * lock held.  So rules from tables that are unmapped or replaced during the search are not
+ * there.  A change of the protection is counted before the flags change, with the mmap lock
+ * held.  So rules from tables that are unmapped or replaced during the search are not
  * kept, and they are not used either: unwind_cache_holds() returns false.
  *
  * An unmap is counted after the page table entries are gone, maybe before the TLB is flushed.
@@ -25,7 +25,7 @@
  * count and the flush finds the mapping, notes the new count, and may read the old page
  * through a stale TLB entry.  So a search also notes whether a flush is pending.  If so, its
  * result is not cached.  mm->tlb_flush_pending is raised before the entries are cleared and
- * lowered after the flush.  The release of the count in __unwind_user_unmap() pairs with the
+ * lowered after the flush.  The release of the count in __unwind_user_invalidate() pairs with the
  * acquire in cache_note_state(): a search that sees the count sees the flush pending, or
  * begins after the flush.
  *
@@ -160,24 +160,24 @@ void unwind_cache_make(void)
 	 * Order the store of mm->unwind_cache before the load of mm->tlb_flush_pending in
 	 * cache_note_state().  Pairs with an unmap, which raises tlb_flush_pending, takes the
 	 * locks of page tables, which are full barriers on x86, and then loads
-	 * mm->unwind_cache in unwind_user_unmap().  So if an unmap sees no cache and is not
+	 * mm->unwind_cache in unwind_user_invalidate().  So if an unmap sees no cache and is not
 	 * counted, the search sees its pending flush, or begins after the flush.
 	 */
 	smp_mb();
 }
 
 /**
- * __unwind_user_unmap - drop the rules and objects of a range
+ * __unwind_user_invalidate - drop the rules and objects of a range
  * @mm: the mm
- * @start: first unmapped address
- * @end: end of the range
+ * @start: first address
+ * @end: first address after the range
  *
- * The out-of-line half of unwind_user_unmap().
+ * The out-of-line half of unwind_user_invalidate().
  *
- * Context: Any task; as unwind_user_unmap().
+ * Context: Any task; as unwind_user_invalidate().
  */
-void __unwind_user_unmap(struct mm_struct *mm, unsigned long start,
-			 unsigned long end)
+void __unwind_user_invalidate(struct mm_struct *mm, unsigned long start,
+			      unsigned long end)
 {
 	struct unwind_cache *cache;
 
@@ -244,7 +244,7 @@ static void cache_free_emptied_rcu(struct rcu_head *rcu)
  * @mm: the mm, which has no users any more
  *
  * The out-of-line half of unwind_user_mm_exit().  There are no more walks, so the memory is
- * freed at once, except for the struct that __unwind_user_unmap() reads under RCU.
+ * freed at once, except for the struct that __unwind_user_invalidate() reads under RCU.
  *
  * Context: Task context.
  */

@@ -48,7 +48,7 @@ struct unwind_object_list {
  * @lock: held by writers
  * @list_seq: for @list
  * @gen: the generation
- * @unmaps: number of calls of __unwind_user_unmap()
+ * @unmaps: number of calls of __unwind_user_invalidate()
  * @last_replaced: index of the object that was last dropped to make room
  * @code_start: lowest address with a rule whose code may have no tables
  * @code_end: highest such address

@@ -24,7 +24,7 @@ static void cache_note_state(struct unwind_cache_state *state)
 	cache = unwind_cache_of_current();
 	if (cache) {
 		state->gen = READ_ONCE(cache->gen);
-		/* pairs with the release in __unwind_user_unmap() */
+		/* pairs with the release in __unwind_user_invalidate() */
 		state->unmaps = smp_load_acquire(&cache->unmaps);
 		state->flush_pending = mm_tlb_flush_pending(current->mm);
 	}

@@ -268,7 +268,7 @@ static void no_memory_for_object(struct kunit *test)
 			-ENOENT);
 
 	/* as if another object had been loaded there */
-	__unwind_user_unmap(current->mm, base, base + OBJECT_BYTES);
+	__unwind_user_invalidate(current->mm, base, base + OBJECT_BYTES);
 	put_object(test, shared, 1, sp_plus_16);
 	KUNIT_EXPECT_EQ(test, cfa_off_at(&state), 16);
 	KUNIT_EXPECT_EQ(test, unwind_cache_find_rule(unwind_rule_key(&state), &rule, &full), 0);
@@ -294,7 +294,7 @@ static void cie_later(struct kunit *test)
 	KUNIT_EXPECT_LT(test, left - state.table_bytes, 2 * UNWIND_CFI_WINDOW);
 
 	write_user(test, shared + byte, &later[0], 1);
-	__unwind_user_unmap(current->mm, base, base + OBJECT_BYTES);
+	__unwind_user_invalidate(current->mm, base, base + OBJECT_BYTES);
 	KUNIT_EXPECT_EQ(test, cfa_off_at(&state), 16);
 
 	base = make_object(test, 1, no_insns);
@@ -526,7 +526,7 @@ static void expression_later(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, full.expr_base + full.cfa_off, expr);
 	KUNIT_EXPECT_EQ(test, unwind_eh_frame_expr(&state, expr, NULL, &val), 0);
 
-	__unwind_user_unmap(current->mm, base, base + OBJECT_BYTES);
+	__unwind_user_invalidate(current->mm, base, base + OBJECT_BYTES);
 	KUNIT_EXPECT_EQ(test, unwind_eh_frame_expr(&state, expr, NULL, &val), -EAGAIN);
 }
 
@@ -860,14 +860,14 @@ static void one_of_objects(struct kunit *test)
 		know_object(n, n % 2);
 	know_rule(test);
 	for (n = 1; n <= 100; n++) {
-		__unwind_user_unmap(current->mm, FAR_OFF + n * PAGE_SIZE,
+		__unwind_user_invalidate(current->mm, FAR_OFF + n * PAGE_SIZE,
 				    FAR_OFF + (n + 1) * PAGE_SIZE);
 		KUNIT_ASSERT_FALSE(test, object_is_known(n));
 		KUNIT_ASSERT_TRUE(test, n == 100 || object_is_known(n + 1));
 		KUNIT_ASSERT_TRUE(test, object_is_known(0));
 		KUNIT_ASSERT_TRUE(test, rule_is_known(FAR_OFF));
 	}
-	__unwind_user_unmap(current->mm, FAR_OFF + PAGE_SIZE - 1, FAR_OFF + PAGE_SIZE);
+	__unwind_user_invalidate(current->mm, FAR_OFF + PAGE_SIZE - 1, FAR_OFF + PAGE_SIZE);
 	KUNIT_EXPECT_FALSE(test, object_is_known(0));
 	KUNIT_EXPECT_FALSE(test, rule_is_known(FAR_OFF));
 }

@@ -872,11 +872,11 @@ static void unmapped_elsewhere(struct kunit *test)
 	file = walk_overlapping(test, &state, &pages);
 	state.ip = CODE + 0x8c8;
 	KUNIT_ASSERT_TRUE(test, unwind_cache_begin(&begun));
-	__unwind_user_unmap(current->mm, CODE + SZ_1M, CODE + SZ_1M + PAGE_SIZE);
+	__unwind_user_invalidate(current->mm, CODE + SZ_1M, CODE + SZ_1M + PAGE_SIZE);
 	KUNIT_EXPECT_FALSE(test, unwind_cache_holds(&begun));
 	KUNIT_EXPECT_EQ(test, unwind_file_rule(&state, &begun, state.ip, &rule, &full), 0);
 	KUNIT_EXPECT_EQ(test, rule.cfa_off, 32);
-	__unwind_user_unmap(current->mm, CODE, CODE + PAGE_SIZE);
+	__unwind_user_invalidate(current->mm, CODE, CODE + PAGE_SIZE);
 	KUNIT_EXPECT_FALSE(test, unwind_cache_knows(&begun));
 	unwind_file_put(file);
 }
