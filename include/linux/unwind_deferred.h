@@ -28,8 +28,8 @@ typedef void (*unwind_callback_t)(struct unwind_work *work,
 /**
  * struct unwind_work - a client of deferred unwinding
  * @func: called with each requested stack
- * @max_entries: the most frames that this client needs; 0 for as many as fit.
- *		 May be changed at any time.
+ * @max_entries: the most frames that this client needs; 0 for as many as fit.  To be set
+ *		 before unwind_deferred_init(), or by unwind_deferred_set_max_entries().
  * @stamp: unique number of this registration; 0 if not registered
  * @slot: index of the client in the table
  */
@@ -46,10 +46,11 @@ int unwind_deferred_init(struct unwind_work *work, unwind_callback_t func);
 int unwind_deferred_request(struct unwind_work *work, u64 *cookie);
 int unwind_deferred_request_next(struct unwind_work *work,
 				 struct task_struct *task, u64 *cookie);
-bool unwind_deferred_known(struct unwind_stacktrace *trace);
+void unwind_deferred_set_max_entries(struct unwind_work *work, unsigned int max_entries);
 void unwind_deferred_cancel(struct unwind_work *work);
 int unwind_user_faultable(struct unwind_stacktrace *trace);
 
+bool __unwind_deferred_known(struct unwind_stacktrace *trace);
 void __unwind_deferred_close(void);
 void __unwind_deferred_leave(void);
 void unwind_deferred_exec(void);
@@ -62,6 +63,22 @@ void unwind_deferred_exit(void);
 static inline void unwind_deferred_fork(struct task_struct *task)
 {
 	memset(&task->unwind_info, 0, sizeof(task->unwind_info));
+}
+
+/**
+ * unwind_deferred_known - the current task's user stack, if it was unwound already
+ * @trace: set to the stack; its entries belong to the task and are valid until the
+ *	   interrupted code continues
+ *
+ * For samples that are taken while the record is being sent, or after that: they need no
+ * second record.  User memory is not accessed.
+ *
+ * Context: Any, NMI included.
+ * Return: true if the stack of this entry context has been unwound.
+ */
+static inline bool unwind_deferred_known(struct unwind_stacktrace *trace)
+{
+	return READ_ONCE(current->unwind_info.context) && __unwind_deferred_known(trace);
 }
 
 /**

@@ -163,7 +163,7 @@ static void output_record(struct perf_event *event, void *data)
 
 	if (out->away)
 		set_task_id(event, out, &sample);
-	perf_output_put(&handle, *record);
+	__output_copy(&handle, record, sizeof(*record));
 	if (bytes)
 		__output_copy(&handle, out->trace->entries, bytes);
 	perf_event__output_id_sample(event, &handle, &sample);
@@ -248,13 +248,13 @@ static int attach_deferring(struct perf_event *event)
 	if (!max_stack)
 		return 0;
 	if (!nr_deferring) {
-		deferring.max_entries = 0;
+		deferring.max_entries = max_stack;
 		ret = unwind_deferred_init(&deferring, send_record);
 		if (ret)
 			return ret;
+	} else if (max_stack > deferring.max_entries) {
+		unwind_deferred_set_max_entries(&deferring, max_stack);
 	}
-	if (!nr_deferring || max_stack > deferring.max_entries)
-		WRITE_ONCE(deferring.max_entries, max_stack);
 	nr_deferring++;
 	event->attach_state |= PERF_ATTACH_DEFERRING;
 	return 0;
@@ -347,24 +347,22 @@ static bool request_user_half(struct perf_event *event, u64 *cookie)
 
 /*
  * Add a user half that was unwound already: the task was sampled while its record was sent, or
- * after that on its way to user space.  A second record would contain the same stack.
+ * after that on its way to user space.  A second record would contain the same stack.  If the
+ * stack does not fit, request it, or cut it if that is refused.  The event's limit does not
+ * count context markers.
  */
-static void add_known(struct perf_callchain_entry *entry, const struct unwind_stacktrace *known,
-		      unsigned int nr)
+static void add_known(struct perf_event *event, struct perf_callchain_entry *entry,
+		      const struct unwind_stacktrace *known, u64 *cookie)
 {
-	if (!nr)
+	unsigned int most = event->attr.sample_max_stack;
+	unsigned int left = most - min(most, entry->nr ? entry->nr - 1 : 0);
+	unsigned int nr = min(known->nr, left);
+
+	if ((nr < known->nr && request_user_half(event, cookie)) || !nr)
 		return;
 	entry->ip[entry->nr++] = PERF_CONTEXT_USER;
 	memcpy(entry->ip + entry->nr, known->entries, nr * sizeof(u64));
 	entry->nr += nr;
-}
-
-/* How many more frames the event wants. Its limit does not count context markers. */
-static unsigned int frames_left(struct perf_event *event, const struct perf_callchain_entry *entry)
-{
-	unsigned int most = event->attr.sample_max_stack;
-
-	return most - min(most, entry->nr ? entry->nr - 1 : 0);
 }
 
 /**
@@ -374,7 +372,7 @@ static unsigned int frames_left(struct perf_event *event, const struct perf_call
  *
  * The user half is a marker and the cookie of the record that will follow.  It is the
  * stack itself if that is known already, or must be unwound in place; or nothing if there
- * is no user stack.  If a known stack does not fit, it is requested, or else cut.
+ * is no user stack.
  *
  * perf_callchain() returns what this returns, so the compiler makes a jump of the call.  This
  * matters for tracepoints: the kernel's unwinder steps through all frames between them and
@@ -399,9 +397,8 @@ struct perf_callchain_entry *perf_callchain_deferred(struct perf_event *event,
 	if (!entry)
 		return &empty;
 
-	if (known.nr > frames_left(event, entry) && request_user_half(event, &cookie))
-		known.nr = 0;
-	add_known(entry, &known, min(known.nr, frames_left(event, entry)));
+	if (known.nr)
+		add_known(event, entry, &known, &cookie);
 	if (cookie) {
 		entry->ip[entry->nr++] = PERF_CONTEXT_USER_DEFERRED;
 		entry->ip[entry->nr++] = cookie;

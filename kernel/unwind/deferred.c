@@ -74,6 +74,8 @@ DEFINE_STATIC_SRCU(clients_srcu);
 static struct unwind_work __rcu *clients[UNWIND_MAX_CLIENTS];
 /* slots at this index and above were never used */
 static unsigned int nr_slots __read_mostly;
+/* the most entries that a client needs */
+static unsigned int most_entries __read_mostly = UNWIND_MAX_ENTRIES;
 static u32 last_stamp;
 
 /*
@@ -183,25 +185,6 @@ static int deferred_refused(const struct unwind_task_info *info)
 	return READ_ONCE(info->refuse);
 }
 
-static unsigned int max_entries(void)
-{
-	unsigned int slot, most = 0;
-	struct unwind_work *work;
-	int idx;
-
-	idx = srcu_read_lock(&clients_srcu);
-	for (slot = 0; slot < READ_ONCE(nr_slots); slot++) {
-		work = srcu_dereference(clients[slot], &clients_srcu);
-		if (!work)
-			continue;
-		most = max(most, READ_ONCE(work->max_entries) ?:
-				 (unsigned int)UNWIND_MAX_ENTRIES);
-	}
-	srcu_read_unlock(&clients_srcu, idx);
-	return min_t(unsigned int, most ?: UNWIND_MAX_ENTRIES,
-		     UNWIND_MAX_ENTRIES);
-}
-
 /* Walk the stack, once for each entry context. */
 static void deferred_walk(struct unwind_task_info *info, u64 cookie)
 {
@@ -226,7 +209,7 @@ static void deferred_walk(struct unwind_task_info *info, u64 cookie)
 		return;
 
 	trace.entries = info->entries;
-	unwind_user(&trace, max_entries());
+	unwind_user(&trace, READ_ONCE(most_entries));
 	barrier();
 	WRITE_ONCE(info->nr, trace.nr);
 }
@@ -436,18 +419,8 @@ int unwind_deferred_request(struct unwind_work *work, u64 *cookie)
 				      cookie);
 }
 
-/**
- * unwind_deferred_known - the current task's user stack, if it was unwound already
- * @trace: set to the stack; its entries belong to the task and are valid until the
- *	   interrupted code continues
- *
- * For samples that are taken while the record is being sent, or after that: they need no
- * second record.  User memory is not accessed.
- *
- * Context: Any, NMI included.
- * Return: true if the stack of this entry context has been unwound.
- */
-bool unwind_deferred_known(struct unwind_stacktrace *trace)
+/* The out-of-line half of unwind_deferred_known(). */
+bool __unwind_deferred_known(struct unwind_stacktrace *trace)
 {
 	struct unwind_task_info *info = &current->unwind_info;
 	u64 cookie = READ_ONCE(info->context) & ~CONTEXT_OWED;
@@ -607,15 +580,34 @@ void unwind_deferred_exit(void)
 	info->nr = 0;
 }
 
+/* The caller holds the mutex. */
+static struct unwind_work *client_at(unsigned int slot)
+{
+	return rcu_dereference_protected(clients[slot], lockdep_is_held(&clients_mutex));
+}
+
+/* Note how many entries the clients need. The caller holds the mutex. */
+static void update_most_entries(void)
+{
+	unsigned int slot, most = 0;
+
+	for (slot = 0; slot < nr_slots; slot++) {
+		const struct unwind_work *work = client_at(slot);
+
+		if (work)
+			most = max(most, work->max_entries ?: (unsigned int)UNWIND_MAX_ENTRIES);
+	}
+	WRITE_ONCE(most_entries, min_t(unsigned int, most ?: UNWIND_MAX_ENTRIES,
+				       UNWIND_MAX_ENTRIES));
+}
+
 static int find_free_slot(struct unwind_work *work)
 {
 	int slot, found = -EBUSY;
 
 	for (slot = UNWIND_MAX_CLIENTS - 1; slot >= 0; slot--) {
-		struct unwind_work *other;
+		struct unwind_work *other = client_at(slot);
 
-		other = rcu_dereference_protected(clients[slot],
-						  lockdep_is_held(&clients_mutex));
 		if (other == work)
 			return -EEXIST;
 		if (!other)
@@ -649,6 +641,7 @@ int unwind_deferred_init(struct unwind_work *work, unwind_callback_t func)
 		if (slot >= nr_slots)
 			WRITE_ONCE(nr_slots, slot + 1);
 		rcu_assign_pointer(clients[slot], work);
+		update_most_entries();
 		/*
 		 * If a request sees the stamp, the round after it must see the client and
 		 * nr_slots.  Pairs with the full barrier in srcu_read_lock().
@@ -657,6 +650,21 @@ int unwind_deferred_init(struct unwind_work *work, unwind_callback_t func)
 	}
 	mutex_unlock(&clients_mutex);
 	return slot < 0 ? slot : 0;
+}
+
+/**
+ * unwind_deferred_set_max_entries - change how many entries a client needs
+ * @work: the client, registered
+ * @max_entries: the most frames, or 0 for as many as fit
+ *
+ * Context: Task context; may sleep.  Must not be called from a client's function.
+ */
+void unwind_deferred_set_max_entries(struct unwind_work *work, unsigned int max_entries)
+{
+	mutex_lock(&clients_mutex);
+	work->max_entries = max_entries;
+	update_most_entries();
+	mutex_unlock(&clients_mutex);
 }
 
 /**
@@ -676,6 +684,7 @@ void unwind_deferred_cancel(struct unwind_work *work)
 		RCU_INIT_POINTER(clients[work->slot], NULL);
 		synchronize_srcu(&clients_srcu);
 		work->stamp = 0;
+		update_most_entries();
 	}
 	mutex_unlock(&clients_mutex);
 }
