@@ -31,7 +31,7 @@
  *
  * Rules of files are copied from file.c.  A file that is opened for writing becomes dead.
  * Objects of dead files are dropped when the next walk begins: the cache remembers the count
- * of deaths at its last check of all objects (unwind_cache_begin_walk()).  No object of a dead
+ * of deaths at its last check of all objects (unwind_cache_use()).  No object of a dead
  * file is added: the check and the addition are made under the lock of the cache, and a file
  * is marked as dead before its death is counted.
  *
@@ -71,17 +71,6 @@ static DEFINE_SPINLOCK(all_caches_lock);
 static unsigned long nr_caches;
 static atomic64_t last_gen = ATOMIC64_INIT(0);
 atomic_long_t unwind_caches_bytes;
-
-/**
- * unwind_cache_of_current - the cache of the current task's mm
- *
- * Context: Under RCU, of a user task.
- * Return: the cache or NULL.
- */
-struct unwind_cache *unwind_cache_of_current(void)
-{
-	return rcu_dereference(current->mm->unwind_cache);
-}
 
 static size_t cache_first_bytes(void)
 {
@@ -282,31 +271,24 @@ void unwind_caches_stat(unsigned long *nr, unsigned long *bytes)
 }
 
 /**
- * unwind_cache_begin_walk - drop the rules of changed files before a walk
+ * unwind_cache_use - the cache of the current task's mm, without rules of changed files
+ * @changes: unwind_files_changes() when the walk began
+ * @table: set to its table, for unwind_rules_find().  If the cache grows meanwhile, the rules
+ *	   of this table are still valid for the frames of the current task.
  *
- * Also enlarges a cache that has become too small.
- *
- * Context: Task context of a user task; may sleep.
- * Return: the number of changes of files so far, for unwind_files_changes().
+ * Context: Under RCU, task context of a user task.
+ * Return: the cache, or NULL if there is none.
  */
-u64 unwind_cache_begin_walk(void)
+struct unwind_cache *unwind_cache_use(u64 changes, const struct unwind_rule_table **table)
 {
-	struct unwind_cache *cache;
-	bool crowded = false;
-	u64 changes;
+	struct unwind_cache *cache = unwind_cache_of_current();
 
-	changes = unwind_files_changes();
-	rcu_read_lock();
-	cache = unwind_cache_of_current();
-	if (cache) {
-		if (unlikely(READ_ONCE(cache->files_seen) != changes))
-			unwind_cache_drop_dead_files(cache);
-		crowded = unwind_rules_is_crowded(rcu_dereference(cache->rules));
-	}
-	rcu_read_unlock();
-	if (unlikely(crowded))
-		unwind_cache_grow_rules();
-	return changes;
+	if (!cache)
+		return NULL;
+	if (unlikely(READ_ONCE(cache->files_seen) != changes))
+		unwind_cache_drop_dead_files(cache);
+	*table = rcu_dereference(cache->rules);
+	return cache;
 }
 
 static unsigned long caches_count(struct shrinker *shrinker,

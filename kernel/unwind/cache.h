@@ -71,20 +71,16 @@ struct unwind_object {
 
 struct unwind_cache;
 struct unwind_cfi_rule;
+struct unwind_rule_table;
 
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
-struct unwind_cache *unwind_cache_of_current(void);
-const struct unwind_rule_table *unwind_cache_rules(struct unwind_cache *cache);
+struct unwind_cache *unwind_cache_use(u64 changes, const struct unwind_rule_table **table);
 bool unwind_cache_peek_file(struct unwind_cache *cache, u64 key, struct unwind_user_rule *rule);
-u64 unwind_cache_begin_walk(void);
+void unwind_cache_grow_rules(void);
 void unwind_caches_stat(unsigned long *nr, unsigned long *bytes);
 #else
-static inline struct unwind_cache *unwind_cache_of_current(void)
-{
-	return NULL;
-}
-
-static inline const struct unwind_rule_table *unwind_cache_rules(struct unwind_cache *cache)
+static inline struct unwind_cache *
+unwind_cache_use(u64 changes, const struct unwind_rule_table **table)
 {
 	return NULL;
 }
@@ -95,10 +91,7 @@ static inline bool unwind_cache_peek_file(struct unwind_cache *cache, u64 key,
 	return false;
 }
 
-static inline u64 unwind_cache_begin_walk(void)
-{
-	return 0;
-}
+static inline void unwind_cache_grow_rules(void) {}
 
 static inline void unwind_caches_stat(unsigned long *nr, unsigned long *bytes)
 {

@@ -11,7 +11,9 @@
 #include <linux/cache.h>
 #include <linux/gfp.h>
 #include <linux/list.h>
+#include <linux/mm_types.h>
 #include <linux/rcupdate.h>
+#include <linux/sched.h>
 #include <linux/seqlock.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
@@ -77,6 +79,12 @@ struct unwind_cache {
 
 extern atomic_long_t unwind_caches_bytes;
 
+/* The cache of the current task's mm, or NULL. Under RCU, in task context. */
+static inline struct unwind_cache *unwind_cache_of_current(void)
+{
+	return rcu_dereference(current->mm->unwind_cache);
+}
+
 static inline struct unwind_rule_table *cache_rules(struct unwind_cache *cache)
 {
 	return rcu_dereference_protected(cache->rules, lockdep_is_held(&cache->lock));
@@ -101,7 +109,6 @@ u64 unwind_cache_next_gen(void);
 void unwind_cache_drop_rules(struct unwind_cache *cache, unsigned long start,
 			     unsigned long end);
 struct unwind_rule_table *unwind_cache_alloc_rules(unsigned int bits);
-void unwind_cache_grow_rules(void);
 size_t unwind_cache_rules_bytes(struct unwind_cache *cache);
 
 struct unwind_object_list *unwind_cache_alloc_list(unsigned int max);

@@ -45,7 +45,7 @@ static unsigned long cache_key_addr(u64 key)
 
 /**
  * unwind_cache_peek_file - the rule at an address, if the file that is mapped there has it
- * @cache: as unwind_cache_of_current() gave it
+ * @cache: as unwind_cache_use() returned it
  * @key: unwind_rule_key() of the frame
  * @rule: filled in
  *
@@ -76,19 +76,6 @@ bool unwind_cache_peek_file(struct unwind_cache *cache, u64 key, struct unwind_u
 				 unwind_rules_hash(key), key, rule);
 	spin_unlock(&cache->lock);
 	return true;
-}
-
-/**
- * unwind_cache_rules - the table of a cache
- * @cache: as unwind_cache_of_current() gave it
- *
- * Context: Under RCU.
- * Return: the table, for unwind_rules_find().  If the cache grows meanwhile, the rules of this
- *	   table are still valid for the frames of the current task.
- */
-const struct unwind_rule_table *unwind_cache_rules(struct unwind_cache *cache)
-{
-	return rcu_dereference(cache->rules);
 }
 
 static struct unwind_full_entry *cache_full_entry(struct unwind_full_table *table, u64 key)
@@ -136,7 +123,7 @@ int unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
 
 	rcu_read_lock();
 	cache = unwind_cache_of_current();
-	found = cache && (unwind_rules_find(unwind_cache_rules(cache), key, rule) ||
+	found = cache && (unwind_rules_find(rcu_dereference(cache->rules), key, rule) ||
 			  unwind_cache_peek_file(cache, key, rule) ||
 			  cache_peek_full(cache, key, rule, full));
 	rcu_read_unlock();

@@ -532,6 +532,18 @@ static bool object_is_known(unsigned int n)
 	return !unwind_cache_find_object(CODE + n * PAGE_SIZE, &object);
 }
 
+/* Drop the objects of dead files, as a walk does. */
+static u64 begin_walk(void)
+{
+	u64 changes = unwind_files_changes();
+	const struct unwind_rule_table *table;
+
+	rcu_read_lock();
+	unwind_cache_use(changes, &table);
+	rcu_read_unlock();
+	return changes;
+}
+
 static bool rule_is_known(unsigned int n)
 {
 	struct unwind_user_rule rule;
@@ -575,7 +587,7 @@ static void objects_of_dead_file(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, get_write_access(inode), 0);
 	/* a walk in progress still uses cached rules */
 	KUNIT_EXPECT_TRUE(test, rule_is_known(0));
-	unwind_cache_begin_walk();
+	begin_walk();
 	KUNIT_EXPECT_FALSE(test, object_is_known(0));
 	KUNIT_EXPECT_FALSE(test, rule_is_known(0));
 	KUNIT_EXPECT_TRUE(test, object_is_known(1));
@@ -608,7 +620,7 @@ static void objects_by_memory(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, get_write_access(inode), 0);
 	put_write_access(inode);
 	KUNIT_EXPECT_TRUE(test, unwind_file_at_is_dead(CODE));
-	unwind_cache_begin_walk();
+	begin_walk();
 	KUNIT_EXPECT_FALSE(test, object_is_known(0));
 	unwind_file_put(file);
 }
@@ -631,7 +643,7 @@ static void written_during_walk(struct kunit *test)
 	attach_mm(test);
 	know_object(test, file, 0);
 	add_rule(file, FIRST, FIRST + 8, FIRST, 1);
-	state.changes = unwind_cache_begin_walk();
+	state.changes = begin_walk();
 	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), 0);
 	KUNIT_EXPECT_FALSE(test, unwind_file_at_is_dead(CODE));
 
@@ -745,7 +757,7 @@ static struct unwind_user_state make_state(struct kunit *test)
 	return (struct unwind_user_state) {
 		.word = 8, .exact = true, .cfi = cfi, .faults = 1,
 		.methods = BIT(UNWIND_METHOD_EH_FRAME), .table_bytes = SZ_64K,
-		.deadline = jiffies + 60 * HZ, .changes = unwind_cache_begin_walk(),
+		.deadline = jiffies + 60 * HZ, .changes = begin_walk(),
 	};
 }
 

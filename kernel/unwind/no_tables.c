@@ -354,6 +354,9 @@ static void keep_rule(struct code_search *search, unsigned long ip, u64 key,
 {
 	s64 length;
 
+	/* found without a register that the repeated walk knows */
+	if (search->state->again)
+		return;
 	/* Sum no bytes before this page: an earlier page may not be mapped, and no path uses it. */
 	if (end > ip)
 		end = max(end, (ip & PAGE_MASK) + UNWIND_CODE_LAST);

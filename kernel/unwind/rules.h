@@ -65,15 +65,21 @@ unwind_rules_set(const struct unwind_rule_table *table, u64 hash)
 	return &table->pages[i / UNWIND_RULE_PAGE][i & (UNWIND_RULE_PAGE - 2)];
 }
 
+/* Was the entry not written since its count was @seq? Then what was read from it can be used. */
+static __always_inline bool unwind_rules_holds(const struct unwind_rule_entry *entry, u32 seq)
+{
+	/* pairs with the barriers of unwind_rules_add() */
+	smp_rmb();
+	return !(seq & 1) && READ_ONCE(entry->seq) == seq;
+}
+
 /* Copy the rule of an entry. @seq is the entry's count, read before the key was compared. */
 static __always_inline bool unwind_rules_read(const struct unwind_rule_entry *entry,
 					      u32 seq, struct unwind_user_rule *rule)
 {
 	/* if the entry is written meanwhile, its count changes, and the copy is not used */
 	data_race((*rule = entry->rule, 0));
-	/* pairs with the barriers of unwind_rules_add() */
-	smp_rmb();
-	return !(seq & 1) && READ_ONCE(entry->seq) == seq;
+	return unwind_rules_holds(entry, seq);
 }
 
 static __always_inline bool unwind_rules_read_if(const struct unwind_rule_entry *entry, u64 key,

@@ -9,6 +9,7 @@
 #include <linux/bits.h>
 #include <linux/errno.h>
 #include <linux/hash.h>
+#include <linux/nospec.h>
 #include <linux/stddef.h>
 #include <linux/string.h>
 #include <linux/types.h>
@@ -74,6 +75,10 @@ struct unwind_cache_state {
  * @nowhere: in a frame with @regs: nothing executable is mapped at @ip
  * @quick: page faults are off: only resident memory is read
  * @no_faults: the walk may not fault in any page
+ * @all_regs: all callee-saved registers are followed from the innermost frame on
+ * @fp_only: of these registers, only the frame pointer is known
+ * @again: another one was needed, so the walk must be repeated with @all_regs
+ * @crowded: the table of the cache is too small
  * @methods: bit mask of the enabled methods
  * @frames: number of steps by each method
  * @start: registers that the walk began with, or NULL
@@ -115,6 +120,10 @@ struct unwind_user_state {
 	);
 	bool			quick;
 	bool			no_faults;
+	bool			all_regs;
+	bool			fp_only;
+	bool			again;
+	bool			crowded;
 	u8			methods;
 	u16			frames[UNWIND_NR_METHODS];
 	struct pt_regs		*start;
@@ -190,13 +199,18 @@ struct unwind_user_rule {
 			u32	code_sum;
 		};
 	};
-	u8	kept;
 	union {
-		u8	lost;
-		u8	by_call;
+		struct {
+			u8	kept;
+			union {
+				u8	lost;
+				u8	by_call;
+			};
+			u8	cfa_reg;
+			u8	kind;
+		};
+		u32	how;	/* the four bytes above */
 	};
-	u8	cfa_reg;
-	u8	kind;
 };
 
 struct unwind_cfi_rule;
@@ -300,8 +314,17 @@ static inline void unwind_uprobe_begin(struct unwind_user_state *state) {}
 
 #define UNWIND_CODE_LAST	32
 
+/* TASK_SIZE_MAX in a register: array_index_nospec() does not take a constant of 64 bits. */
+static __always_inline unsigned long unwind_user_limit(void)
+{
+	unsigned long limit = TASK_SIZE_MAX;
+
+	OPTIMIZER_HIDE_VAR(limit);
+	return limit;
+}
+
 /**
- * unwind_code_sum - a checksum of code that a rule was found from
+ * unwind_code_sum_inside - a checksum of code that a rule was found from
  * @ip: address that the rule is for
  * @end: end of the instructions that the rule was found from, or a higher address
  * @sum: filled in
@@ -309,36 +332,49 @@ static inline void unwind_uprobe_begin(struct unwind_user_state *state) {}
  * The checksum covers the call before @ip, the bytes after that call, and the last
  * UNWIND_CODE_LAST bytes before @end, in which a function removes its frame.
  *
- * Context: Task context of a user task, with page faults off.
+ * Context: Task context of a user task, with page faults off, inside
+ *	    user_read_access_begin().
  * Return: 0 or -EFAULT.
  */
-static inline int unwind_code_sum(unsigned long ip, unsigned long end, u32 *sum)
+static __always_inline int unwind_code_sum_inside(unsigned long ip, unsigned long end, u32 *sum)
 {
-	u64 __user *around = (u64 __user *)ip - 1;
-	u64 __user *last = (u64 __user *)(end - UNWIND_CODE_LAST);
+	unsigned long around = ip - sizeof(u64), last = end - UNWIND_CODE_LAST;
+	const unsigned long limit = unwind_user_limit();
 	u64 res = 0, val;
 
-	if (!access_ok(last, UNWIND_CODE_LAST) ||
-	    !user_read_access_begin(around, 2 * sizeof(u64)))
+	if (!access_ok((void __user *)around, 2 * sizeof(u64)) ||
+	    !access_ok((void __user *)last, UNWIND_CODE_LAST))
 		return -EFAULT;
-#define unwind_sum_on(from) do {				\
-		unsafe_get_user(val, from, fault);		\
-		res = (res ^ val) * GOLDEN_RATIO_64;		\
+	around = array_index_nospec(around, limit);
+	last = array_index_nospec(last, limit);
+#define unwind_sum_on(from, nr) do {					\
+		unsafe_get_user(val, (u64 __user *)(from) + (nr), fault);	\
+		res = (res ^ val) * GOLDEN_RATIO_64;			\
 	} while (0)
-	unwind_sum_on(around);
-	unwind_sum_on(around + 1);
-	unwind_sum_on(last);
-	unwind_sum_on(last + 1);
-	unwind_sum_on(last + 2);
-	unwind_sum_on(last + 3);
+	unwind_sum_on(around, 0);
+	unwind_sum_on(around, 1);
+	unwind_sum_on(last, 0);
+	unwind_sum_on(last, 1);
+	unwind_sum_on(last, 2);
+	unwind_sum_on(last, 3);
 #undef unwind_sum_on
-	user_read_access_end();
 	*sum = res >> 32;
 	return 0;
 
 fault:
-	user_read_access_end();
 	return -EFAULT;
+}
+
+/* As unwind_code_sum_inside(), but outside user_read_access_begin(). */
+static inline int unwind_code_sum(unsigned long ip, unsigned long end, u32 *sum)
+{
+	int ret;
+
+	if (!user_read_access_begin((void __user *)ip, 1))
+		return -EFAULT;
+	ret = unwind_code_sum_inside(ip, end, sum);
+	user_read_access_end();
+	return ret;
 }
 
 /* Is the code that a rule was found from unchanged? For rules of code without tables. */

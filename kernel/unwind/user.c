@@ -24,6 +24,7 @@
 
 #include "cache.h"
 #include "cfi.h"
+#include "file.h"
 #include "rules.h"
 #include "unwind.h"
 
@@ -134,6 +135,10 @@ static __always_inline int read_reg(struct unwind_user_state *state,
 	slot = arch_unwind_slot(reg, state->word);
 	if (slot < 0 || slot >= UNWIND_NR_KEPT)
 		return read_volatile_reg(state, reg, val);
+	if (unlikely(state->fp_only) && slot != UNWIND_SLOT_FP) {
+		state->again = true;
+		return -EOPNOTSUPP;
+	}
 	if (state->lost & BIT(slot))
 		return -EOPNOTSUPP;
 	*val = state->kept[slot];
@@ -341,118 +346,170 @@ static enum unwind_rule_kind known_rule(struct unwind_user_state *state,
 static bool is_plain(const struct unwind_user_state *state, const struct unwind_cache *cache)
 {
 	return cache && state->methods & BIT(UNWIND_METHOD_EH_FRAME) &&
-	       state->word == sizeof(unsigned long) && !state->probed &&
+	       state->word == sizeof(unsigned long) && !state->probed && !state->all_regs &&
 	       !state->cs_base && !state->ss_base;
 }
 
-/* As read_return_address(), for plain_steps(). */
-static __always_inline bool plain_read(unsigned long addr, unsigned long *val)
+/* Read an aligned word at any address, inside user_read_access_begin(). */
+#define read_inside(val, addr, limit, fault) do {				\
+		unsigned long at_ = (addr);					\
+										\
+		if (at_ >= (limit) || !IS_ALIGNED(at_, sizeof(long)))		\
+			goto fault;						\
+		at_ = array_index_nospec(at_, limit);				\
+		unsafe_get_user(val, (unsigned long __user *)at_, fault);	\
+	} while (0)
+
+/* As unwind_code_holds(), for plain_steps(). */
+static __always_inline bool plain_code_holds(unsigned long ip, const struct unwind_rule_entry *entry,
+					     u32 seq)
 {
-	return IS_ALIGNED(addr, sizeof(*val)) && !get_user(*val, (unsigned long __user *)addr);
+	struct unwind_user_rule rule __uninitialized;
+	u32 sum;
+
+	return unwind_rules_read(entry, seq, &rule) && rule.kind == UNWIND_RULE_CODE &&
+	       !rule.extends && !unwind_code_sum_inside(ip, ip + rule.code_end, &sum) && sum == rule.code_sum;
 }
 
-/* As find_cfa(), for plain_steps(). */
-static __always_inline bool plain_cfa(struct unwind_user_state *state,
-				      const struct unwind_user_rule *rule, unsigned long sp,
-				      unsigned long *kept, unsigned long *cfa)
-{
-	unsigned long base = sp, place;
+/* struct unwind_user_rule::how of a base register and a kind */
+#define HOW(reg, of_kind)							\
+	((struct unwind_user_rule) { .cfa_reg = (reg), .kind = (of_kind) }.how)
+#define HOW_MASK	HOW(0xff, 0xff)
+/* bits in it: the frame pointer is saved in memory, or is not known */
+#define FP_SAVED	((struct unwind_user_rule) { .kept = BIT(UNWIND_SLOT_FP) }.how)
+#define FP_LOST		((struct unwind_user_rule) { .lost = BIT(UNWIND_SLOT_FP) }.how)
 
-	if (rule->cfa_reg != UNWIND_REG_SP) {
-		if (rule->cfa_reg != UNWIND_REG_FP || read_reg(state, UNWIND_REG_FP, &place))
-			return false;
-		base = place;
-	}
-	if (unlikely(rule->kind == UNWIND_RULE_REALIGNED)) {
-		*kept = base;
-		if (!plain_read(base + rule->cfa_off, &place))
-			return false;
-		*cfa = place;
-		return true;
-	}
-	*kept = base + rule->cfa_off;
-	*cfa = *kept;
-	return base;	/* a frame pointer of 0 ends the stack */
+/* where the frame pointer of a frame is, for plain_steps() */
+enum plain_fp {
+	PLAIN_FP_KNOWN,		/* it is the value itself */
+	PLAIN_FP_IN_MEMORY,	/* it is the address of the value */
+	PLAIN_FP_LOST,
+};
+
+static enum plain_fp plain_fp_of(const struct unwind_user_state *state)
+{
+	if (state->lost & BIT(UNWIND_SLOT_FP))
+		return PLAIN_FP_LOST;
+	return state->in_memory & BIT(UNWIND_SLOT_FP) ? PLAIN_FP_IN_MEMORY : PLAIN_FP_KNOWN;
 }
 
 /*
  * Repeat apply_rule() or quick_code_step(), with the frame in local variables, if is_plain().
- * Stops after @room steps; or before a step that needs more, with that frame in @state, its
- * rule in @rule, and the kind of the rule in @kind.  Returns the number of steps.
+ * Of the callee-saved registers only the frame pointer is followed: the others are needed so
+ * rarely that it takes less time to walk again then, see walk_again().  Stops when @entries is
+ * @end; or before a step that needs more, with that frame in @state; and sets @ended if that
+ * frame has no caller.  Returns the new @entries.
+ *
+ * All steps are inside one user_read_access_begin(): there this calls no functions.
  */
-static __always_inline unsigned int
-plain_steps(struct unwind_user_state *state, struct unwind_cache *cache,
-	    const struct unwind_rule_table *table, unsigned long *entries, unsigned int room,
-	    struct unwind_user_rule *rule, enum unwind_rule_kind *kind)
+static noinline unsigned long *
+plain_steps(struct unwind_user_state *state, const struct unwind_rule_table *table,
+	    unsigned long *entries, const unsigned long *end, bool *ended)
 {
-	unsigned long ip = state->ip, sp = state->sp, kept, cfa, ra;
+	/* no aligned word is at the last user address, and no call is before it */
+	const unsigned long limit = unwind_user_limit() - 1;
+	const unsigned long *const begin = entries;
+	unsigned long sp = state->sp, fp = state->kept[UNWIND_SLOT_FP];
 	/* the key of 64-bit code is the address */
-	unsigned long key = ip - state->back;
-	unsigned int nr;
+	unsigned long key = state->ip - state->back;
+	enum plain_fp where = plain_fp_of(state);
 
-	for (nr = 0; nr < room; nr++) {
-		*kind = UNWIND_RULE_NONE;
-		if (!cached_rule(cache, table, key, rule))
-			break;
-		*kind = rule->kind;
-		if (*kind < UNWIND_RULE_FRAME)
-			break;
-		if (*kind == UNWIND_RULE_CODE && (rule->extends || !unwind_code_holds(ip, rule)))
-			break;
-		if (!plain_cfa(state, rule, sp, &kept, &cfa) || cfa >= TASK_SIZE_MAX || cfa <= sp)
-			break;
-		if (!plain_read(cfa - sizeof(long), &ra) || check_return_address(ra))
+	if (!user_read_access_begin((void __user *)sp, 1))
+		return entries;
+	while (entries != end) {
+		const struct unwind_rule_entry *entry;
+		unsigned long cfa, ra __uninitialized;
+		u32 how, seq;
+		s16 fp_off;
+		s32 off;
+
+		entry = unwind_rules_set(table, unwind_rules_hash(key));
+		/* pairs with the release in write_entry() */
+		seq = smp_load_acquire(&entry->seq);
+		if (READ_ONCE(entry->key) != key) {
+			entry++;
+			seq = smp_load_acquire(&entry->seq);
+			if (READ_ONCE(entry->key) != key)
+				break;
+		}
+		how = READ_ONCE(entry->rule.how);
+		off = READ_ONCE(entry->rule.cfa_off);
+		fp_off = READ_ONCE(entry->rule.fp_off);
+		if (!unwind_rules_holds(entry, seq))
 			break;
 
-		note_kept(state, rule, kept);
-		entries[nr] = ra;
-		ip = ra;
-		key = ip - 1;
+		if ((how & HOW_MASK) == HOW(UNWIND_REG_SP, UNWIND_RULE_FRAME)) {
+from_sp:
+			cfa = sp;
+		} else if ((how & HOW_MASK) == HOW(UNWIND_REG_FP, UNWIND_RULE_FRAME)) {
+from_fp:
+			cfa = fp;
+			if (where != PLAIN_FP_KNOWN) {
+				if (where == PLAIN_FP_LOST)
+					break;
+				read_inside(cfa, fp, limit, out);
+			}
+			if (!cfa)
+				break;	/* a frame pointer of 0 ends the stack */
+		} else if ((how & HOW(0, 0xff)) == HOW(0, UNWIND_RULE_END)) {
+			*ended = true;
+			break;
+		} else {
+			if (!plain_code_holds(entries == begin ? state->ip : key + 1, entry, seq))
+				break;
+			if ((how & HOW_MASK) == HOW(UNWIND_REG_SP, UNWIND_RULE_CODE))
+				goto from_sp;
+			if ((how & HOW_MASK) == HOW(UNWIND_REG_FP, UNWIND_RULE_CODE))
+				goto from_fp;
+			break;
+		}
+		cfa += off;
+		if (cfa <= sp)
+			break;
+		read_inside(ra, cfa - sizeof(long), limit, out);
+		/* see check_return_address(): 0 is out of range here, too */
+		if (ra - 1 >= limit)
+			break;
+
 		sp = cfa;
+		key = ra - 1;
+		*entries++ = ra;
+		if (how & FP_SAVED) {
+			fp = cfa + fp_off;
+			where = PLAIN_FP_IN_MEMORY;
+		}
+		if (unlikely(how & FP_LOST))
+			where = PLAIN_FP_LOST;
 	}
-	if (!nr)
-		return 0;
-	state->ip = ip;
+out:
+	user_read_access_end();
+	if (entries == begin)
+		return entries;
+	state->ip = key + 1;
 	state->sp = sp;
+	state->kept[UNWIND_SLOT_FP] = fp;
+	state->in_memory = where == PLAIN_FP_IN_MEMORY ? BIT(UNWIND_SLOT_FP) : 0;
+	state->lost = where == PLAIN_FP_LOST ? BIT(UNWIND_SLOT_FP) : 0;
+	state->fp_only = true;
 	state->exact = false;
 	state->back = 1;
 	state->regs = NULL;
-	return nr;
+	return entries;
 }
 
-/*
- * Fast path: steps with a known rule over resident memory, with page faults off.  It stops
- * at the first step that needs more, which unwind_user_next() then repeats.  Returns true
- * if the last frame has no caller, according to its rule.
- */
-static bool quick_steps(struct unwind_user_state *state,
-			struct unwind_stacktrace *trace, unsigned int max)
+/* The steps of quick_steps() that plain_steps() cannot do, and those after them. */
+static noinline unsigned long *
+other_steps(struct unwind_user_state *state, struct unwind_cache *cache,
+	    const struct unwind_rule_table *table, unsigned long *entries,
+	    const unsigned long *end, bool *ended)
 {
-	unsigned long *entries = trace->entries + trace->nr;
-	unsigned int nr = 0, room = max - trace->nr;
 	struct unwind_user_rule rule __uninitialized;
-	enum unwind_rule_kind kind = UNWIND_RULE_NONE;
-	const struct unwind_rule_table *table = NULL;
-	struct unwind_cache *cache;
-	bool plain;
+	enum unwind_rule_kind kind;
 	int ret;
 
-	rcu_read_lock();
-	pagefault_disable();
-	state->quick = true;
-	cache = unwind_cache_of_current();
-	if (cache)
-		table = unwind_cache_rules(cache);
-	plain = is_plain(state, cache);
-	while (nr < room) {
-		if (plain) {
-			nr += plain_steps(state, cache, table, entries + nr, room - nr, &rule,
-					  &kind);
-			if (nr == room)
-				break;
-		} else {
-			kind = known_rule(state, cache, table, &rule);
-		}
+	while (entries != end && !*ended) {
+		kind = known_rule(state, cache, table, &rule);
+		*ended = kind == UNWIND_RULE_END;
 		if (kind < UNWIND_RULE_FRAME)
 			break;
 		/* each kind has its own copy of apply_rule() */
@@ -464,17 +521,47 @@ static bool quick_steps(struct unwind_user_state *state,
 			ret = quick_code_step(state, &rule);
 		if (ret)
 			break;
-		entries[nr++] = state->ip;
+		*entries++ = state->ip;
+		if (is_plain(state, cache))
+			entries = plain_steps(state, table, entries, end, ended);
 	}
+	return entries;
+}
+
+/*
+ * Fast path: steps with a known rule over resident memory, with page faults off.  It stops
+ * at the first step that needs more, which unwind_user_next() then repeats.  Returns true
+ * if the last frame has no caller, according to its rule.
+ */
+static bool quick_steps(struct unwind_user_state *state,
+			struct unwind_stacktrace *trace, unsigned int max)
+{
+	const unsigned long *const end = trace->entries + max;
+	unsigned long *entries = trace->entries + trace->nr;
+	const struct unwind_rule_table *table = NULL;
+	struct unwind_cache *cache;
+	bool ended = false;
+	unsigned int nr;
+
+	rcu_read_lock();
+	pagefault_disable();
+	state->quick = true;
+	cache = unwind_cache_use(state->changes, &table);
+	if (cache)
+		state->crowded |= unwind_rules_is_crowded(table);
+	if (is_plain(state, cache))
+		entries = plain_steps(state, table, entries, end, &ended);
+	if (!ended)
+		entries = other_steps(state, cache, table, entries, end, &ended);
 	state->quick = false;
 	pagefault_enable();
 	rcu_read_unlock();
 
+	nr = entries - trace->entries - trace->nr;
 	trace->nr += nr;
 	state->frames[state->methods & BIT(UNWIND_METHOD_EH_FRAME) ?
-		      UNWIND_METHOD_EH_FRAME : UNWIND_METHOD_FP] +=
-		nr + (kind == UNWIND_RULE_END);
-	return kind == UNWIND_RULE_END;
+		      UNWIND_METHOD_EH_FRAME : UNWIND_METHOD_FP] += nr + ended;
+	return ended;
 }
 
 /* Evaluate the expression of the rule at offset @off. */
@@ -833,7 +920,7 @@ void unwind_user_begin(struct unwind_user_state *state, struct pt_regs *regs)
 		.switches	= UNWIND_MAX_SWITCHES,
 		.faults		= UNWIND_MAX_FAULTS,
 		.deadline	= jiffies + UNWIND_MAX_TIME,
-		.changes	= unwind_cache_begin_walk(),
+		.changes	= unwind_files_changes(),
 	};
 	if (unwind_user_left_out(current, UNWIND_REALTIME_NO_FAULTS)) {
 		state->no_faults = true;
@@ -871,6 +958,47 @@ static enum unwind_end end_of_walk(int ret)
 	}
 }
 
+static __always_inline int walk(struct unwind_user_state *state,
+				struct unwind_stacktrace *trace, unsigned int max)
+{
+	int ret;
+
+	do {
+		/* no frame if the program has jumped to a kernel address */
+		if (likely(state->ip < TASK_SIZE_MAX)) {
+			trace->entries[trace->nr++] = state->ip;
+			if (quick_steps(state, trace, max))
+				return -ENODATA;
+		}
+		if (trace->nr == max)
+			return 0;
+		ret = unwind_user_next(state);
+	} while (!ret && !state->again);
+	return ret;
+}
+
+/*
+ * Repeat a walk that needs a callee-saved register which plain_steps() has not followed.
+ * The budgets are those of the first walk.
+ */
+static noinline int walk_again(struct unwind_user_state *state, struct unwind_stacktrace *trace,
+			       unsigned int max)
+{
+	const unsigned int faults = state->faults, table_bytes = state->table_bytes;
+	const unsigned long deadline = state->deadline;
+	struct unwind_cfi *cfi = state->cfi;
+
+	unwind_user_begin(state, state->start);
+	unwind_cfi_init(cfi);
+	state->cfi = cfi;
+	state->faults = faults;
+	state->table_bytes = table_bytes;
+	state->deadline = deadline;
+	state->all_regs = true;
+	trace->nr = 0;
+	return walk(state, trace, max);
+}
+
 /**
  * unwind_user - unwind the current task's user stack
  * @trace: filled in; @trace->entries has room for @max_entries
@@ -888,7 +1016,7 @@ int unwind_user(struct unwind_stacktrace *trace, unsigned int max_entries)
 	struct pt_regs *regs = task_pt_regs(current);
 	struct unwind_cfi cfi __uninitialized;
 	struct unwind_user_state state __uninitialized;
-	int ret = 0;
+	int ret;
 
 	trace->nr = 0;
 	if (!unwind_user_exists(current) || !arch_unwind_possible(regs))
@@ -899,19 +1027,11 @@ int unwind_user(struct unwind_stacktrace *trace, unsigned int max_entries)
 	unwind_user_begin(&state, regs);
 	unwind_cfi_init(&cfi);
 	state.cfi = &cfi;
-	do {
-		/* no frame if the program has jumped to a kernel address */
-		if (likely(state.ip < TASK_SIZE_MAX)) {
-			trace->entries[trace->nr++] = state.ip;
-			if (quick_steps(&state, trace, max_entries)) {
-				ret = -ENODATA;
-				break;
-			}
-		}
-		if (trace->nr == max_entries)
-			break;
-		ret = unwind_user_next(&state);
-	} while (!ret);
+	ret = walk(&state, trace, max_entries);
+	if (unlikely(state.again))
+		ret = walk_again(&state, trace, max_entries);
+	if (unlikely(state.crowded))
+		unwind_cache_grow_rules();
 
 	/* drop the last entry: it is not an executable address */
 	if (ret == -ENXIO)

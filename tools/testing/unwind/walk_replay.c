@@ -294,17 +294,12 @@ static bool add_map(const char *line)
  */
 static bool has_cache;
 
-struct unwind_cache *unwind_cache_of_current(void)
-{
-	return has_cache ? (struct unwind_cache *)rules : NULL;
-}
-
-const struct unwind_rule_table *unwind_cache_rules(struct unwind_cache *cache)
+struct unwind_cache *unwind_cache_use(u64 changes, const struct unwind_rule_table **to)
 {
 	static struct unwind_rule_entry empty[2] = { { .seq = 1 }, { .seq = 1 } };
 	static struct unwind_rule_table *table;
 
-	(void)cache;
+	(void)changes;
 	if (!table) {
 		table = calloc(1, sizeof(*table) + sizeof(table->pages[0]));
 		if (!table)
@@ -312,7 +307,8 @@ const struct unwind_rule_table *unwind_cache_rules(struct unwind_cache *cache)
 		table->shift = 63;
 		table->pages[0] = empty;
 	}
-	return table;
+	*to = table;
+	return has_cache ? (struct unwind_cache *)rules : NULL;
 }
 
 bool unwind_cache_peek_file(struct unwind_cache *cache, u64 key, struct unwind_user_rule *rule)
@@ -323,9 +319,8 @@ bool unwind_cache_peek_file(struct unwind_cache *cache, u64 key, struct unwind_u
 	return !unwind_cache_find_rule(key, rule, &full) && rule->kind != UNWIND_RULE_FULL;
 }
 
-u64 unwind_cache_begin_walk(void)
+void unwind_cache_grow_rules(void)
 {
-	return 0;
 }
 
 /* Rules of files are only used in the kernel. Here the tables in memory are used. */

@@ -17,7 +17,9 @@
 #ifndef offset_in_page
 #define offset_in_page(addr)	((unsigned long)(addr) & ~PAGE_MASK)
 #endif
+#ifndef TASK_SIZE_MAX
 #define TASK_SIZE_MAX	((1UL << 47) - PAGE_SIZE)
+#endif
 
 #define VM_READ		0x1UL
 #define VM_WRITE	0x2UL

@@ -9,6 +9,9 @@
 
 /* no memory is resident */
 #define get_user(val, from)	({ (void)(from); (val) = 0; -EFAULT; })
+#ifndef TASK_SIZE_MAX
+#define TASK_SIZE_MAX			((1UL << 47) - 4096)
+#endif
 #define access_ok(from, len)		((void)(from), (void)(len), true)
 #define user_read_access_begin(from, len)	access_ok(from, len)
 #define user_read_access_end()		((void)0)

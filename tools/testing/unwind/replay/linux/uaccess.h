@@ -16,6 +16,9 @@ int replay_read(unsigned long addr, void *to, size_t len);
 	(val) = _val;							\
 	_ret;								\
 })
+#ifndef TASK_SIZE_MAX
+#define TASK_SIZE_MAX			((1UL << 47) - 4096)
+#endif
 #define access_ok(from, len)		((void)(from), (void)(len), true)
 #define user_read_access_begin(from, len)	access_ok(from, len)
 #define user_read_access_end()		((void)0)
