@@ -33,6 +33,7 @@
 #define A	DIR "/a"
 #define B	DIR "/b"
 #define STATS	"/sys/kernel/debug/unwind_user"
+#define LIMIT	"/proc/sys/kernel/unwind_user_files_max_kb"
 
 static struct eh_image small, large;
 
@@ -291,6 +292,30 @@ static int not_shared_while_open(void)
 	PD_TRY(is_not_shared(A));
 	close(fd);
 	return is_shared(A, A);
+}
+
+static int set_limit(unsigned int kb)
+{
+	FILE *f = fopen(LIMIT, "w");
+
+	PD_CHECK(f && fprintf(f, "%u", kb) > 0 && !fclose(f), LIMIT ": %s", strerror(errno));
+	return 0;
+}
+
+static int not_shared_with_limit_0(void)
+{
+	FILE *f = fopen(LIMIT, "r");
+	unsigned int kb;
+	int ret;
+
+	PD_CHECK(f && fscanf(f, "%u", &kb) == 1, "no " LIMIT);
+	fclose(f);
+	PD_TRY(prepare());
+	PD_TRY(write_file(A, &small));
+	PD_TRY(set_limit(0));
+	ret = is_not_shared(A);
+	PD_TRY(set_limit(kb));
+	return ret ?: is_shared(A, A);
 }
 
 /* Write to the file while processes have it mapped; others map it anew. */
@@ -833,6 +858,7 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(shared_on_tmpfs),
 	PD_TEST(not_shared_on_9p),
 	PD_TEST(not_shared_while_open),
+	PD_TEST(not_shared_with_limit_0),
 	PD_TEST(rewritten_in_place),
 	PD_TEST(rewritten_through_mapping),
 	PD_TEST(rewritten_through_old_mapping),
