@@ -965,8 +965,11 @@ static int wait_for_record(struct perf_session *session, const struct perf_sampl
 	const struct ordered_events *oe = &session->ordered_events;
 	u64 age = is_time(sample->time) ? oe->max_timestamp + dc->idle - sample->time : 0;
 	const size_t indexed = dc->bytes - dc->kept_bytes;
-	int ret = indexed <= deferred_callchain_limit ? scan_file(session) : 0;
+	int ret = 0;
 
+	/* after ^C, nothing more is delivered */
+	if (indexed <= deferred_callchain_limit && !session_done())
+		ret = scan_file(session);
 	if (ret)
 		return min(ret, 0);
 
