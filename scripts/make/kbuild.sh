@@ -17,7 +17,7 @@ kconfig_fragments() {
 	[ "$1" = -series ] || echo "$top/scripts/make/config/btf.config"
 	[ "$1" = -off ] || echo "$top/scripts/make/config/unwind.config"
 	case $1 in
-	-debug | -fp | -rt) echo "$top/scripts/make/config/${1#-}.config" ;;
+	-debug | -fp | -rt | -kcsan) echo "$top/scripts/make/config/${1#-}.config" ;;
 	esac
 }
 
