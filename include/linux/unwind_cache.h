@@ -25,8 +25,8 @@ static inline void unwind_user_mm_init(struct mm_struct *mm)
  * @start: first address
  * @end: first address after the range
  *
- * Rules and objects are cached only while code and tables cannot be written to, so a change
- * of the protection drops them, too.
+ * Rules and objects are cached only while code and tables cannot be written to, so code whose
+ * protection changes, and a mapping that becomes writable, must be reported, too.
  *
  * Context: Any task.  If the mapping itself is removed, too, remove it first, or hold a
  *	    lock that searches for the mapping take.  Until the call returns, nothing else

@@ -345,24 +345,36 @@ static bool request_user_half(struct perf_event *event, u64 *cookie)
 	return ret >= 0 || ret == -EINVAL;
 }
 
-/*
- * Add a user half that was unwound already: the task was sampled while its record was sent, or
- * after that on its way to user space.  A second record would contain the same stack.  If the
- * stack does not fit, request it, or cut it if that is refused.  The event's limit does not
- * count context markers.
- */
-static void add_known(struct perf_event *event, struct perf_callchain_entry *entry,
-		      const struct unwind_stacktrace *known, u64 *cookie)
+/* How many more frames the event wants. Its limit does not count context markers. */
+static unsigned int frames_left(struct perf_event *event, const struct perf_callchain_entry *entry)
 {
 	unsigned int most = event->attr.sample_max_stack;
-	unsigned int left = most - min(most, entry->nr ? entry->nr - 1 : 0);
-	unsigned int nr = min(known->nr, left);
 
-	if ((nr < known->nr && request_user_half(event, cookie)) || !nr)
+	return most - min(most, entry->nr ? entry->nr - 1 : 0);
+}
+
+/*
+ * Add a user half that was unwound already: the task was sampled while its record was sent, or
+ * after that on its way to user space.  A second record would contain the same stack.
+ */
+static void add_known(struct perf_event *event, struct perf_callchain_entry *entry,
+		      const struct unwind_stacktrace *known)
+{
+	unsigned int nr = min(known->nr, frames_left(event, entry));
+
+	if (!nr)
 		return;
 	entry->ip[entry->nr++] = PERF_CONTEXT_USER;
 	memcpy(entry->ip + entry->nr, known->entries, nr * sizeof(u64));
 	entry->nr += nr;
+}
+
+/* The kernel half, and @user: also the user half, in place. */
+static __always_inline struct perf_callchain_entry *
+callchain_in_place(struct perf_event *event, struct pt_regs *regs, bool user)
+{
+	return get_perf_callchain(regs, !event->attr.exclude_callchain_kernel, user,
+				  event->attr.sample_max_stack, false, true);
 }
 
 /**
@@ -372,11 +384,15 @@ static void add_known(struct perf_event *event, struct perf_callchain_entry *ent
  *
  * The user half is a marker and the cookie of the record that will follow.  It is the
  * stack itself if that is known already, or must be unwound in place; or nothing if there
- * is no user stack.
+ * is no user stack.  A known stack that does not fit is requested, or cut if that is refused.
  *
  * perf_callchain() returns what this returns, so the compiler makes a jump of the call.  This
  * matters for tracepoints: the kernel's unwinder steps through all frames between them and
  * itself.
+ *
+ * The entry may be used by another sample as soon as get_perf_callchain() has returned, for
+ * instance by one of a probe.  So nothing that can be sampled is called after that, until the
+ * callchain is complete.
  *
  * Context: Any, NMI included, with preemption disabled.
  * Return: the callchain, empty if there is no room for another one.
@@ -392,13 +408,17 @@ struct perf_callchain_entry *perf_callchain_deferred(struct perf_event *event,
 
 	in_place = !event_may_defer(event) ||
 		   (!unwind_deferred_known(&known) && !request_user_half(event, &cookie));
-	entry = get_perf_callchain(regs, !event->attr.exclude_callchain_kernel, in_place,
-				   event->attr.sample_max_stack, false, true);
+	entry = callchain_in_place(event, regs, in_place);
+	if (entry && unlikely(known.nr) && known.nr > frames_left(event, entry)) {
+		if (request_user_half(event, &cookie))
+			known.nr = 0;
+		entry = callchain_in_place(event, regs, false);
+	}
 	if (!entry)
 		return &empty;
 
-	if (known.nr)
-		add_known(event, entry, &known, &cookie);
+	if (unlikely(known.nr))
+		add_known(event, entry, &known);
 	if (cookie) {
 		entry->ip[entry->nr++] = PERF_CONTEXT_USER_DEFERRED;
 		entry->ip[entry->nr++] = cookie;

@@ -62,13 +62,15 @@ static inline bool perf_deferred_supported(const struct perf_event_attr *attr)
 	return !attr->defer_callchain && !attr->defer_output;
 }
 
+/* Events of the kernel do not go through perf_copy_attr(). */
 static inline int perf_deferred_attach(struct perf_event *event)
 {
-	return 0;
+	return perf_deferred_supported(&event->attr) ? 0 : -EINVAL;
 }
 
 static inline void perf_deferred_detach(struct perf_event *event) {}
 
+/* not called: no event has attr.defer_callchain */
 static inline struct perf_callchain_entry *
 perf_callchain_deferred(struct perf_event *event, struct pt_regs *regs)
 {

@@ -6,19 +6,19 @@
  * It is small at first and grows with use: rules are in a hash table of pages, objects in a
  * list sorted by the addresses of their code.
  *
- * Unmapping a part of a known object, or changing its protection, drops the object and the rules
- * of its code.  If the object has tables, a new generation starts: searches in progress then
- * know that their results may be invalid.
+ * Unmapping a part of a known object, making it writable, or changing the protection of its
+ * code, drops the object and the rules of its code.  If the object has tables, a new
+ * generation starts: searches in progress then know that their results may be invalid.
  *
  * A search may be in progress in an object that is not in the cache yet.  So the cache also
- * counts each time an executable mapping or a file mapping is unmapped, or its protection
- * changes, whether or not it has a known object.  A search notes the generation and the count before
+ * counts each call of unwind_user_invalidate() for an executable mapping or a file mapping,
+ * whether or not it has a known object.  A search notes the generation and the count before
  * it takes the mmap lock to look for the object, and passes both back with its result.  A
  * mapping that it saw under the lock is unmapped only after the search has released the
  * lock.  The unmap is counted after the pages are gone, and before anything else is mapped
  * there.  A change of the protection is counted before the flags change, with the mmap lock
- * held.  So rules from tables that are unmapped or replaced during the search are not
- * kept, and they are not used either: unwind_cache_holds() returns false.
+ * held.  So rules from tables that are unmapped or replaced during the search are not kept,
+ * and they are not used either: unwind_cache_holds() returns false.
  *
  * An unmap is counted after the page table entries are gone, maybe before the TLB is flushed.
  * With MADV_DONTNEED and truncation the mapping stays.  So a search that begins between the
@@ -30,7 +30,7 @@
  * begins after the flush.
  *
  * Rules of files are copied from file.c.  A file that is opened for writing becomes dead.
- * Objects of dead files are dropped when the next walk begins: the cache remembers the count
+ * Objects of dead files are dropped when the next walk uses the cache: the cache remembers the count
  * of deaths at its last check of all objects (unwind_cache_use()).  No object of a dead
  * file is added: the check and the addition are made under the lock of the cache, and a file
  * is marked as dead before its death is counted.
@@ -50,6 +50,7 @@
 
 #include <linux/atomic.h>
 #include <linux/init.h>
+#include <linux/jiffies.h>
 #include <linux/list.h>
 #include <linux/mm_types.h>
 #include <linux/overflow.h>
@@ -272,23 +273,48 @@ void unwind_caches_stat(unsigned long *nr, unsigned long *bytes)
 
 /**
  * unwind_cache_use - the cache of the current task's mm, without rules of changed files
- * @changes: unwind_files_changes() when the walk began
+ * @state: the walk; updated by what the cache knows of earlier walks
  * @table: set to its table, for unwind_rules_find().  If the cache grows meanwhile, the rules
  *	   of this table are still valid for the frames of the current task.
  *
  * Context: Under RCU, task context of a user task.
  * Return: the cache, or NULL if there is none.
  */
-struct unwind_cache *unwind_cache_use(u64 changes, const struct unwind_rule_table **table)
+struct unwind_cache *unwind_cache_use(struct unwind_user_state *state,
+				      const struct unwind_rule_table **table)
 {
 	struct unwind_cache *cache = unwind_cache_of_current();
+	unsigned long until;
 
 	if (!cache)
 		return NULL;
-	if (unlikely(READ_ONCE(cache->files_seen) != changes))
+	/* files that died after the walk began are left to the next one */
+	if (unlikely(READ_ONCE(cache->files_seen) < state->changes))
 		unwind_cache_drop_dead_files(cache);
+	until = READ_ONCE(cache->all_regs_until);
+	if (unlikely(until) && !state->fp_only && time_before(jiffies, until))
+		state->all_regs = true;
 	*table = rcu_dereference(cache->rules);
+	state->crowded |= unwind_rules_is_crowded(*table);
 	return cache;
+}
+
+/**
+ * unwind_cache_need_all_regs - note that a walk had to be repeated with all registers
+ *
+ * For a second, walks in this mm follow all of them from the start.
+ *
+ * Context: Task context of a user task.
+ */
+void unwind_cache_need_all_regs(void)
+{
+	struct unwind_cache *cache;
+
+	rcu_read_lock();
+	cache = unwind_cache_of_current();
+	if (cache)
+		WRITE_ONCE(cache->all_regs_until, (jiffies + HZ) | 1);
+	rcu_read_unlock();
 }
 
 static unsigned long caches_count(struct shrinker *shrinker,

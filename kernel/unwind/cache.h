@@ -74,16 +74,20 @@ struct unwind_cfi_rule;
 struct unwind_rule_table;
 
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
-struct unwind_cache *unwind_cache_use(u64 changes, const struct unwind_rule_table **table);
+struct unwind_cache *unwind_cache_use(struct unwind_user_state *state,
+				      const struct unwind_rule_table **table);
+void unwind_cache_need_all_regs(void);
 bool unwind_cache_peek_file(struct unwind_cache *cache, u64 key, struct unwind_user_rule *rule);
 void unwind_cache_grow_rules(void);
 void unwind_caches_stat(unsigned long *nr, unsigned long *bytes);
 #else
 static inline struct unwind_cache *
-unwind_cache_use(u64 changes, const struct unwind_rule_table **table)
+unwind_cache_use(struct unwind_user_state *state, const struct unwind_rule_table **table)
 {
 	return NULL;
 }
+
+static inline void unwind_cache_need_all_regs(void) {}
 
 static inline bool unwind_cache_peek_file(struct unwind_cache *cache, u64 key,
 					  struct unwind_user_rule *rule)

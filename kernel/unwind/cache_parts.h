@@ -45,6 +45,7 @@ struct unwind_object_list {
  * @list: objects
  * @full: rules that need a struct unwind_cfi_rule; NULL if there are none
  * @files_seen: unwind_files_changes() at the last check of the objects for dead files
+ * @all_regs_until: until then, in jiffies, walks follow all registers; 0 for never
  * @mm: its mm; valid under all_caches_lock only
  * @rcu: frees it
  * @lock: held by writers
@@ -64,6 +65,7 @@ struct unwind_cache {
 	struct unwind_object_list __rcu	*list;
 	struct unwind_full_table __rcu	*full;
 	u64				files_seen;
+	unsigned long			all_regs_until;
 	struct mm_struct		*mm;
 	struct rcu_head			rcu;
 	/* for writers */

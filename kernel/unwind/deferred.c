@@ -51,7 +51,7 @@
 
 /* set in unwind_task_info::context while records are owed */
 #define CONTEXT_OWED		BIT_ULL(63)
-/* unwind_task_info::context from execve to the first return to the new program */
+/* unwind_task_info::context from execve to the first return to user space, or to a signal */
 #define CONTEXT_EXEC		BIT_ULL(62)
 
 #define UNWIND_MAX_ENTRIES	(PAGE_SIZE / sizeof(unsigned long))
@@ -357,7 +357,8 @@ static int queue_work_once(struct unwind_task_info *info,
 static int deferred_queue_request(struct unwind_work *work, struct unwind_task_info *info,
 				  enum task_work_notify_mode notify, u64 *cookie)
 {
-	u32 stamp = READ_ONCE(work->stamp);
+	/* pairs with the release in unwind_deferred_init() */
+	u32 stamp = smp_load_acquire(&work->stamp);
 	u64 context;
 	int ret;
 
@@ -544,9 +545,9 @@ static void deferred_close_for_good(struct unwind_task_info *info, int error, u6
  * unwind_deferred_exec - close the old program's entry context in execve
  *
  * To be called before the point of no return of execve, while thread id, mm and
- * registers are still the old program's.  From here to the first return to user space
- * there is no user stack.  If execve fails after this, the task is killed, so nothing has
- * to be restored.
+ * registers are still the old program's.  From here to the first return to user space, or
+ * to the first unwind_deferred_close(), there is no user stack.  If execve fails after this,
+ * the task is killed, so nothing has to be restored.
  *
  * Context: Task context; may sleep.
  */
@@ -564,8 +565,8 @@ void unwind_deferred_exec(void)
  *
  * To be called while the mm and the perf events are still there, and before PF_EXITING.
  * The walk takes page faults if the task exits by itself, but not if it is being killed
- * or has dumped core.  Later requests fail with -ESRCH, or after a failed execve with
- * -EINVAL, as there is no user stack.
+ * or has dumped core.  Later requests fail with -ESRCH, or with -EINVAL if the task has not
+ * returned to user space since execve: then there is no user stack.
  *
  * Context: Task context; may sleep.
  */
@@ -643,8 +644,9 @@ int unwind_deferred_init(struct unwind_work *work, unwind_callback_t func)
 		rcu_assign_pointer(clients[slot], work);
 		update_most_entries();
 		/*
-		 * If a request sees the stamp, the round after it must see the client and
-		 * nr_slots.  Pairs with the full barrier in srcu_read_lock().
+		 * If a request sees the stamp, the round after it must see the client,
+		 * nr_slots and most_entries.  Pairs with the acquire in
+		 * deferred_queue_request().
 		 */
 		smp_store_release(&work->stamp, last_stamp);
 	}

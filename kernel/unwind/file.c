@@ -4,7 +4,7 @@
  *
  * A file is identified by its inode.  Its rules are valid until it is opened for writing.
  * Then it is dead: its rules are freed, it is not found any more, and when the next walk of a
- * process begins, the objects of the file are dropped with their rules
+ * process uses the cache, the objects of the file are dropped with their rules
  * (unwind_cache_use()).  A walk in progress continues with known rules, but does not
  * read the dead file's tables: it ends at the first address without a known rule.  Later walks
  * read the tables anew, and use them for all frames, even those from before the change: a

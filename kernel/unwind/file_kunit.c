@@ -535,13 +535,13 @@ static bool object_is_known(unsigned int n)
 /* Drop the objects of dead files, as a walk does. */
 static u64 begin_walk(void)
 {
-	u64 changes = unwind_files_changes();
+	struct unwind_user_state state = { .changes = unwind_files_changes() };
 	const struct unwind_rule_table *table;
 
 	rcu_read_lock();
-	unwind_cache_use(changes, &table);
+	unwind_cache_use(&state, &table);
 	rcu_read_unlock();
-	return changes;
+	return state.changes;
 }
 
 static bool rule_is_known(unsigned int n)

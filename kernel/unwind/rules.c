@@ -112,7 +112,7 @@ static void write_entry(struct unwind_rule_entry *entry, u64 key,
 	u32 seq = entry->seq | 1;
 
 	WRITE_ONCE(entry->seq, seq);
-	/* make the count odd before the write; pairs with unwind_rules_read() */
+	/* make the count odd before the write; pairs with unwind_rules_holds() */
 	smp_wmb();
 	WRITE_ONCE(entry->key, key);
 	entry->rule = *rule;

@@ -56,7 +56,8 @@ struct unwind_cache_state {
  * @frame: the state of the frame, to be saved and restored: the members from @ip to @switches
  * @ip: code address in this frame, as a linear address
  * @sp: stack pointer of this frame, as a linear address; see unwind_sp_is_low()
- * @kept: callee-saved registers, by slot: their values, or their addresses on the stack
+ * @kept: callee-saved registers, by slot: their values, or their addresses on the stack; with
+ *	  @fp_only, only the slot of the frame pointer is valid
  * @in_memory: bit mask of the slots for which @kept has an address
  * @lost: bit mask of the slots whose registers are unknown
  * @exact: @ip is the next instruction to run, not a return address
@@ -93,7 +94,7 @@ struct unwind_cache_state {
  * @found: number of rules that were found, by enum unwind_found; cached rules do not count
  *
  * A callee-saved register is read only when a frame needs it, which is rare, so a step only
- * notes its address.
+ * notes its address.  Quick steps note that of the frame pointer only.
  *
  * The members behind @frame belong to the walk.  A walk may return to an earlier frame, but
  * its budgets must not be restored.  @tables describes @cfi, which is not saved either.

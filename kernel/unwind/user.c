@@ -361,14 +361,15 @@ static bool is_plain(const struct unwind_user_state *state, const struct unwind_
 	} while (0)
 
 /* As unwind_code_holds(), for plain_steps(). */
-static __always_inline bool plain_code_holds(unsigned long ip, const struct unwind_rule_entry *entry,
-					     u32 seq)
+static __always_inline bool plain_code_holds(unsigned long ip, u32 seq,
+					     const struct unwind_rule_entry *entry)
 {
 	struct unwind_user_rule rule __uninitialized;
 	u32 sum;
 
 	return unwind_rules_read(entry, seq, &rule) && rule.kind == UNWIND_RULE_CODE &&
-	       !rule.extends && !unwind_code_sum_inside(ip, ip + rule.code_end, &sum) && sum == rule.code_sum;
+	       !rule.extends && !unwind_code_sum_inside(ip, ip + rule.code_end, &sum) &&
+	       sum == rule.code_sum;
 }
 
 /* struct unwind_user_rule::how of a base register and a kind */
@@ -395,6 +396,8 @@ static enum plain_fp plain_fp_of(const struct unwind_user_state *state)
 
 /*
  * Repeat apply_rule() or quick_code_step(), with the frame in local variables, if is_plain().
+ * It takes no step that these refuse, except to a CFA of TASK_SIZE_MAX or from one of 0, whose
+ * word below must then be readable.
  * Of the callee-saved registers only the frame pointer is followed: the others are needed so
  * rarely that it takes less time to walk again then, see walk_again().  Stops when @entries is
  * @end; or before a step that needs more, with that frame in @state; and sets @ended if that
@@ -413,16 +416,15 @@ plain_steps(struct unwind_user_state *state, const struct unwind_rule_table *tab
 	/* the key of 64-bit code is the address */
 	unsigned long key = state->ip - state->back;
 	enum plain_fp where = plain_fp_of(state);
+	const struct unwind_rule_entry *entry;
+	unsigned long cfa, ra __uninitialized;
+	u32 how, seq;
+	s16 fp_off;
+	s32 off;
 
 	if (!user_read_access_begin((void __user *)sp, 1))
 		return entries;
 	while (entries != end) {
-		const struct unwind_rule_entry *entry;
-		unsigned long cfa, ra __uninitialized;
-		u32 how, seq;
-		s16 fp_off;
-		s32 off;
-
 		entry = unwind_rules_set(table, unwind_rules_hash(key));
 		/* pairs with the release in write_entry() */
 		seq = smp_load_acquire(&entry->seq);
@@ -432,9 +434,10 @@ plain_steps(struct unwind_user_state *state, const struct unwind_rule_table *tab
 			if (READ_ONCE(entry->key) != key)
 				break;
 		}
-		how = READ_ONCE(entry->rule.how);
-		off = READ_ONCE(entry->rule.cfa_off);
-		fp_off = READ_ONCE(entry->rule.fp_off);
+		/* if the entry is written meanwhile, its count changes */
+		how = data_race(READ_ONCE(entry->rule.how));
+		off = data_race(READ_ONCE(entry->rule.cfa_off));
+		fp_off = data_race(READ_ONCE(entry->rule.fp_off));
 		if (!unwind_rules_holds(entry, seq))
 			break;
 
@@ -455,7 +458,7 @@ from_fp:
 			*ended = true;
 			break;
 		} else {
-			if (!plain_code_holds(entries == begin ? state->ip : key + 1, entry, seq))
+			if (!plain_code_holds(entries == begin ? state->ip : key + 1, seq, entry))
 				break;
 			if ((how & HOW_MASK) == HOW(UNWIND_REG_SP, UNWIND_RULE_CODE))
 				goto from_sp;
@@ -546,9 +549,7 @@ static bool quick_steps(struct unwind_user_state *state,
 	rcu_read_lock();
 	pagefault_disable();
 	state->quick = true;
-	cache = unwind_cache_use(state->changes, &table);
-	if (cache)
-		state->crowded |= unwind_rules_is_crowded(table);
+	cache = unwind_cache_use(state, &table);
 	if (is_plain(state, cache))
 		entries = plain_steps(state, table, entries, end, &ended);
 	if (!ended)
@@ -970,7 +971,7 @@ static __always_inline int walk(struct unwind_user_state *state,
 			if (quick_steps(state, trace, max))
 				return -ENODATA;
 		}
-		if (trace->nr == max)
+		if (trace->nr == max || state->again)
 			return 0;
 		ret = unwind_user_next(state);
 	} while (!ret && !state->again);
@@ -978,22 +979,23 @@ static __always_inline int walk(struct unwind_user_state *state,
 }
 
 /*
- * Repeat a walk that needs a callee-saved register which plain_steps() has not followed.
- * The budgets are those of the first walk.
+ * Repeat a walk that needs a callee-saved register which plain_steps() has not followed.  Page
+ * faults and time are limited for both walks together.  Tables may be read as in a first walk:
+ * the rules of the first walk may not be in the cache.
  */
 static noinline int walk_again(struct unwind_user_state *state, struct unwind_stacktrace *trace,
 			       unsigned int max)
 {
-	const unsigned int faults = state->faults, table_bytes = state->table_bytes;
-	const unsigned long deadline = state->deadline;
-	struct unwind_cfi *cfi = state->cfi;
+	const struct unwind_user_state first = *state;
 
-	unwind_user_begin(state, state->start);
-	unwind_cfi_init(cfi);
-	state->cfi = cfi;
-	state->faults = faults;
-	state->table_bytes = table_bytes;
-	state->deadline = deadline;
+	unwind_cache_need_all_regs();
+	unwind_user_begin(state, first.start);
+	unwind_cfi_init(first.cfi);
+	state->cfi = first.cfi;
+	state->faults = min(state->faults, first.faults);
+	state->deadline = first.deadline;
+	memcpy(state->found, first.found, sizeof(state->found));
+	state->crowded = first.crowded;
 	state->all_regs = true;
 	trace->nr = 0;
 	return walk(state, trace, max);

@@ -290,25 +290,56 @@ static bool add_map(const char *line)
 
 /*
  * quick_steps() needs a cache.  The first walk has none, the second has one with the rules of the
- * first.  unwind_cache_peek_file() returns these rules, because the rule table is empty.
+ * first, most of them in its table.  unwind_cache_peek_file() returns the others.
  */
 static bool has_cache;
 
-struct unwind_cache *unwind_cache_use(u64 changes, const struct unwind_rule_table **to)
+#define TABLE_BITS	7
+
+static void add_to_table(struct unwind_rule_table *table, u64 key,
+			 const struct unwind_user_rule *rule)
 {
-	static struct unwind_rule_entry empty[2] = { { .seq = 1 }, { .seq = 1 } };
+	struct unwind_rule_entry *entry = unwind_rules_set(table, unwind_rules_hash(key));
+
+	if (!(entry->seq & 1))
+		entry++;
+	if (entry->seq & 1)
+		*entry = (struct unwind_rule_entry) { .key = key, .rule = *rule };
+}
+
+static void fill_table(struct unwind_rule_table *table)
+{
+	unsigned int i;
+
+	for (i = 0; i < 1 << TABLE_BITS; i++)
+		table->pages[0][i] = (struct unwind_rule_entry) { .seq = 1 };
+	for (i = has_cache ? nr_rules : 0; i--;) {
+		if (rules[i].rule.kind != UNWIND_RULE_FULL)
+			add_to_table(table, rules[i].key, &rules[i].rule);
+	}
+}
+
+struct unwind_cache *unwind_cache_use(struct unwind_user_state *state,
+				      const struct unwind_rule_table **to)
+{
 	static struct unwind_rule_table *table;
 
-	(void)changes;
+	(void)state;
 	if (!table) {
 		table = calloc(1, sizeof(*table) + sizeof(table->pages[0]));
-		if (!table)
+		if (table)
+			table->pages[0] = calloc(1 << TABLE_BITS, sizeof(*table->pages[0]));
+		if (!table || !table->pages[0])
 			die("no memory");
-		table->shift = 63;
-		table->pages[0] = empty;
+		table->shift = 64 - TABLE_BITS;
 	}
+	fill_table(table);
 	*to = table;
 	return has_cache ? (struct unwind_cache *)rules : NULL;
+}
+
+void unwind_cache_need_all_regs(void)
+{
 }
 
 bool unwind_cache_peek_file(struct unwind_cache *cache, u64 key, struct unwind_user_rule *rule)

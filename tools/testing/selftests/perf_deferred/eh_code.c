@@ -61,6 +61,43 @@ asm(".pushsection eh_text_leaf, \"ax\", @progbits\n"
 	".cfi_endproc\n"
 	".popsection\n");
 
+/* for the steps in assembly below */
+void eh_note_step(struct eh_walk *walk, unsigned long ip);
+
+PD_ATTR(noinline) void eh_note_step(struct eh_walk *walk, unsigned long ip)
+{
+	eh_note(walk, ip);
+}
+
+/* A step whose canonical frame address is found from a callee-saved register. */
+#define STEP_BASED_ON(name, reg)					\
+	asm(".pushsection .text\n"					\
+		".globl " #name "\n"					\
+		#name ":\n"						\
+		".cfi_startproc\n"					\
+		"	push %" #reg "\n"				\
+		"	.cfi_adjust_cfa_offset 8\n"			\
+		"	.cfi_rel_offset %" #reg ", 0\n"		\
+		"	mov %rsp, %" #reg "\n"				\
+		"	.cfi_def_cfa_register %" #reg "\n"		\
+		"	sub $80, %rsp\n"				\
+		"	mov %rdi, (%rsp)\n"				\
+		"	mov 8(%" #reg "), %rsi\n"			\
+		"	call eh_note_step\n"				\
+		"	mov (%rsp), %rdi\n"				\
+		"	call eh_plain\n"				\
+		"	mov %" #reg ", %rsp\n"				\
+		"	.cfi_def_cfa_register %rsp\n"			\
+		"	pop %" #reg "\n"				\
+		"	.cfi_adjust_cfa_offset -8\n"			\
+		"	.cfi_restore %" #reg "\n"			\
+		"	ret\n"						\
+		".cfi_endproc\n"					\
+		".popsection\n")
+
+STEP_BASED_ON(eh_based_on_rbx, rbx);
+STEP_BASED_ON(eh_based_on_r15, r15);
+
 PD_ATTR(noinline) long eh_deep(struct eh_walk *walk)
 {
 	char room[1024];

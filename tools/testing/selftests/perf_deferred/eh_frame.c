@@ -182,6 +182,17 @@ static int mixed(void)
 	return shuffled(kinds, ARRAY_SIZE(kinds));
 }
 
+/* Frames that need a register which most walks do not follow. */
+static int based_on_other_registers(void)
+{
+	const eh_step kinds[] = {
+		eh_pushes, eh_plain, eh_deep, eh_aligned_allocates, eh_based_on_rbx,
+		eh_based_on_r15,
+	};
+
+	return shuffled(kinds, ARRAY_SIZE(kinds));
+}
+
 static int shuffled_with_jit(void)
 {
 	const eh_step kinds[] = {
@@ -723,6 +734,7 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(deep),
 	PD_TEST(behind_the_record),
 	PD_TEST(mixed),
+	PD_TEST(based_on_other_registers),
 	PD_TEST(at_a_functions_end),
 	PD_TEST(made_at_run_time),
 	PD_TEST(made_in_shared_memory),

@@ -89,7 +89,32 @@ static int check_after(struct pd_log *log, const struct pd_rec *sample)
 	return 0;
 }
 
-static int exec_round(struct perf_event_attr *attr, int (*body)(void *unused), bool after,
+/* Until the new program runs, there is no user stack. */
+static int check_none(struct pd_log *log, const struct pd_rec *sample)
+{
+	const struct pd_rec *stack;
+
+	PD_CHECK(pd_user_half(log, sample, &stack) == PD_NONE, "a user stack");
+	return 0;
+}
+
+static int check_new(struct pd_log *log, const struct pd_rec *sample)
+{
+	const struct pd_rec *stack;
+
+	PD_CHECK(pd_user_half(log, sample, &stack) == PD_STITCHED && stack->nr_user,
+		 "no stack of the new program");
+	return check_after(log, sample);
+}
+
+static int check_before(struct pd_log *log, const struct pd_rec *sample)
+{
+	return pd_check_right(log, sample, NAME, DEPTH);
+}
+
+typedef int (*check)(struct pd_log *log, const struct pd_rec *sample);
+
+static int exec_round(struct perf_event_attr *attr, int (*body)(void *unused), check check,
 		      size_t *samples)
 {
 	const struct pd_rec *sample = NULL;
@@ -111,15 +136,14 @@ static int exec_round(struct perf_event_attr *attr, int (*body)(void *unused), b
 	PD_TRY(pd_log_clean(&log));
 	while (pd_log_next(&log, PERF_RECORD_SAMPLE, &sample)) {
 		++*samples;
-		PD_TRY(after ? check_after(&log, sample) :
-			       pd_check_right(&log, sample, NAME, DEPTH));
+		PD_TRY(check(&log, sample));
 	}
 	pd_set_close(&set);
 	pd_log_free(&log);
 	return 0;
 }
 
-static int exec_rounds(struct perf_event_attr *attr, const char *where, bool after)
+static int exec_rounds(struct perf_event_attr *attr, const char *where, check check)
 {
 	static int (* const bodies[])(void *) = { from_leader, from_thread, from_vfork };
 	static const char * const what[] = { "the leader", "a thread", "a vfork child" };
@@ -132,7 +156,7 @@ static int exec_rounds(struct perf_event_attr *attr, const char *where, bool aft
 		size_t samples = 0;
 
 		for (i = 0; i < rounds; i++) {
-			int ret = exec_round(attr, bodies[kind], after, &samples);
+			int ret = exec_round(attr, bodies[kind], check, &samples);
 
 			if (ret)
 				return pd_fail("%s, execve by %s, round %lu", where,
@@ -144,61 +168,61 @@ static int exec_rounds(struct perf_event_attr *attr, const char *where, bool aft
 	return PD_PASS;
 }
 
-static int at_kprobe(const char *function, bool after)
+static int at_kprobe(const char *function, check check)
 {
 	struct perf_event_attr attr;
 
 	PD_TRY(pd_attr_kprobe(&attr, function));
-	return exec_rounds(&attr, function, after);
+	return exec_rounds(&attr, function, check);
 }
 
-static int at_tracepoint(const char *name, bool after)
+static int at_tracepoint(const char *name, check check)
 {
 	struct perf_event_attr attr;
 
 	PD_TRY(pd_attr_tracepoint(&attr, "sched", name));
-	return exec_rounds(&attr, name, after);
+	return exec_rounds(&attr, name, check);
 }
 
 static int at_entry(void)
 {
-	return at_kprobe("__x64_sys_execve", false);
+	return at_kprobe("__x64_sys_execve", check_before);
 }
 
 static int before_begin_new_exec(void)
 {
-	return at_kprobe("begin_new_exec", false);
+	return at_kprobe("begin_new_exec", check_before);
 }
 
 static int sched_prepare_exec(void)
 {
-	return at_tracepoint("sched_prepare_exec", false);
+	return at_tracepoint("sched_prepare_exec", check_before);
 }
 
 static int after_setup_new_exec(void)
 {
-	return at_kprobe("setup_new_exec", true);
+	return at_kprobe("setup_new_exec", check_none);
 }
 
 static int after_setup_arg_pages(void)
 {
-	return at_kprobe("setup_arg_pages", true);
+	return at_kprobe("setup_arg_pages", check_none);
 }
 
 /* Here the registers are those of the old program, but the memory is that of the new one. */
 static int after_start_thread(void)
 {
-	return at_kprobe("start_thread", true);
+	return at_kprobe("start_thread", check_none);
 }
 
 static int sched_process_exec(void)
 {
-	return at_tracepoint("sched_process_exec", true);
+	return at_tracepoint("sched_process_exec", check_none);
 }
 
 static int the_new_program(void)
 {
-	return at_kprobe("__x64_sys_getppid", true);
+	return at_kprobe("__x64_sys_getppid", check_new);
 }
 
 /* Samples from the timer, anywhere in execve, told apart by their time. */

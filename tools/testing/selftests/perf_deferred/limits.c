@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* How many frames a record may have. */
 #include <errno.h>
+#include <linux/hw_breakpoint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -211,6 +212,56 @@ static int of_none(void)
 	return ret;
 }
 
+/*
+ * A sample whose stack is known, but does not fit, makes a request. Another sample, taken in the
+ * request, must not change the callchain of the first one.
+ */
+static int with_samples_of_the_request(void)
+{
+	struct pd_range unlock = pd_find_function("__srcu_read_unlock");
+	struct perf_event_attr attr, known_attr, inner_attr;
+	struct pd_event event, known, inner;
+	const struct pd_rec *sample = NULL;
+	struct pd_log log = {};
+	size_t nr = 0;
+	int i;
+
+	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_getppid"));
+	known_attr = attr;
+	known_attr.type = PERF_TYPE_BREAKPOINT;
+	known_attr.config = 0;
+	known_attr.bp_type = HW_BREAKPOINT_X;
+	known_attr.bp_addr = unlock.low;
+	known_attr.bp_len = sizeof(long);
+	known_attr.sample_max_stack = 20;
+	PD_TRY(pd_attr_kprobe(&inner_attr, "unwind_deferred_request"));
+	pd_attr_flag(&inner_attr, PD_FLAG_DEFER_CALLCHAIN, 0);
+	pd_attr_flag(&inner_attr, PD_FLAG_DEFER_OUTPUT, 0);
+	PD_TRY(pd_must_open(&event, &attr, 0, -1));
+	if (pd_try_open(&known_attr))
+		return pd_skip("no breakpoint in the kernel");
+	PD_TRY(pd_must_open(&known, &known_attr, 0, -1));
+	PD_TRY(pd_must_open(&inner, &inner_attr, 0, -1));
+	pd_enable(&event);
+	pd_enable(&known);
+	pd_enable(&inner);
+	for (i = 0; i < 20; i++)
+		pd_call(NAME, 60, pd_leaf_getppid, NULL);
+	pd_disable(&known);
+	pd_disable(&inner);
+	pd_disable(&event);
+	pd_drain(&known, &log);
+	PD_TRY(pd_log_clean(&log));
+	while (pd_log_next(&log, PERF_RECORD_SAMPLE, &sample)) {
+		nr++;
+		PD_CHECK(sample->nr_kernel + sample->nr_user <= 20, "%u frames in sample %zu",
+			 sample->nr_kernel + sample->nr_user, nr);
+	}
+	PD_CHECK(nr >= 20, "only %zu samples", nr);
+	pd_log_free(&log);
+	return PD_PASS;
+}
+
 const struct pd_test pd_tests[] = {
 	PD_TEST(of_the_event),
 	PD_TEST(of_the_system),
@@ -219,6 +270,7 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(of_none),
 	PD_TEST(raised),
 	PD_TEST(huge),
+	PD_TEST(with_samples_of_the_request),
 };
 
 const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);
