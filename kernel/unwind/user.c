@@ -417,9 +417,9 @@ plain_steps(struct unwind_user_state *state, const struct unwind_rule_table *tab
 	unsigned long key = state->ip - state->back;
 	enum plain_fp where = plain_fp_of(state);
 	const struct unwind_rule_entry *entry;
-	unsigned long cfa, ra __uninitialized;
+	unsigned long base, cfa, ra __uninitialized;
 	u32 how, seq;
-	s16 fp_off;
+	long fp_off;
 	s32 off;
 
 	if (!user_read_access_begin((void __user *)sp, 1))
@@ -443,20 +443,27 @@ plain_steps(struct unwind_user_state *state, const struct unwind_rule_table *tab
 
 		if ((how & HOW_MASK) == HOW(UNWIND_REG_SP, UNWIND_RULE_FRAME)) {
 from_sp:
-			cfa = sp;
+			cfa = sp + off;
 		} else if ((how & HOW_MASK) == HOW(UNWIND_REG_FP, UNWIND_RULE_FRAME)) {
 from_fp:
-			cfa = fp;
-			if (where != PLAIN_FP_KNOWN) {
-				if (where == PLAIN_FP_LOST)
-					break;
-				read_inside(cfa, fp, limit, out);
+			base = fp;
+			if (where == PLAIN_FP_IN_MEMORY)
+				read_inside(base, fp, limit, out);
+			/* a frame pointer of 0 ends the stack */
+			if (where == PLAIN_FP_LOST || !base)
+				break;
+			cfa = base + off;
+			if (unlikely((how & HOW_MASK) ==
+				     HOW(UNWIND_REG_FP, UNWIND_RULE_REALIGNED))) {
+				read_inside(cfa, cfa, limit, out);
+				/* the frame pointer is saved relative to the base */
+				fp_off += base - cfa;
 			}
-			if (!cfa)
-				break;	/* a frame pointer of 0 ends the stack */
 		} else if ((how & HOW(0, 0xff)) == HOW(0, UNWIND_RULE_END)) {
 			*ended = true;
 			break;
+		} else if ((how & HOW_MASK) == HOW(UNWIND_REG_FP, UNWIND_RULE_REALIGNED)) {
+			goto from_fp;
 		} else {
 			if (!plain_code_holds(entries == begin ? state->ip : key + 1, seq, entry))
 				break;
@@ -466,7 +473,6 @@ from_fp:
 				goto from_fp;
 			break;
 		}
-		cfa += off;
 		if (cfa <= sp)
 			break;
 		read_inside(ra, cfa - sizeof(long), limit, out);
@@ -531,6 +537,19 @@ other_steps(struct unwind_user_state *state, struct unwind_cache *cache,
 	return entries;
 }
 
+/* Skip the rest of quick_steps() if not even the first rule is known, as in new programs. */
+static bool known_or_peeked(struct unwind_user_state *state, struct unwind_cache *cache,
+			    const struct unwind_rule_table *table)
+{
+	struct unwind_user_rule rule __uninitialized;
+	u64 key = unwind_rule_key(state);
+
+	if (!(state->methods & BIT(UNWIND_METHOD_EH_FRAME)))
+		return true;
+	return cache && (unwind_rules_may_have(table, key) ||
+			 unwind_cache_peek_file(cache, key, &rule));
+}
+
 /*
  * Fast path: steps with a known rule over resident memory, with page faults off.  It stops
  * at the first step that needs more, which unwind_user_next() then repeats.  Returns true
@@ -550,10 +569,12 @@ static bool quick_steps(struct unwind_user_state *state,
 	pagefault_disable();
 	state->quick = true;
 	cache = unwind_cache_use(state, &table);
-	if (is_plain(state, cache))
-		entries = plain_steps(state, table, entries, end, &ended);
-	if (!ended)
-		entries = other_steps(state, cache, table, entries, end, &ended);
+	if (known_or_peeked(state, cache, table)) {
+		if (is_plain(state, cache))
+			entries = plain_steps(state, table, entries, end, &ended);
+		if (!ended)
+			entries = other_steps(state, cache, table, entries, end, &ended);
+	}
 	state->quick = false;
 	pagefault_enable();
 	rcu_read_unlock();

@@ -13,6 +13,6 @@ struct finder_atomic64 {
 #define atomic64_read_acquire(v)	((v)->counter)
 #define smp_load_acquire(ptr)		(*(ptr))		/* one task */
 #define smp_rmb()			((void)0)		/* one task */
-#define data_race(expr)			(expr)			/* one task */
+#define data_race(expr)			({ (expr); })		/* one task */
 
 #endif /* _UNWIND_FINDER_LINUX_ATOMIC_H */
