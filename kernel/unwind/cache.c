@@ -30,8 +30,8 @@
  * begins after the flush.
  *
  * Rules of files are copied from file.c.  A file that is opened for writing becomes dead.
- * Objects of dead files are dropped when the next walk uses the cache: the cache remembers the count
- * of deaths at its last check of all objects (unwind_cache_use()).  No object of a dead
+ * Objects of dead files are dropped when the next walk uses the cache: the cache remembers the
+ * count of deaths at its last check of all objects (unwind_cache_use()).  No object of a dead
  * file is added: the check and the addition are made under the lock of the cache, and a file
  * is marked as dead before its death is counted.
  *

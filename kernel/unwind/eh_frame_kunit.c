@@ -861,7 +861,7 @@ static void one_of_objects(struct kunit *test)
 	know_rule(test);
 	for (n = 1; n <= 100; n++) {
 		__unwind_user_invalidate(current->mm, FAR_OFF + n * PAGE_SIZE,
-				    FAR_OFF + (n + 1) * PAGE_SIZE);
+					 FAR_OFF + (n + 1) * PAGE_SIZE);
 		KUNIT_ASSERT_FALSE(test, object_is_known(n));
 		KUNIT_ASSERT_TRUE(test, n == 100 || object_is_known(n + 1));
 		KUNIT_ASSERT_TRUE(test, object_is_known(0));

@@ -351,14 +351,18 @@ static bool is_plain(const struct unwind_user_state *state, const struct unwind_
 }
 
 /* Read an aligned word at any address, inside user_read_access_begin(). */
-#define read_inside(val, addr, limit, fault) do {				\
-		unsigned long at_ = (addr);					\
-										\
-		if (at_ >= (limit) || !IS_ALIGNED(at_, sizeof(long)))		\
-			goto fault;						\
-		at_ = array_index_nospec(at_, limit);				\
-		unsafe_get_user(val, (unsigned long __user *)at_, fault);	\
-	} while (0)
+static __always_inline bool read_inside(unsigned long addr, unsigned long limit,
+					unsigned long *val)
+{
+	if (addr >= limit || !IS_ALIGNED(addr, sizeof(*val)))
+		return false;
+	addr = array_index_nospec(addr, limit);
+	unsafe_get_user(*val, (unsigned long __user *)addr, fault);
+	return true;
+
+fault:
+	return false;
+}
 
 /* As unwind_code_holds(), for plain_steps(). */
 static __always_inline bool plain_code_holds(unsigned long ip, u32 seq,
@@ -373,12 +377,22 @@ static __always_inline bool plain_code_holds(unsigned long ip, u32 seq,
 }
 
 /* struct unwind_user_rule::how of a base register and a kind */
-#define HOW(reg, of_kind)							\
-	((struct unwind_user_rule) { .cfa_reg = (reg), .kind = (of_kind) }.how)
-#define HOW_MASK	HOW(0xff, 0xff)
-/* bits in it: the frame pointer is saved in memory, or is not known */
-#define FP_SAVED	((struct unwind_user_rule) { .kept = BIT(UNWIND_SLOT_FP) }.how)
-#define FP_LOST		((struct unwind_user_rule) { .lost = BIT(UNWIND_SLOT_FP) }.how)
+static __always_inline u32 how_of(u8 cfa_reg, u8 kind)
+{
+	const struct unwind_user_rule rule = { .cfa_reg = cfa_reg, .kind = kind };
+
+	return rule.how;
+}
+
+/* Its bit that is set if the frame pointer is saved in memory, or if it is not known. */
+static __always_inline u32 how_fp(bool lost)
+{
+	const struct unwind_user_rule rule = {
+		.kept = lost ? 0 : BIT(UNWIND_SLOT_FP), .lost = lost ? BIT(UNWIND_SLOT_FP) : 0,
+	};
+
+	return rule.how;
+}
 
 /* where the frame pointer of a frame is, for plain_steps() */
 enum plain_fp {
@@ -412,12 +426,13 @@ plain_steps(struct unwind_user_state *state, const struct unwind_rule_table *tab
 	/* no aligned word is at the last user address, and no call is before it */
 	const unsigned long limit = unwind_user_limit() - 1;
 	const unsigned long *const begin = entries;
+	const u32 mask = how_of(0xff, 0xff), kind_mask = how_of(0, 0xff);
 	unsigned long sp = state->sp, fp = state->kept[UNWIND_SLOT_FP];
 	/* the key of 64-bit code is the address */
 	unsigned long key = state->ip - state->back;
 	enum plain_fp where = plain_fp_of(state);
 	const struct unwind_rule_entry *entry;
-	unsigned long base, cfa, ra __uninitialized;
+	unsigned long base, cfa, ret;
 	u32 how, seq;
 	long fp_off;
 	s32 off;
@@ -430,67 +445,63 @@ plain_steps(struct unwind_user_state *state, const struct unwind_rule_table *tab
 		seq = smp_load_acquire(&entry->seq);
 		if (READ_ONCE(entry->key) != key) {
 			entry++;
+			/* pairs as above */
 			seq = smp_load_acquire(&entry->seq);
 			if (READ_ONCE(entry->key) != key)
 				break;
 		}
 		/* if the entry is written meanwhile, its count changes */
 		how = data_race(READ_ONCE(entry->rule.how));
-		off = data_race(READ_ONCE(entry->rule.cfa_off));
-		fp_off = data_race(READ_ONCE(entry->rule.fp_off));
+		off = data_race(READ_ONCE(entry->rule.cfa_off));	/* the same here */
+		fp_off = data_race(READ_ONCE(entry->rule.fp_off));	/* and here */
 		if (!unwind_rules_holds(entry, seq))
 			break;
 
-		if ((how & HOW_MASK) == HOW(UNWIND_REG_SP, UNWIND_RULE_FRAME)) {
-from_sp:
+same_frame:
+		if ((how & mask) == how_of(UNWIND_REG_SP, UNWIND_RULE_FRAME)) {
 			cfa = sp + off;
-		} else if ((how & HOW_MASK) == HOW(UNWIND_REG_FP, UNWIND_RULE_FRAME)) {
-from_fp:
+		} else if ((how & mask) == how_of(UNWIND_REG_FP, UNWIND_RULE_FRAME) ||
+			   (how & mask) == how_of(UNWIND_REG_FP, UNWIND_RULE_REALIGNED)) {
 			base = fp;
-			if (where == PLAIN_FP_IN_MEMORY)
-				read_inside(base, fp, limit, out);
+			if (where == PLAIN_FP_IN_MEMORY && !read_inside(fp, limit, &base))
+				break;
 			/* a frame pointer of 0 ends the stack */
 			if (where == PLAIN_FP_LOST || !base)
 				break;
 			cfa = base + off;
-			if (unlikely((how & HOW_MASK) ==
-				     HOW(UNWIND_REG_FP, UNWIND_RULE_REALIGNED))) {
-				read_inside(cfa, cfa, limit, out);
+			if (unlikely((how & kind_mask) == how_of(0, UNWIND_RULE_REALIGNED))) {
+				if (!read_inside(cfa, limit, &cfa))
+					break;
 				/* the frame pointer is saved relative to the base */
 				fp_off += base - cfa;
 			}
-		} else if ((how & HOW(0, 0xff)) == HOW(0, UNWIND_RULE_END)) {
-			*ended = true;
-			break;
-		} else if ((how & HOW_MASK) == HOW(UNWIND_REG_FP, UNWIND_RULE_REALIGNED)) {
-			goto from_fp;
-		} else {
+		} else if ((how & kind_mask) == how_of(0, UNWIND_RULE_CODE)) {
 			if (!plain_code_holds(entries == begin ? state->ip : key + 1, seq, entry))
 				break;
-			if ((how & HOW_MASK) == HOW(UNWIND_REG_SP, UNWIND_RULE_CODE))
-				goto from_sp;
-			if ((how & HOW_MASK) == HOW(UNWIND_REG_FP, UNWIND_RULE_CODE))
-				goto from_fp;
+			how += how_of(0, UNWIND_RULE_FRAME) - how_of(0, UNWIND_RULE_CODE);
+			goto same_frame;
+		} else {
+			*ended = (how & kind_mask) == how_of(0, UNWIND_RULE_END);
 			break;
 		}
 		if (cfa <= sp)
 			break;
-		read_inside(ra, cfa - sizeof(long), limit, out);
+		if (!read_inside(cfa - sizeof(long), limit, &ret))
+			break;
 		/* see check_return_address(): 0 is out of range here, too */
-		if (ra - 1 >= limit)
+		if (ret - 1 >= limit)
 			break;
 
 		sp = cfa;
-		key = ra - 1;
-		*entries++ = ra;
-		if (how & FP_SAVED) {
+		key = ret - 1;
+		*entries++ = ret;
+		if (how & how_fp(false)) {
 			fp = cfa + fp_off;
 			where = PLAIN_FP_IN_MEMORY;
 		}
-		if (unlikely(how & FP_LOST))
+		if (unlikely(how & how_fp(true)))
 			where = PLAIN_FP_LOST;
 	}
-out:
 	user_read_access_end();
 	if (entries == begin)
 		return entries;

@@ -61,9 +61,6 @@ asm(".pushsection eh_text_leaf, \"ax\", @progbits\n"
 	".cfi_endproc\n"
 	".popsection\n");
 
-/* for the steps in assembly below */
-void eh_note_step(struct eh_walk *walk, unsigned long ip);
-
 PD_ATTR(noinline) void eh_note_step(struct eh_walk *walk, unsigned long ip)
 {
 	eh_note(walk, ip);

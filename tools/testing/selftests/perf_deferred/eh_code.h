@@ -70,6 +70,7 @@ long eh_allocates(struct eh_walk *walk);	/* a frame of no fixed size */
 long eh_aligned(struct eh_walk *walk);		/* a realigned stack */
 long eh_aligned_call(struct eh_walk *walk);	/* a stack that is realigned at entry */
 long eh_aligned_allocates(struct eh_walk *walk);
+void eh_note_step(struct eh_walk *walk, unsigned long ip);	/* for steps in assembly */
 long eh_based_on_rbx(struct eh_walk *walk);	/* and the frame of eh_plain() */
 long eh_based_on_r15(struct eh_walk *walk);
 long eh_sorts(struct eh_walk *walk);		/* called back by qsort_r() */
