@@ -457,11 +457,11 @@ plain_steps(struct unwind_user_state *state, const struct unwind_rule_table *tab
 		if (!unwind_rules_holds(entry, seq))
 			break;
 
-same_frame:
 		if ((how & mask) == how_of(UNWIND_REG_SP, UNWIND_RULE_FRAME)) {
+from_sp:
 			cfa = sp + off;
-		} else if ((how & mask) == how_of(UNWIND_REG_FP, UNWIND_RULE_FRAME) ||
-			   (how & mask) == how_of(UNWIND_REG_FP, UNWIND_RULE_REALIGNED)) {
+		} else if ((how & mask) == how_of(UNWIND_REG_FP, UNWIND_RULE_FRAME)) {
+from_fp:
 			base = fp;
 			if (where == PLAIN_FP_IN_MEMORY && !read_inside(fp, limit, &base))
 				break;
@@ -469,19 +469,25 @@ same_frame:
 			if (where == PLAIN_FP_LOST || !base)
 				break;
 			cfa = base + off;
-			if (unlikely((how & kind_mask) == how_of(0, UNWIND_RULE_REALIGNED))) {
+			if (unlikely((how & mask) ==
+				     how_of(UNWIND_REG_FP, UNWIND_RULE_REALIGNED))) {
 				if (!read_inside(cfa, limit, &cfa))
 					break;
 				/* the frame pointer is saved relative to the base */
 				fp_off += base - cfa;
 			}
-		} else if ((how & kind_mask) == how_of(0, UNWIND_RULE_CODE)) {
+		} else if ((how & kind_mask) == how_of(0, UNWIND_RULE_END)) {
+			*ended = true;
+			break;
+		} else if ((how & mask) == how_of(UNWIND_REG_FP, UNWIND_RULE_REALIGNED)) {
+			goto from_fp;
+		} else {
 			if (!plain_code_holds(entries == begin ? state->ip : key + 1, seq, entry))
 				break;
-			how += how_of(0, UNWIND_RULE_FRAME) - how_of(0, UNWIND_RULE_CODE);
-			goto same_frame;
-		} else {
-			*ended = (how & kind_mask) == how_of(0, UNWIND_RULE_END);
+			if ((how & mask) == how_of(UNWIND_REG_SP, UNWIND_RULE_CODE))
+				goto from_sp;
+			if ((how & mask) == how_of(UNWIND_REG_FP, UNWIND_RULE_CODE))
+				goto from_fp;
 			break;
 		}
 		if (cfa <= sp)
