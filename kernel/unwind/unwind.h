@@ -166,6 +166,7 @@ enum unwind_rule_kind {
  * @by_call: for UNWIND_RULE_CODE_SIZE: only a call of the function proves the frame
  * @cfa_reg: the base register, UNWIND_REG_*
  * @kind: enum unwind_rule_kind
+ * @how: @kept, @lost, @cfa_reg and @kind, to be read at once
  * @fp_off: the first of @kept_off, for the frame pointer; for UNWIND_RULE_NO_PATH:
  *	    unwind_code::left_at; for UNWIND_RULE_CODE_SIZE: distance from the prologue to the
  *	    address
