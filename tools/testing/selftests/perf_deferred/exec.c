@@ -112,9 +112,9 @@ static int check_before(struct pd_log *log, const struct pd_rec *sample)
 	return pd_check_right(log, sample, NAME, DEPTH);
 }
 
-typedef int (*check)(struct pd_log *log, const struct pd_rec *sample);
+typedef int (*check_fn)(struct pd_log *log, const struct pd_rec *sample);
 
-static int exec_round(struct perf_event_attr *attr, int (*body)(void *unused), check check,
+static int exec_round(struct perf_event_attr *attr, int (*body)(void *unused), check_fn check,
 		      size_t *samples)
 {
 	const struct pd_rec *sample = NULL;
@@ -143,7 +143,7 @@ static int exec_round(struct perf_event_attr *attr, int (*body)(void *unused), c
 	return 0;
 }
 
-static int exec_rounds(struct perf_event_attr *attr, const char *where, check check)
+static int exec_rounds(struct perf_event_attr *attr, const char *where, check_fn check)
 {
 	static int (* const bodies[])(void *) = { from_leader, from_thread, from_vfork };
 	static const char * const what[] = { "the leader", "a thread", "a vfork child" };
@@ -168,7 +168,7 @@ static int exec_rounds(struct perf_event_attr *attr, const char *where, check ch
 	return PD_PASS;
 }
 
-static int at_kprobe(const char *function, check check)
+static int at_kprobe(const char *function, check_fn check)
 {
 	struct perf_event_attr attr;
 
@@ -176,7 +176,7 @@ static int at_kprobe(const char *function, check check)
 	return exec_rounds(&attr, function, check);
 }
 
-static int at_tracepoint(const char *name, check check)
+static int at_tracepoint(const char *name, check_fn check)
 {
 	struct perf_event_attr attr;
 
