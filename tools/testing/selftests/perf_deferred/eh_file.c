@@ -71,35 +71,14 @@ static int write_fd(int fd, const struct eh_image *image)
 	return 0;
 }
 
-/* Rewrite the file in place, without truncation. */
-static int write_file(const char *path, const struct eh_image *image)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
-
-	PD_TRY(write_fd(fd, image));
-	close(fd);
-	return 0;
-}
-
 static size_t span(void)
 {
 	return eh_whole_pages(small.size > large.size ? small.size : large.size);
 }
 
-static char *map_fd(int fd)
-{
-	return mmap(NULL, span(), PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
-}
-
 static int map_file(const char *path, char **at)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	PD_CHECK(fd >= 0, "%s: %s", path, strerror(errno));
-	*at = map_fd(fd);
-	close(fd);
-	PD_CHECK(*at != MAP_FAILED, "mmap: %s", strerror(errno));
-	return 0;
+	return eh_map_image(path, span(), at);
 }
 
 /* Walk twice: first without cached rules, then with them. */
@@ -225,7 +204,7 @@ static int is_not_shared(const char *path)
 	struct found found;
 	int round;
 
-	PD_TRY(write_file(B, &small));
+	PD_TRY(eh_write_image(B, &small));
 	PD_TRY(in_child(walk_file, B));
 	PD_TRY(in_child(walk_file, B));
 	for (round = 0; round < 2; round++) {
@@ -239,14 +218,14 @@ static int is_not_shared(const char *path)
 static int shared(void)
 {
 	PD_TRY(prepare());
-	PD_TRY(write_file(A, &small));
+	PD_TRY(eh_write_image(A, &small));
 	return is_shared(A, A);
 }
 
 static int shared_on_tmpfs(void)
 {
 	PD_TRY(prepare_on("tmpfs"));
-	PD_TRY(write_file(A, &small));
+	PD_TRY(eh_write_image(A, &small));
 	return is_shared(A, A);
 }
 
@@ -285,7 +264,7 @@ static int not_shared_while_open(void)
 	int fd;
 
 	PD_TRY(prepare());
-	PD_TRY(write_file(A, &small));
+	PD_TRY(eh_write_image(A, &small));
 	PD_TRY(in_child(walk_file, A));
 	fd = open(A, O_RDWR | O_CLOEXEC);
 	PD_CHECK(fd >= 0, "open: %s", strerror(errno));
@@ -311,7 +290,7 @@ static int not_shared_with_limit_0(void)
 	PD_CHECK(f && fscanf(f, "%u", &kb) == 1, "no " LIMIT);
 	fclose(f);
 	PD_TRY(prepare());
-	PD_TRY(write_file(A, &small));
+	PD_TRY(eh_write_image(A, &small));
 	PD_TRY(set_limit(0));
 	ret = is_not_shared(A);
 	PD_TRY(set_limit(kb));
@@ -325,7 +304,7 @@ static int rewritten_on(const char *type, int (*rewrite)(const struct eh_image *
 	char *at;
 
 	PD_TRY(prepare_on(type));
-	PD_TRY(write_file(A, &small));
+	PD_TRY(eh_write_image(A, &small));
 	PD_TRY(map_file(A, &at));
 	for (round = 0; round < rounds; round++) {
 		PD_TRY(walk_at(at));
@@ -348,7 +327,7 @@ static int rewritten(int (*rewrite)(const struct eh_image *image))
 
 static int by_write(const struct eh_image *image)
 {
-	return write_file(A, image);
+	return eh_write_image(A, image);
 }
 
 static int rewritten_in_place(void)
@@ -409,7 +388,7 @@ static const struct eh_image *nobodys;
 static int write_as_nobody(const char *path)
 {
 	PD_CHECK(!setgid(NOBODY) && !setuid(NOBODY), "setuid: %s", strerror(errno));
-	return write_file(path, nobodys);
+	return eh_write_image(path, nobodys);
 }
 
 /* The owner of a file, who is not root, writes to it between walks of root. */
@@ -432,7 +411,7 @@ static int rewritten_under_shared_mapping(void)
 	int fd;
 
 	PD_TRY(prepare());
-	PD_TRY(write_file(A, &small));
+	PD_TRY(eh_write_image(A, &small));
 	PD_CHECK(!truncate(A, span()), "truncate: %s", strerror(errno));
 	fd = open(A, O_RDWR | O_CLOEXEC);
 	at = mmap(NULL, span(), PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
@@ -467,7 +446,7 @@ static int opened_during_walks(void)
 	char *at;
 
 	PD_TRY(prepare());
-	PD_TRY(write_file(A, &small));
+	PD_TRY(eh_write_image(A, &small));
 	ret = pthread_create(&opener, NULL, open_often, NULL);
 	PD_CHECK(!ret, "pthread_create: %s", strerror(ret));
 	for (round = 0; !ret && round < rounds; round++) {
@@ -500,8 +479,8 @@ static int replaced_by_rename(void)
 	char *old, *new;
 
 	PD_TRY(prepare());
-	PD_TRY(write_file(A, &small));
-	PD_TRY(write_file(B, &large));
+	PD_TRY(eh_write_image(A, &small));
+	PD_TRY(eh_write_image(B, &large));
 	PD_TRY(map_file(A, &old));
 	PD_TRY(walk_at(old));
 	PD_CHECK(!rename(B, A), "rename: %s", strerror(errno));
@@ -517,12 +496,12 @@ static int deleted(void)
 	char *old, *new;
 
 	PD_TRY(prepare());
-	PD_TRY(write_file(A, &small));
+	PD_TRY(eh_write_image(A, &small));
 	PD_TRY(map_file(A, &old));
 	PD_TRY(walk_at(old));
 	PD_CHECK(!unlink(A), "unlink: %s", strerror(errno));
 	PD_TRY(walk_at(old));
-	PD_TRY(write_file(A, &large));
+	PD_TRY(eh_write_image(A, &large));
 	PD_TRY(map_file(A, &new));
 	PD_TRY(walk_at(new));
 	return walk_at(old);
@@ -535,7 +514,7 @@ static int inode_reused(void)
 
 	PD_TRY(prepare());
 	for (round = 0; round < rounds; round++) {
-		PD_TRY(write_file(A, round & 1 ? &large : &small));
+		PD_TRY(eh_write_image(A, round & 1 ? &large : &small));
 		PD_TRY(in_child(walk_file, A));
 		PD_CHECK(!unlink(A), "unlink: %s", strerror(errno));
 		/* inodes are freed after a grace period */
@@ -551,7 +530,7 @@ static int mounted_anew(void)
 
 	PD_TRY(prepare());
 	for (round = 0; round < 6; round++) {
-		PD_TRY(write_file(A, round & 1 ? &large : &small));
+		PD_TRY(eh_write_image(A, round & 1 ? &large : &small));
 		PD_TRY(in_child(walk_file, A));
 		PD_CHECK(!umount(DIR), "rules keep a file system: %s", strerror(errno));
 		PD_CHECK(!mount("none", DIR, "ramfs", 0, NULL), "ramfs: %s", strerror(errno));
@@ -564,13 +543,13 @@ static int equal_contents(void)
 	char *a, *b;
 
 	PD_TRY(prepare());
-	PD_TRY(write_file(A, &small));
-	PD_TRY(write_file(B, &small));
+	PD_TRY(eh_write_image(A, &small));
+	PD_TRY(eh_write_image(B, &small));
 	PD_TRY(map_file(A, &a));
 	PD_TRY(map_file(B, &b));
 	PD_TRY(walk_at(a));
 	PD_TRY(walk_at(b));
-	PD_TRY(write_file(B, &large));
+	PD_TRY(eh_write_image(B, &large));
 	PD_TRY(walk_at(a));
 	return walk_at(b);
 }
@@ -589,14 +568,14 @@ static int bind_mount(void)
 	char *a, *b;
 
 	PD_TRY(prepare());
-	PD_TRY(write_file(A, &small));
-	PD_TRY(write_file(B, &large));
+	PD_TRY(eh_write_image(A, &small));
+	PD_TRY(eh_write_image(B, &large));
 	PD_CHECK(!mount(A, B, NULL, MS_BIND, NULL), "bind: %s", strerror(errno));
 	PD_TRY(map_file(A, &a));
 	PD_TRY(map_file(B, &b));
 	PD_TRY(walk_at(a));
 	PD_TRY(walk_at(b));
-	PD_TRY(write_file(A, &large));
+	PD_TRY(eh_write_image(A, &large));
 	PD_TRY(walk_at(b));
 	PD_TRY(walk_at(a));
 	PD_TRY(in_child(walk_elsewhere, B));
@@ -616,7 +595,7 @@ static int on_overlayfs(void)
 	PD_TRY(prepare());
 	PD_CHECK(!mkdir(LOWER, 0700) && !mkdir(UPPER, 0700) && !mkdir(DIR "/work", 0700) &&
 		 !mkdir(MERGED, 0700), "mkdir: %s", strerror(errno));
-	PD_TRY(write_file(LOWER "/a", &small));
+	PD_TRY(eh_write_image(LOWER "/a", &small));
 	if (mount("none", MERGED, "tmpfs", 0, NULL) || mkdir(MERGED "/u", 0700) ||
 	    mkdir(MERGED "/w", 0700) || mkdir(MERGED "/m", 0700) ||
 	    mount("none", MERGED "/m", "overlay", 0, "lowerdir=" LOWER ",upperdir=" MERGED
@@ -628,7 +607,7 @@ static int on_overlayfs(void)
 	PD_TRY(walk_at(a));
 	PD_TRY(walk_at(b));
 	/* copied up: existing mappings still map the lower file */
-	PD_TRY(write_file(MERGED "/m/a", &large));
+	PD_TRY(eh_write_image(MERGED "/m/a", &large));
 	PD_TRY(walk_at(a));
 	PD_TRY(walk_at(b));
 	return in_child(walk_file, MERGED "/m/a");
@@ -675,7 +654,7 @@ static int private_copy(void)
 	char *at;
 
 	PD_TRY(prepare());
-	PD_TRY(write_file(A, &small));
+	PD_TRY(eh_write_image(A, &small));
 	PD_TRY(map_file(A, &at));
 	PD_TRY(in_child(walk_private_copy, A));
 	PD_TRY(walk_at(at));
@@ -724,7 +703,7 @@ static int walk_other_tables(const char *path)
 static int other_tables_first(void)
 {
 	PD_TRY(prepare());
-	PD_TRY(write_file(A, &small));
+	PD_TRY(eh_write_image(A, &small));
 	PD_TRY(in_child(walk_other_tables, A));
 	PD_TRY(in_child(walk_file, A));
 	PD_TRY(in_child(walk_other_tables, A));
@@ -822,9 +801,9 @@ static int rewritten_by_device_from(size_t from)
 	char *at;
 
 	unlink(A);
-	PD_TRY(write_file(A, &small));
-	PD_TRY(write_file(B, &small));
-	PD_TRY(write_file(DIR "/c", &large));
+	PD_TRY(eh_write_image(A, &small));
+	PD_TRY(eh_write_image(B, &small));
+	PD_TRY(eh_write_image(DIR "/c", &large));
 	fd[0] = open(B, O_RDONLY | O_CLOEXEC);
 	fd[1] = open(DIR "/c", O_RDONLY | O_CLOEXEC);
 	PD_CHECK(fd[0] >= 0 && fd[1] >= 0 && !truncate(A, span()), "open: %s", strerror(errno));

@@ -6,7 +6,6 @@
 #define _GNU_SOURCE
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -53,28 +52,6 @@ static int prepare(void)
 		return pd_skip("no mount namespace: %s", strerror(errno));
 	PD_CHECK(!mkdir(DIR, 0700) || errno == EEXIST, "%s: %s", DIR, strerror(errno));
 	PD_CHECK(!mount("none", DIR, "ramfs", 0, NULL), "ramfs: %s", strerror(errno));
-	return 0;
-}
-
-static int write_file(const char *path, const struct eh_image *from)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
-
-	PD_CHECK(fd >= 0, "%s: %s", path, strerror(errno));
-	PD_CHECK(pwrite(fd, from->bytes, from->size, 0) == (ssize_t)from->size, "write: %s",
-		 strerror(errno));
-	close(fd);
-	return 0;
-}
-
-static int map_file(const char *path, char **at)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	PD_CHECK(fd >= 0, "%s: %s", path, strerror(errno));
-	*at = mmap(NULL, eh_whole_pages(image.size), PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
-	close(fd);
-	PD_CHECK(*at != MAP_FAILED, "mmap: %s", strerror(errno));
 	return 0;
 }
 
@@ -164,13 +141,13 @@ static int tables_that_lie(void)
 	char *at, *good;
 
 	PD_TRY(prepare());
-	PD_TRY(write_file(GOOD, &image));
-	PD_TRY(map_file(GOOD, &good));
+	PD_TRY(eh_write_image(GOOD, &image));
+	PD_TRY(eh_map_image(GOOD, eh_whole_pages(image.size), &good));
 	PD_TRY(eh_open(&event));
 	for (round = 0; round < rounds; round++) {
 		lie(round);
-		PD_TRY(write_file(BAD, &bad));
-		PD_TRY(map_file(BAD, &at));
+		PD_TRY(eh_write_image(BAD, &bad));
+		PD_TRY(eh_map_image(BAD, eh_whole_pages(image.size), &at));
 		if (walk_through_lies(&event, at) || walk_through_lies(&event, at))
 			return pd_fail("round %lu", round);
 		munmap(at, eh_whole_pages(image.size));
@@ -192,8 +169,8 @@ static int map_slow_tables(char **at)
 	PD_CHECK(slow != MAP_FAILED, "mmap: %s", strerror(errno));
 	memcpy(slow->page, image.bytes + tables->p_offset, page);
 	PD_TRY(pd_fuse_start(slow));
-	PD_TRY(write_file(GOOD, &image));
-	PD_TRY(map_file(GOOD, at));
+	PD_TRY(eh_write_image(GOOD, &image));
+	PD_TRY(eh_map_image(GOOD, eh_whole_pages(image.size), at));
 	PD_CHECK(mmap(*at + tables->p_offset, page, PROT_READ, MAP_PRIVATE | MAP_FIXED, slow->file,
 		      0) != MAP_FAILED, "mmap of the tables: %s", strerror(errno));
 	return 0;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "eh_image.h"
@@ -48,4 +49,26 @@ size_t eh_whole_pages(size_t bytes)
 	size_t page = getpagesize();
 
 	return (bytes + page - 1) & ~(page - 1);
+}
+
+int eh_write_image(const char *path, const struct eh_image *image)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+
+	PD_CHECK(fd >= 0, "%s: %s", path, strerror(errno));
+	PD_CHECK(pwrite(fd, image->bytes, image->size, 0) == (ssize_t)image->size, "write: %s",
+		 strerror(errno));
+	close(fd);
+	return 0;
+}
+
+int eh_map_image(const char *path, size_t size, char **at)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	PD_CHECK(fd >= 0, "%s: %s", path, strerror(errno));
+	*at = mmap(NULL, size, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	close(fd);
+	PD_CHECK(*at != MAP_FAILED, "mmap: %s", strerror(errno));
+	return 0;
 }

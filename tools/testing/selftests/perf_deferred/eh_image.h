@@ -24,5 +24,9 @@ struct eh_image {
 /* Return 0 or a reported result. */
 int eh_read_images(struct eh_image *small, struct eh_image *large);
 size_t eh_whole_pages(size_t bytes);
+/* Rewrite a file in place, without truncation. */
+int eh_write_image(const char *path, const struct eh_image *image);
+/* Map @size bytes of a file in one piece, readable and executable. */
+int eh_map_image(const char *path, size_t size, char **at);
 
 #endif /* EH_IMAGE_H */
