@@ -121,7 +121,7 @@ void event_open_on_exec(struct event *event, const char *tracepoint, enum mode m
  * Sample another process and its children by CPU 0's clock, from its next execve() on. The
  * samples are not read, so the buffer overwrites the oldest.
  */
-void event_open_clock(struct event *event, uint64_t period, enum mode mode, pid_t pid)
+void event_open_clock(struct event *event, uint64_t period, enum mode mode, pid_t pid, int cpu)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -137,7 +137,7 @@ void event_open_clock(struct event *event, uint64_t period, enum mode mode, pid_
 	};
 
 	set_mode(&attr, mode);
-	event->fd = syscall(SYS_perf_event_open, &attr, pid, 0, -1, 0);
+	event->fd = syscall(SYS_perf_event_open, &attr, pid, cpu, -1, 0);
 	if (event->fd < 0)
 		die("perf_event_open");
 	event->size = PAGE + 1024 * PAGE;

@@ -38,7 +38,7 @@ bool count_cycles(void);
 uint64_t now(void);
 void event_open(struct event *event, const char *tracepoint, enum mode mode);
 void event_open_on_exec(struct event *event, const char *tracepoint, enum mode mode, pid_t pid);
-void event_open_clock(struct event *event, uint64_t period, enum mode mode, pid_t pid);
+void event_open_clock(struct event *event, uint64_t period, enum mode mode, pid_t pid, int cpu);
 void event_stop(struct event *event);
 void event_count(const struct event *event, struct counts *counts);
 void event_close(struct event *event);

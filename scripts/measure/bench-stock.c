@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Measure the cost of user callchains of a program that is sampled by the clock. To be run
- * in a VM with one CPU, whose clock advances by one nanosecond for each instruction.
+ * in a VM whose clock advances by one nanosecond for each instruction of any of its CPUs.
  *
  *	bench-stock [-p NANOSECONDS] [-w WAY] CMD...
  *
@@ -14,6 +14,7 @@
 #include <sys/personality.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "bench-event.h"
@@ -25,6 +26,8 @@ static unsigned long period = 200000;
 #define MIN_RUNS	8
 #define MAX_RUNS	64
 #define MIN_TIME	4e9
+
+#define MAX_CPUS	64
 
 static const struct {
 	const char *name;
@@ -65,23 +68,40 @@ static double microseconds(const struct timeval *t)
 	return t->tv_sec * 1e6 + t->tv_usec;
 }
 
-/* Sample @argv and its children with user stacks of kind @mode; return their CPU time in ns. */
-static double time_of(char **argv, enum mode mode)
+/*
+ * Sample @argv and its children with user stacks of kind @mode; return their CPU time in ns, and
+ * in @instructions how many instructions they took. If they run on several CPUs, that is
+ * the time that passed, as long as one CPU is busy.
+ */
+static double time_of(char **argv, enum mode mode, double *instructions)
 {
+	long nr_cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	struct event events[MAX_CPUS];
+	struct timespec begin, end;
 	struct rusage usage;
-	struct event event;
-	int go, status;
+	int go, status, i;
+	double ns;
 	pid_t pid;
 
 	pid = start(argv, &go);
-	event_open_clock(&event, period, mode, pid);
+	if (nr_cpus > MAX_CPUS)
+		nr_cpus = MAX_CPUS;
+	for (i = 0; i < nr_cpus; i++)
+		event_open_clock(&events[i], period, mode, pid, i);
+	clock_gettime(CLOCK_MONOTONIC, &begin);
 	if (write(go, "", 1) != 1)
 		die("write");
 	if (wait4(pid, &status, 0, &usage) != pid || status)
 		die(argv[0]);
-	event_close(&event);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	for (i = 0; i < nr_cpus; i++)
+		event_close(&events[i]);
 	close(go);
-	return 1000 * (microseconds(&usage.ru_utime) + microseconds(&usage.ru_stime));
+	ns = 1000 * (microseconds(&usage.ru_utime) + microseconds(&usage.ru_stime));
+	*instructions = ns;
+	if (nr_cpus > 1)
+		*instructions = (end.tv_sec - begin.tv_sec) * 1e9 + end.tv_nsec - begin.tv_nsec;
+	return ns;
 }
 
 static int compare(const void *a, const void *b)
@@ -105,7 +125,7 @@ static double middle_of(double *ns, int nr)
 
 int main(int argc, char **argv)
 {
-	double bare[MAX_RUNS], ns[MAX_RUNS], sum, without, with;
+	double bare[MAX_RUNS], with[MAX_RUNS], ns[MAX_RUNS], sum, samples, cost;
 	const char *way = NULL;
 	size_t i;
 	int nr, opt;
@@ -129,14 +149,13 @@ int main(int argc, char **argv)
 			continue;
 		/* in turns, because the machine changes while it runs: memory, files, the clock */
 		for (nr = 0, sum = 0; nr < MIN_RUNS || (nr < MAX_RUNS && sum < MIN_TIME); nr++) {
-			bare[nr] = time_of(argv, BARE);
-			ns[nr] = time_of(argv, ways[i].mode);
+			time_of(argv, BARE, &bare[nr]);
+			ns[nr] = time_of(argv, ways[i].mode, &with[nr]);
 			sum += ns[nr];
 		}
-		without = middle_of(bare, nr);
-		with = middle_of(ns, nr);
-		printf("%s %.0f %.0f\n", ways[i].name, with / period,
-		       (with - without) / (with / period));
+		samples = middle_of(ns, nr) / period;
+		cost = middle_of(with, nr) - middle_of(bare, nr);
+		printf("%s %.0f %.0f\n", ways[i].name, samples, cost / samples);
 		fflush(stdout);
 	}
 	return 0;
