@@ -606,7 +606,7 @@ static struct unwind_file *find_live_file(const struct inode *inode)
 /* May rules of this file be shared? 0, or an error of unwind_file_get(). */
 static int files_check(const struct inode *inode)
 {
-	if (!is_shareable(inode) || !READ_ONCE(unwind_files_max_kb))
+	if (!is_shareable(inode))
 		return -EOPNOTSUPP;
 	/*
 	 * pages that could not be written back may be replaced by the disk's contents at any time

@@ -433,7 +433,7 @@ static void no_room(struct kunit *test)
 	/* now there is room */
 	unwind_file_put(get_file_of(test, make_inode(test)));
 	unwind_files_max_kb = 0;
-	KUNIT_EXPECT_EQ(test, PTR_ERR(unwind_file_get(make_inode(test))), -EOPNOTSUPP);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(unwind_file_get(make_inode(test))), -ENOMEM);
 }
 
 /* Nothing is evicted for a table that is larger than the limit. */
