@@ -7,8 +7,8 @@
  * private mappings, and only if the fault has no side effects: it must not grow a
  * stack, fill a hole of shared memory, map a device, or wait for a userfaultfd
  * handler, which may be the very thread that is being unwound.  A task that must not
- * wait takes no page fault, but reads the page cache instead.  So does a real-time
- * task, if kernel.unwind_user_realtime says so.
+ * wait takes no page fault, but reads the page cache instead.  So does a task that serves
+ * I/O, and a real-time task if kernel.unwind_user_realtime says so.
  */
 
 #include <linux/auxvec.h>

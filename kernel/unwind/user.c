@@ -961,7 +961,9 @@ void unwind_user_begin(struct unwind_user_state *state, struct pt_regs *regs)
 		.deadline	= jiffies + UNWIND_MAX_TIME,
 		.changes	= unwind_files_changes(),
 	};
-	if (unwind_user_left_out(current, UNWIND_REALTIME_NO_FAULTS)) {
+	/* a task that serves I/O (PR_SET_IO_FLUSHER) may have to provide the page itself */
+	if (unwind_user_left_out(current, UNWIND_REALTIME_NO_FAULTS) ||
+	    (current->flags & PF_MEMALLOC_NOIO)) {
 		state->no_faults = true;
 		state->faults = 0;
 	}

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Real-time and deadline tasks can be excluded: from page faults, or from deferral. */
+/*
+ * Real-time and deadline tasks can be excluded: from page faults, or from deferral. Tasks that
+ * serve I/O never take page faults.
+ */
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,6 +26,12 @@
 #ifndef SCHED_DEADLINE
 #define SCHED_DEADLINE	6
 #endif
+
+#ifndef PR_SET_IO_FLUSHER
+#define PR_SET_IO_FLUSHER	57
+#endif
+/* not a policy: a task that serves I/O */
+#define IO_FLUSHER	(-1)
 
 enum { IN_PLACE, NO_FAULTS, AS_OTHERS };
 
@@ -43,6 +53,10 @@ static int become(int policy)
 {
 	struct attr_of_sched attr = { .size = sizeof(attr), .policy = policy };
 
+	if (prctl(PR_SET_IO_FLUSHER, policy == IO_FLUSHER, 0, 0, 0))
+		return pd_skip("PR_SET_IO_FLUSHER: %s", strerror(errno));
+	if (policy == IO_FLUSHER)
+		return 0;
 	if (policy == SCHED_DEADLINE) {
 		attr.runtime = 50000000;
 		attr.deadline = 100000000;
@@ -207,12 +221,25 @@ static int nothing_brought_in(void)
 	return restored(walk_unread_as_each());
 }
 
+static int nothing_brought_in_by_io_flusher(void)
+{
+	unsigned int frames;
+	bool brought_in;
+
+	PD_TRY(restored(walk_unread(IO_FLUSHER, &frames, &brought_in)));
+	PD_CHECK(!brought_in && frames < FRAMES, "%u frames, pages were faulted in", frames);
+	PD_TRY(walk_unread(SCHED_OTHER, &frames, &brought_in));
+	PD_CHECK(frames == FRAMES, "afterwards: %u frames", frames);
+	return PD_PASS;
+}
+
 const struct pd_test pd_tests[] = {
 	PD_TEST(check_values),
 	PD_TEST(deferred_by_default),
 	PD_TEST(deferred_without_faults),
 	PD_TEST(unwound_in_place),
 	PD_TEST(nothing_brought_in),
+	PD_TEST(nothing_brought_in_by_io_flusher),
 };
 
 const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);
