@@ -170,12 +170,20 @@ static void cache_free_object_now(struct unwind_object *object)
 	kfree(object);
 }
 
+/* addresses around all code of dropped objects */
+struct dropped {
+	unsigned long	start;
+	unsigned long	end;
+};
+
+#define NONE_DROPPED	{ .start = ULONG_MAX }
+
 /*
- * Remove an object from the list, and drop the rules that were found in its tables.
- * Rules of code without tables stay: they have a checksum, and code made at run time is
- * unmapped often.
+ * Remove an object from the list.  To be followed by cache_drop_rules_of() under the same
+ * lock: that looks through the whole table, so it is called once for all objects.
  */
-static void cache_drop_object(struct unwind_cache *cache, unsigned int i)
+static void cache_drop_object(struct unwind_cache *cache, unsigned int i,
+			      struct dropped *dropped)
 {
 	struct unwind_object_list *list = cache_list(cache);
 	struct unwind_object *object = list->objects[i];
@@ -192,9 +200,20 @@ static void cache_drop_object(struct unwind_cache *cache, unsigned int i)
 	smp_wmb();
 	if (object_has_tables(object)) {
 		WRITE_ONCE(cache->gen, unwind_cache_next_gen());
-		unwind_cache_drop_rules(cache, object->code_start, object->code_end);
+		dropped->start = min(dropped->start, object->code_start);
+		dropped->end = max(dropped->end, object->code_end);
 	}
 	cache_free_object(object);
+}
+
+/*
+ * Drop the rules that were found in the tables of dropped objects.  Rules of code without
+ * tables stay: they have a checksum, and code made at run time is unmapped often.
+ */
+static void cache_drop_rules_of(struct unwind_cache *cache, const struct dropped *dropped)
+{
+	if (dropped->start < dropped->end)
+		unwind_cache_drop_rules(cache, dropped->start, dropped->end);
 }
 
 static bool cache_may_have_code(const struct unwind_cache *cache,
@@ -221,19 +240,19 @@ static void cache_insert_object(struct unwind_cache *cache, struct unwind_object
 }
 
 /* Drop an object to make room: preferably one without tables, because it has no rules. */
-static void cache_make_room(struct unwind_cache *cache)
+static void cache_make_room(struct unwind_cache *cache, struct dropped *dropped)
 {
 	struct unwind_object_list *list = cache_list(cache);
 	unsigned int i;
 
 	for (i = 0; i < list->nr; i++) {
 		if (!object_has_tables(list->objects[i])) {
-			cache_drop_object(cache, i);
+			cache_drop_object(cache, i, dropped);
 			return;
 		}
 	}
 	cache->last_replaced = (cache->last_replaced + 1) % list->nr;
-	cache_drop_object(cache, cache->last_replaced);
+	cache_drop_object(cache, cache->last_replaced, dropped);
 }
 
 static bool object_is_same(const struct unwind_object *a, const struct unwind_object *b)
@@ -247,7 +266,8 @@ static bool object_is_same(const struct unwind_object *a, const struct unwind_ob
  * Drop known objects that overlap the new one, for instance because their mapping has
  * grown.  Return true if another thread has already added the same object.
  */
-static bool cache_drop_overlapping(struct unwind_cache *cache, const struct unwind_object *object)
+static bool cache_drop_overlapping(struct unwind_cache *cache, const struct unwind_object *object,
+				   struct dropped *dropped)
 {
 	struct unwind_object_list *list = cache_list(cache);
 	unsigned int i = 0;
@@ -262,7 +282,7 @@ static bool cache_drop_overlapping(struct unwind_cache *cache, const struct unwi
 		}
 		if (object_is_same(known, object))
 			return true;
-		cache_drop_object(cache, i);
+		cache_drop_object(cache, i, dropped);
 	}
 	return false;
 }
@@ -323,6 +343,7 @@ bool unwind_cache_add_object(const struct unwind_cache_state *state,
 			     const struct unwind_object *object)
 {
 	struct unwind_object_list *larger = NULL;
+	struct dropped dropped = NONE_DROPPED;
 	struct unwind_object *copy = NULL;
 	struct unwind_cache *cache;
 	bool known = false;
@@ -347,13 +368,14 @@ bool unwind_cache_add_object(const struct unwind_cache_state *state,
 	if (cache) {
 		spin_lock(&cache->lock);
 		known = !cache_object_is_void(cache, state, copy);
-		if (known && !cache_drop_overlapping(cache, copy)) {
+		if (known && !cache_drop_overlapping(cache, copy, &dropped)) {
 			cache_grow_list(cache, &larger);
 			if (cache_list(cache)->nr == cache_list(cache)->max)
-				cache_make_room(cache);
+				cache_make_room(cache, &dropped);
 			cache_insert_object(cache, copy);
 			copy = NULL;
 		}
+		cache_drop_rules_of(cache, &dropped);
 		spin_unlock(&cache->lock);
 	}
 	rcu_read_unlock();
@@ -368,6 +390,7 @@ void unwind_cache_forget_range(struct unwind_cache *cache, unsigned long start,
 			       unsigned long end)
 {
 	struct unwind_object_list *list = cache_list(cache);
+	struct dropped dropped = NONE_DROPPED;
 	unsigned int i = 0;
 
 	while (i < list->nr) {
@@ -376,14 +399,16 @@ void unwind_cache_forget_range(struct unwind_cache *cache, unsigned long start,
 		if (object->start >= end || start >= object->end)
 			i++;
 		else
-			cache_drop_object(cache, i);
+			cache_drop_object(cache, i, &dropped);
 	}
+	cache_drop_rules_of(cache, &dropped);
 }
 
 /* Drop the objects of dead files. */
 void unwind_cache_drop_dead_files(struct unwind_cache *cache)
 {
 	struct unwind_object_list *list;
+	struct dropped dropped = NONE_DROPPED;
 	unsigned int i = 0;
 	u64 changes;
 
@@ -396,10 +421,11 @@ void unwind_cache_drop_dead_files(struct unwind_cache *cache)
 		struct unwind_object *object = list->objects[i];
 
 		if (object->file && unwind_file_is_dead(object->file))
-			cache_drop_object(cache, i);
+			cache_drop_object(cache, i, &dropped);
 		else
 			i++;
 	}
+	cache_drop_rules_of(cache, &dropped);
 	WRITE_ONCE(cache->files_seen, changes);
 	spin_unlock(&cache->lock);
 }
