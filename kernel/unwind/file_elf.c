@@ -80,7 +80,7 @@ static void reader_end(struct reader *reader)
 /* May the walk wait for a page? The conditions are those for page faults. */
 static bool may_wait(struct unwind_user_state *state)
 {
-	return state->faults && !unwind_task_is_dying() && !unwind_in_uprobe_handler() &&
+	return state->faults && !unwind_task_is_dying() &&
 	       !time_after(jiffies, state->deadline);
 }
 

@@ -31,8 +31,7 @@
  * unwind_in_uprobe_handler - was the walk requested by a uprobe handler?
  *
  * uprobe handlers run in an RCU tasks trace section, which may sleep, but delays the grace
- * period.  So the walk must not wait for a page of a file, whose file system may be in user
- * space.
+ * period.  So the walk must not wait for a page: user space may provide it.
  *
  * Context: Task context of a user task.
  * Return: true if it was.
@@ -64,8 +63,7 @@ static bool mapping_is_plain_memory(unsigned long addr, size_t len)
 		return false;
 
 	vma = vma_lookup(mm, addr);
-	plain = vma && len <= vma->vm_end - addr && is_plain_memory(vma) &&
-		(vma_is_anonymous(vma) || !unwind_in_uprobe_handler());
+	plain = vma && len <= vma->vm_end - addr && is_plain_memory(vma);
 
 	mmap_read_unlock(mm);
 	return plain;
@@ -245,7 +243,6 @@ int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to,
 		size_t len)
 {
 	const void __user *from = (const void __user *)addr;
-	bool stay;
 
 	if (!read_resident(from, to, len))
 		return 0;
@@ -254,13 +251,8 @@ int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to,
 		return -EFAULT;
 	cond_resched();
 
-	stay = state->no_faults || unwind_task_is_dying();
-	if (stay || unwind_in_uprobe_handler()) {
-		if (!read_without_fault(addr, to, len))
-			return 0;
-		if (stay)
-			return -EFAULT;
-	}
+	if (state->no_faults || unwind_task_is_dying())
+		return read_without_fault(addr, to, len);
 	return read_with_fault(state, addr, to, len);
 }
 
@@ -426,8 +418,7 @@ int unwind_read_file(struct unwind_user_state *state, unsigned long addr, u64 po
 	else
 		ret = read_plain_file(file, pos, to, len, false);
 	if (ret == -EFAULT && state->faults && file->f_mapping->a_ops->read_folio &&
-	    !unwind_task_is_dying() && !unwind_in_uprobe_handler() &&
-	    !time_after(jiffies, state->deadline)) {
+	    !unwind_task_is_dying() && !time_after(jiffies, state->deadline)) {
 		state->faults--;
 		ret = read_plain_file(file, pos, to, len, true);
 	}

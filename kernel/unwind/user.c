@@ -963,7 +963,7 @@ void unwind_user_begin(struct unwind_user_state *state, struct pt_regs *regs)
 	};
 	/* a task that serves I/O (PR_SET_IO_FLUSHER) may have to provide the page itself */
 	if (unwind_user_left_out(current, UNWIND_REALTIME_NO_FAULTS) ||
-	    (current->flags & PF_MEMALLOC_NOIO)) {
+	    (current->flags & PF_MEMALLOC_NOIO) || unwind_in_uprobe_handler()) {
 		state->no_faults = true;
 		state->faults = 0;
 	}
