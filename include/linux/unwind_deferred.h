@@ -168,7 +168,8 @@ static inline void unwind_deferred_close(void)
  * unwind_deferred_leave - end the entry context when the task leaves the kernel
  *
  * Context: Task context, interrupts off, after the last code on the way to user
- *	    space that can be traced or probed.
+ *	    space that can be traced or probed, except the tracepoint of context
+ *	    tracking.
  */
 static __always_inline void unwind_deferred_leave(void)
 {

@@ -37,8 +37,8 @@ struct unwind_cpus {
 /**
  * struct unwind_task_info - a task's entry context
  * @context: cookie of the open entry context, and whether records are owed for
- *	     it; 0 when none is open; a bit that no cookie has when execve has
- *	     replaced the program, which has not run yet
+ *	     it; 0 when none is open; a bit that no cookie has, from just before
+ *	     the point of no return of execve until the new program runs
  * @walked: cookie of the entry context whose stack is in @entries
  * @start: user registers that were saved when the entry context was opened
  * @owed: for each client slot, the stamp of the client that is owed a record

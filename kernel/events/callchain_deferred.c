@@ -110,8 +110,8 @@ static bool is_of_cgroup(struct perf_event *event, struct task_struct *task)
 
 /*
  * On another CPU than the task's, write only to events bound to this CPU: all other events
- * get the record on the task's own CPU.  perf has only checked that the event covers the
- * task that runs here, so check this for the record's task.
+ * get the record on the task's own CPU.  perf has already skipped events that do not cover the
+ * task running here.  Of the others, take those that also cover the record's task.
  */
 static bool wants_away(struct perf_event *event, struct deferred_output *out)
 {

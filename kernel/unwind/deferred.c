@@ -234,7 +234,7 @@ static bool too_many_passes(struct unwind_task_info *info, u64 cookie)
 /*
  * Take the CPUs that requests have noted.  If an NMI makes a request between the first two
  * xchg(), this may take @only of that request, and leave the bit of its CPU for the next
- * round.
+ * round.  Then the next round takes @only as "several", and may visit more CPUs than needed.
  */
 static void serve_cpus(struct unwind_task_info *info)
 {
@@ -403,8 +403,8 @@ static int deferred_queue_request(struct unwind_work *work, struct unwind_task_i
  * takes constant time: it does not access user memory, allocate, or take locks.
  *
  * Context: Any, NMI included.
- * Return: 0; 1 if @work has already requested the stack of this entry context, so
- *	   that one call serves both; -EINVAL if the task has no user stack, or the
+ * Return: 0; 1 if a call of @work for this entry context is already owed, so that
+ *	   this call serves both requests; -EINVAL if the task has no user stack, or the
  *	   stack is being replaced, or the registers have changed since an earlier
  *	   request and may be half written, or @work is not registered; another
  *	   negative error if there is a stack that cannot be deferred and should be
@@ -564,9 +564,10 @@ void unwind_deferred_exec(void)
  * unwind_deferred_exit - close the last entry context of a task that exits
  *
  * To be called while the mm and the perf events are still there, and before PF_EXITING.
- * The walk takes page faults if the task exits by itself, but not if it is being killed
- * or has dumped core.  Later requests fail with -ESRCH, or with -EINVAL if the task has not
- * returned to user space since execve: then there is no user stack.
+ * The walk takes page faults only if a single thread exits: exit_group() sets
+ * SIGNAL_GROUP_EXIT first, and so do a fatal signal and a core dump.  Later requests fail
+ * with -ESRCH, or with -EINVAL if the task has not returned to user space since execve: then
+ * there is no user stack.
  *
  * Context: Task context; may sleep.
  */

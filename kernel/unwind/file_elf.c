@@ -106,7 +106,10 @@ static bool is_pinned(struct folio *folio)
 	/* half of the bias, as unmaps between the two reads make the difference smaller */
 	if (folio_ref_count(folio) - mapped >= GUP_PIN_COUNTING_BIAS / 2)
 		return true;
-	/* pairs with no barrier: a lasting pin is seen, however other references change */
+	/*
+	 * Read the mapcount again after the reference count.  No writer pairs with this: a pin
+	 * that lasts is in the reference count, whenever that is read.
+	 */
 	smp_rmb();
 	return folio_mapcount(folio) != mapped;
 }

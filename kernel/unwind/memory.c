@@ -6,7 +6,8 @@
  * with page faults off, as in an interrupt.  Missing pages are faulted in only in
  * private mappings, and only if the fault has no side effects: it must not grow a
  * stack, fill a hole of shared memory, map a device, or wait for a userfaultfd
- * handler, which may be the very thread that is being unwound.  A task that must not
+ * handler, which may be the very thread that is being unwound.  This is checked before
+ * the fault; a program that remaps meanwhile can defeat it.  A task that must not
  * wait takes no page fault, but reads the page cache instead.  So does a task that serves
  * I/O, and a real-time task if kernel.unwind_user_realtime says so.
  */

@@ -384,7 +384,7 @@ static __always_inline u32 how_of(u8 cfa_reg, u8 kind)
 	return rule.how;
 }
 
-/* Its bit that is set if the frame pointer is saved in memory, or if it is not known. */
+/* The bit of @how for a saved frame pointer; with @lost, for an unknown one. */
 static __always_inline u32 how_fp(bool lost)
 {
 	const struct unwind_user_rule rule = {
@@ -410,8 +410,8 @@ static enum plain_fp plain_fp_of(const struct unwind_user_state *state)
 
 /*
  * Repeat apply_rule() or quick_code_step(), with the frame in local variables, if is_plain().
- * It takes no step that these refuse, except to a CFA of TASK_SIZE_MAX or from one of 0, whose
- * word below must then be readable.
+ * It takes no step that these refuse, with two exceptions: the new CFA may be TASK_SIZE_MAX, or
+ * the base register SP may be 0.  In both cases the word below the CFA must be readable.
  * Of the callee-saved registers only the frame pointer is followed: the others are needed so
  * rarely that it takes less time to walk again then, see walk_again().  Stops when @entries is
  * @end; or before a step that needs more, with that frame in @state; and sets @ended if that
