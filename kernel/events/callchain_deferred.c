@@ -389,9 +389,9 @@ callchain_in_place(struct perf_event *event, struct pt_regs *regs, bool user)
  * stack itself if that is known already, or must be unwound in place; or nothing if there
  * is no user stack.  A known stack that does not fit is requested, or cut if that is refused.
  *
- * perf_callchain() returns what this returns, so the compiler makes a jump of the call.  This
- * matters for tracepoints: the kernel's unwinder steps through all frames between them and
- * itself.
+ * perf_callchain() returns what this returns, so the compiler turns the call into a jump and
+ * there is one frame less.  For tracepoints the kernel's unwinder steps through all frames from
+ * itself to the tracepoint.
  *
  * The entry may be used by another sample as soon as get_perf_callchain() has returned, for
  * instance by one of a probe.  So nothing that can be sampled is called after that, until the

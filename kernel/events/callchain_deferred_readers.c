@@ -250,7 +250,8 @@ static bool has_outputs(const struct deferred_reader *reader)
  * reader counts as served.
  *
  * Context: Task context.
- * Return: those of @reached that have the buffers of all CPUs.
+ * Return: those of @reached that have the buffers of all CPUs; 0 if a reader has asked that has
+ *	   no number or no defer_output event.
  */
 unsigned long perf_deferred_served(unsigned long asked, unsigned long reached)
 {

@@ -1415,7 +1415,7 @@ static bool straight_sp(const struct unwind_code *code, const struct unwind_code
  * address on top of the stack, and could remove it.  So no instruction behind a call may raise
  * the stack pointer.
  *
- * Return: true if each instruction continues with the next, assuming that calls return, and if
+ * Return: true if control reaches @ip through each instruction, assuming that calls return; and
  *	   the stack pointer is known and no instruction after a call raises it.
  */
 bool unwind_code_is_straight(struct unwind_code *code, unsigned long at, unsigned long ip,
