@@ -698,24 +698,20 @@ static bool is_between(const void *event, const char *start, const char *end)
 }
 
 /*
- * By default, events without a time (0 or -1) are delivered when they are read.  If the event was
- * not scanned ahead, let it wait in the queue behind the events before it.  In a directory, names
- * and maps without a time belong to all files, and may be read after samples: they must not wait.
+ * By default, events without a time are delivered when they are read.  If the data have no times
+ * (time -1), and the event was not scanned ahead, let it wait in the queue behind the events before
+ * it.  Events that perf synthesized have time 0: their names and maps apply to earlier samples.
  */
 static void set_up_queue(struct perf_session *session, const union perf_event *event)
 {
 	struct deferred_callchains *dc = session->deferred;
-	const u32 type = event->header.type;
 
 	/* a pipe can add evsels while it is read */
 	if (dc->nr_evsels != session->evlist->core.nr_entries) {
 		dc->nr_evsels = session->evlist->core.nr_entries;
 		dc->defers = evlist__deferring_evsel(session->evlist);
 	}
-	session->ordered_events.queue_untimed =
-		dc->defers && !is_between(event, dc->map, dc->end) &&
-		(type == PERF_RECORD_SAMPLE || type == PERF_RECORD_CALLCHAIN_DEFERRED ||
-		 !session->data || !perf_data__is_dir(session->data));
+	session->ordered_events.queue_untimed = dc->defers && !is_between(event, dc->map, dc->end);
 }
 
 /* Memory of an event in the ordered queue, freed when the event is delivered. */
@@ -979,7 +975,7 @@ static int wait_for_record(struct perf_session *session, const struct perf_sampl
 		 oe->flush_type == OE_FLUSH__HALF)
 		*reason = DEFERRED_INCOMPLETE__LIMIT;
 	else if (!session->tool->ordered_events ||
-		 (!is_time(sample->time) && !oe->queue_untimed))
+		 (!is_time(sample->time) && (!sample->time || !oe->queue_untimed)))
 		*reason = DEFERRED_INCOMPLETE__UNORDERED;
 	else if (dc->max_wait && age > dc->max_wait)
 		*reason = DEFERRED_INCOMPLETE__EXPIRED;
