@@ -652,6 +652,32 @@ static int test__deferred_interrupted(struct test_suite *test __maybe_unused,
 }
 
 /*
+ * After an error, samples that wait are delivered, also if an event that bypasses the queue was
+ * delivered meanwhile.
+ */
+static int test__deferred_error(struct test_suite *test __maybe_unused,
+				int subtest __maybe_unused)
+{
+	struct synth s = { .piped = true };
+	struct count_tool count;
+	bool ok;
+
+	synth__deferred(&s, 100, 10, 1);
+	synth__round(&s);
+	synth__comm(&s, 200, 20);
+	synth__round(&s);
+	synth__comm(&s, 300, 0);
+	synth__unknown(&s, PERF_RECORD_HEADER_MAX);
+	count_tool__init(&count);
+	ok = synth__read(&count.tool, &s, SIZE_MAX, &count.stats) && count.incomplete == 1 &&
+	     count.stats.incomplete[DEFERRED_INCOMPLETE__END] == 1;
+	if (!ok)
+		pr_debug("FAILED: %llu samples\n", (unsigned long long)count.incomplete);
+	synth__free(&s);
+	return ok ? TEST_OK : TEST_FAIL;
+}
+
+/*
  * Read files one after the other in one session, as perf record --switch-output does: each file
  * has its own counts.
  */
@@ -748,6 +774,7 @@ static struct test_case tests__deferred_callchain_limit[] = {
 	TEST_CASE("Reasons for incomplete deferred samples", deferred_reasons),
 	TEST_CASE("Deferred samples while no event comes", deferred_idle),
 	TEST_CASE("Deferred samples after an interrupt", deferred_interrupted),
+	TEST_CASE("Deferred samples after an error", deferred_error),
 	TEST_CASE("Deferred samples of one file after the other", deferred_again),
 	TEST_CASE("Deferred samples of two sessions", deferred_sessions),
 	{ .name = NULL, }

@@ -128,7 +128,6 @@ struct deferred_callchains {
 	size_t queued_bytes;		/* memory used by events in the ordered queue */
 	u64 max_wait;			/* how long the queue may be held; 0: no limit */
 	u64 idle;			/* the time since the last event of a live session */
-	bool holding;			/* the oldest queued event is held back */
 };
 
 /* Layout of samples and records.  Every count and size is checked before it is used. */
@@ -1158,8 +1157,7 @@ int deferred_callchains__turn(struct perf_session *session, union perf_event *ev
 		return ret;
 
 	ret = ret ?: take_turn(session, event, sample);
-	dc->holding = ret == ORDERED_EVENTS__HOLD;
-	if (!dc->holding)
+	if (ret != ORDERED_EVENTS__HOLD)
 		dc->queued_bytes -= min(dc->queued_bytes, queued_size(session, event));
 	return ret;
 }
@@ -1304,7 +1302,7 @@ void deferred_callchains__stop(struct perf_session *session)
 	if (!dc)
 		return;
 
-	if (dc->holding)
+	if (session->ordered_events.holding)
 		ordered_events__flush(&session->ordered_events, OE_FLUSH__FINAL);
 	if (!session->tool->no_warn)
 		stats_warn(dc->stats);
