@@ -409,7 +409,7 @@ static void check_chain(struct model *m, const struct step *step, const struct p
 
 	if (!has_kernel_half(step, sample->callchain, &nr)) {
 		fail(m, time, "has a wrong kernel half");
-	} else if (context->recorded && !(m->limit && sample->deferred_callchain)) {
+	} else if (context->recorded && !step->guest && !(m->limit && sample->deferred_callchain)) {
 		m->complete++;
 		if (sample->deferred_callchain)
 			fail(m, time, "is incomplete although it has a record");

@@ -366,7 +366,7 @@ static void build_guest(struct synth *s)
 
 static const char expect_guest[] =
 	"host#1 100@10 ?*2\n"
-	"guest#2 100@11 ?*1\n"
+	"guest#2 100@11 -\n"
 	":900#3 900@12 ?*1\n"
 	":900#3 900@22 ?*1\n"
 	":900#3 900@32 ?*1\n";

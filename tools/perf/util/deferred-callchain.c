@@ -453,7 +453,8 @@ static bool is_time(u64 time)
 
 /*
  * Identify the machine of an event, as threads of host and guest can have the same tid.  Do
- * not look up a struct machine: it may not exist yet.
+ * not look up a struct machine: it may not exist yet.  If the host has sampled a guest, the event
+ * does not say which one, and its tid is that of a thread of the host.
  */
 static u32 machine_pid(const struct perf_sample *sample)
 {
@@ -461,7 +462,7 @@ static u32 machine_pid(const struct perf_sample *sample)
 		return sample->machine_pid;
 	if (sample->cpumode == PERF_RECORD_MISC_GUEST_KERNEL ||
 	    sample->cpumode == PERF_RECORD_MISC_GUEST_USER)
-		return sample->pid;
+		return DEFAULT_GUEST_KERNEL_ID;
 	return HOST_KERNEL_ID;
 }
 
@@ -1025,9 +1026,12 @@ static int sample_turn(struct perf_session *session, struct perf_sample *sample)
 {
 	struct deferred_callchains *dc = session->deferred;
 	u64 cookie = chain_cookie(sample->callchain);
-	struct verdict verdict = { .reason = DEFERRED_INCOMPLETE__COOKIE };
+	bool guest = machine_pid(sample) == DEFAULT_GUEST_KERNEL_ID;
+	struct verdict verdict = {
+		.reason = guest ? DEFERRED_INCOMPLETE__GUEST : DEFERRED_INCOMPLETE__COOKIE,
+	};
 	bool merge = session->tool->merge_deferred_callchains;
-	int ret = merge && cookie ? find_record(session, sample, cookie, &verdict) : 0;
+	int ret = merge && cookie && !guest ? find_record(session, sample, cookie, &verdict) : 0;
 
 	if (ret)
 		return ret;
@@ -1202,6 +1206,10 @@ static const struct {
 	[DEFERRED_INCOMPLETE__COOKIE] = {
 		"bad cookie", "the sample has no valid cookie",
 		"The data is damaged."
+	},
+	[DEFERRED_INCOMPLETE__GUEST] = {
+		"guest", "the sample was taken in a guest, and the host cannot unwind its stack",
+		"Record in the guest to get its user callchains."
 	},
 };
 
