@@ -33,6 +33,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <linux/kernel.h>
 #include <linux/list.h>
 #include <linux/perf_event.h>
@@ -56,7 +57,7 @@
 
 /* Bytes of a file that are scanned in one step. */
 #define SCAN_STEP		(1024 * 1024)
-/* How long events of a pipe are held: a sleeping thread writes its record when it wakes up. */
+/* How long events of a pipe are held, in recorded time: somebody may be reading the output. */
 #define MAX_PIPE_WAIT		(60ULL * NSEC_PER_SEC)
 /* How long events of a live session are held: its user waits for them. */
 #define MAX_LIVE_WAIT		(5ULL * NSEC_PER_SEC)
@@ -543,7 +544,7 @@ static int index_event(struct perf_session *session, union perf_event *event,
 		entry.cookie = event->callchain_deferred.cookie;
 		entry.nr = chain->nr;
 		entry.copied = copy;
-	} else if (!evlist__deferring_evsel(evlist) ||
+	} else if (!session->deferred->defers ||
 		   (!tid && event->header.type != PERF_RECORD_LOST)) {
 		/* ends and losses matter only with deferred callchains, other events never */
 		return 0;
@@ -678,12 +679,16 @@ static void start_scan(struct perf_session *session)
 static int stage_start(struct perf_session *session)
 {
 	struct deferred_callchains *dc = zalloc(sizeof(*dc));
+	struct perf_data *data = session->data;
+	struct stat st;
 
 	if (!dc)
 		return -ENOMEM;
 
 	INIT_LIST_HEAD(&dc->kept);
-	if (session->data && perf_data__is_pipe(session->data))
+	/* a pipe that was saved in a file has an end */
+	if (data && perf_data__is_pipe(data) &&
+	    (fstat(perf_data__fd(data), &st) || !S_ISREG(st.st_mode)))
 		dc->max_wait = MAX_PIPE_WAIT;
 	dc->stats = &session->evlist->stats.deferred;
 	memset(dc->stats, 0, sizeof(*dc->stats));

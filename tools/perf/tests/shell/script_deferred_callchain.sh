@@ -438,7 +438,6 @@ limit() {
 		grep -q '^ *incomplete: *0$'
 }
 
-# A pipe may never end, so there a sample waits only for a limited time.
 # The second entry context has its own stack, although both entry contexts have the same cookie.
 again() {
 	make_data again little || return 1
@@ -449,12 +448,18 @@ again() {
 	[ "$(grep -c aaaa000 "${work}/out")" = 1 ] && [ "$(grep -c bbbb000 "${work}/out")" = 1 ]
 }
 
+# A pipe may never end, so there a sample waits only for a limited time.  A pipe that was saved in a
+# file has an end.
 expired() {
 	make_data expire little &&
 	count_is "${work}/expire.little" "stitched" 1 || return 1
-	perf inject -i "${work}/expire.little" -o - |
-		perf script --stats -i - 2>/dev/null > "${work}/out"
-	grep -q '^ *expired: *1$' "${work}/out" && grep -q '^ *orphan records: *1$' "${work}/out"
+	perf inject -i "${work}/expire.little" -o - > "${work}/pipe" || return 1
+	# shellcheck disable=SC2002 # perf must read from a pipe
+	cat "${work}/pipe" | perf script --stats -i - 2>/dev/null > "${work}/out"
+	grep -q '^ *expired: *1$' "${work}/out" && grep -q '^ *orphan records: *1$' "${work}/out" ||
+		return 1
+	perf script --stats -i - < "${work}/pipe" 2>/dev/null | grep -q '^ *stitched: *1$' &&
+	count_is "${work}/pipe" stitched 1
 }
 
 malformed() {
