@@ -60,7 +60,10 @@ static bool can_defer;
 /* The user half is excluded by option. */
 static bool no_user_half;
 
-/* The event's attributes for the file. Until the event is open, it has those for the kernel. */
+/* The event. Do not look it up by its name: the user may give the same name to another event. */
+static struct evsel *offcpu_evsel;
+
+/* Its attributes for the file. Until the event is open, it has those for the kernel. */
 static struct perf_event_attr file_attr;
 
 /* The clock of the program. */
@@ -179,6 +182,7 @@ int off_cpu_cgroup__level(struct evlist *evlist)
 }
 
 /* The event. */
+
 /**
  * off_cpu_parse_threshold - take the argument of --off-cpu-thresh
  * @opt: the option; @opt->value points to the flag of --off-cpu, which is set as well
@@ -237,6 +241,7 @@ int off_cpu_event__add(struct evlist *evlist, bool kernel_callchains)
 	evsel->name = name;
 	evsel->immediate = true;
 	no_user_half = kernel_callchains;
+	offcpu_evsel = evsel;
 	evlist__add(evlist, evsel);
 	perf_evlist__go_system_wide(&evlist->core, &evsel->core);
 	return 0;
@@ -290,11 +295,12 @@ static void warn_in_place(struct evsel *evsel)
 
 /**
  * off_cpu_event__before_open - give the event the attributes for the kernel
- * @evlist: the events, with attributes set up
+ *
+ * Its attributes for the file have been set up.
  */
-void off_cpu_event__before_open(struct evlist *evlist)
+void off_cpu_event__before_open(void)
 {
-	struct evsel *evsel = evlist__find_evsel_by_str(evlist, OFFCPU_EVENT);
+	struct evsel *evsel = offcpu_evsel;
 
 	if (!can_defer)
 		warn_in_place(evsel);
@@ -306,14 +312,13 @@ void off_cpu_event__before_open(struct evlist *evlist)
 
 /**
  * off_cpu_event__after_open - let the BPF program write to the event
- * @evlist: the events, opened
  * @output_fd: the program's map of outputs
  *
  * Return: the event
  */
-struct evsel *off_cpu_event__after_open(struct evlist *evlist, int output_fd)
+struct evsel *off_cpu_event__after_open(int output_fd)
 {
-	struct evsel *evsel = evlist__find_evsel_by_str(evlist, OFFCPU_EVENT);
+	struct evsel *evsel = offcpu_evsel;
 	struct perf_cpu cpu;
 	int idx;
 

@@ -157,6 +157,7 @@ static size_t make_sample(union perf_event *to, const struct perf_event_attr *at
 }
 
 /* From the ring buffer to the file. */
+
 /**
  * struct unpack - state of unpacking a ring buffer
  * @map: the ring buffer

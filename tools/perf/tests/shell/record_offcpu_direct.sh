@@ -892,6 +892,13 @@ says_lost() {
 	grep -q 'LOST' "${work}/stats"
 }
 
+# The user may give the name of the event to another event.
+same_name() {
+	record -e cpu-clock/name=offcpu-time/ -F 99 sleep 0.3 || return 1
+	perf script -F comm,period -i "${data}" 2>/dev/null |
+		awk '$1 == "sleep" && $2 >= 300000000 { n++ } END { exit n != 1 }'
+}
+
 # One report shows time on and off the CPU, in the right functions.
 together() {
 	record -e cpu-clock -F 99 --call-graph defer -- sh -c "${prog}; perf test -w noploop 1" &&
@@ -1160,6 +1167,7 @@ execve by a thread, -t                        |                   | follows_exec
 -D, deferred                                  | defer fast        | delayed --call-graph defer
 control                                       | fast              | controlled
 control, a number used again                  | fast              | not_again
+with an event of the same name                |                   | same_name
 with cpu-clock, in one report                 | fast_here         | together
 with cpu-clock, in order                      | fast_here         | again in_order
 buffers too small                             |                   | says_lost
