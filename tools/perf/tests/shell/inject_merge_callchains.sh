@@ -248,6 +248,12 @@ refuses_other_byte_order() {
 	! merge deferred merged && says 'in the byte order of another machine'
 }
 
+# These options change the callbacks of the tool, or read the guest's file with a second tool.
+does_not_crash() { # option...
+	make_data deferred basic || return 1
+	perf inject -i "${work}/deferred" "$@" || [ "$?" -lt 128 ]
+}
+
 has_plain_inject() {
 	make_data deferred basic && perf inject -i "${work}/deferred" -o "${work}/plain" &&
 	perf script -D -i "${work}/plain" > "${work}/dump" 2>/dev/null &&
@@ -289,5 +295,7 @@ check "refuses --guest-data" refuses_option --guest-data="${work}/deferred,1"
 check "refuses --vm-time-correlation" refuses_option --vm-time-correlation=dry-run
 check "refuses another byte order" refuses_other_byte_order
 check "without the option" has_plain_inject
+check "--guest-data" does_not_crash --guest-data="${work}/deferred,1" -o "${work}/plain"
+check "--vm-time-correlation" does_not_crash --vm-time-correlation=dry-run
 
 [ "${failures}" = 0 ]
