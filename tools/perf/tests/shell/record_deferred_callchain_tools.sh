@@ -113,6 +113,15 @@ build_ids() {
 	perf buildid-list --with-hits -i "${data}" | grep 'libc'
 }
 
+# In a pipe, the formats of tracepoints must follow the event that announces them.
+tracepoint_in_pipe() {
+	perf record -q -o "${data}" --call-graph defer -e sched:sched_switch sleep 0.1 &&
+	perf script -F comm,time,event,trace -i "${data}" > "${work}/file" &&
+	[ -s "${work}/file" ] &&
+	perf inject -i "${data}" -o - | perf script -F comm,time,event,trace -i - |
+		diff "${work}/file" -
+}
+
 archive() {
 	local dir=${work}/debug
 	perf --buildid-dir "${dir}" record -q -o "${work}/archived" --call-graph defer \
@@ -264,6 +273,7 @@ check_with libperl "Perl script" perl_script
 check "perf trace -i" syscalls
 check "perf trace" live_trace
 check "build ids" build_ids
+check "tracepoint in a pipe" tracepoint_in_pipe
 check "perf archive" archive
 check "perf annotate" annotate
 check_browser "perf report's browser" browse_report
