@@ -2,31 +2,36 @@
 /*
  * Stitching of deferred user callchains.
  *
- * A deferred sample has a cookie in place of its user callchain.  The callchain follows
- * later, in a PERF_RECORD_CALLCHAIN_DEFERRED of the same thread with the same cookie.  The
- * ordered queue of the session delivers events in time order.  When a sample is due, this
- * stage copies the callchain of its record into the sample.  So the record must be known by then:
+ * A deferred sample has a cookie in place of its user callchain.  The callchain follows later, in
+ * a PERF_RECORD_CALLCHAIN_DEFERRED of the same thread with the same cookie.  The ordered queue of
+ * the session delivers events in time order.  Just before it delivers a sample, this stage copies
+ * the callchain of the record into the sample.  So the record must be known by then:
  *
  *  perf.data ---> reader ---> ordered queue ---> deferred_callchains__turn() ---> tool
  *      |            |              ^                    |   ^
  *      |            |              +-- hold, no record -+   | look up
- *      |            |                                       |
- *      |            +-- deferred_callchains__read() ---> index: thread -> records by time
- *      |                (pipe, compressed, folder)          ^
+ *      |            |                (pipe, compressed)     |
+ *      |            +-- deferred_callchains__read() ---> index: thread -> items by time
+ *      |                (pipe, compressed, directory)       ^
  *      +--------------- scan_file(), ahead of the reader ---+
  *
- * A file that is mapped as a whole is scanned ahead of the reader, event header by event
- * header.  All other input is a stream: its records enter the index when they are read, and
- * the ordered queue holds a sample without its record, and all events behind it.  The scan and
- * the hold end when the record is found and flush rounds show that no entry with an earlier time
- * can follow.  If events are held for too long, or take too much memory, the sample is delivered
- * without its user half, and counted.
+ * A file that is mapped as a whole is scanned ahead of the reader, with pauses at events that only
+ * the reader understands: attr, id index, AUX and tracing data, compressed data.  All other input,
+ * and a mapped file during a pause, is a stream: its records enter the index when they are read,
+ * and the ordered queue holds a sample without its record, and all events behind it.  The scan and
+ * the hold end when the record is found and flush rounds show that no index item with an earlier
+ * time can follow.  If events are held for too long, or take too much memory, the sample is
+ * delivered without its user half, and counted.  A directory is queued to its end, never held, and
+ * has no limit.  Data without times is delivered in the order of reading.
  *
- * For each thread, the index holds the records that are not yet due, and the ends of the
- * thread's life (exit, fork of another thread with the same tid, exec).  The thread's next entry
- * at or after the time of a sample decides: if it is not the sample's record, the sample has no
- * record.  An entry is freed when it is due, except for the thread's last record: later samples
- * may have the same cookie.
+ * For each thread, the index has the records not yet delivered, and the ends of the thread's life
+ * (exit, fork of another thread with the same tid, exec).  Its next index item at or after the
+ * time of a sample decides: if it is not the sample's record, the sample has none.  An item is
+ * freed when its event is delivered, except for the thread's last record: later samples may have
+ * the same cookie.  Lost records are items, too, but only name the reason.
+ *
+ * If the tool clears merge_deferred_callchains (perf inject, some options), nothing is stitched.
+ * The counts are in the evlist's statistics, and are cleared when reading begins.
  */
 #include <byteswap.h>
 #include <errno.h>
@@ -63,7 +68,7 @@
 #define MAX_LIVE_WAIT		(5ULL * NSEC_PER_SEC)
 /* Upper limit for the difference between the clocks of two CPUs: every tick corrects them. */
 #define MAX_CLOCK_SKEW		(20ULL * NSEC_PER_MSEC)
-/* A look-up skips at most this many entries that may be out of order by MAX_CLOCK_SKEW. */
+/* At most this many items are skipped: out of order by MAX_CLOCK_SKEW, of one time, or losses. */
 #define MAX_SKEWED		1024
 /* Memory limit for the last records of threads. */
 #define MAX_KEPT_BYTES		(16UL << 20)
@@ -75,7 +80,7 @@
 /* Memory limit of a session for held events and the index. */
 u64 deferred_callchain_limit = 512 << 20;
 
-/* The machine and thread of an entry. */
+/* The machine and thread of an index item. */
 struct key {
 	u32 machine_pid;
 	u32 tid;
@@ -85,26 +90,26 @@ struct key {
 /* Key for lost records: no machine and no thread has these ids. */
 static const struct key losses_key = { .machine_pid = -3, .tid = -3 };
 
-/* An entry of the index: a deferred record, the end of a thread's life, or lost records. */
+/* An index item: a deferred record, the end of a thread's life, or lost records. */
 struct entry {
-	struct rb_node node;		/* in &indexed_thread.entries, until it is due */
+	struct rb_node node;		/* in &indexed_thread.entries, until it is delivered */
 	u64 time;
 	u64 cookie;			/* of a deferred record, else 0 */
 	const union perf_event *event;	/* the record, in the mapped file or a copy */
 	u32 cpu;			/* CPU that wrote the event, or -1 */
-	u16 nr;				/* entries of its callchain */
+	u16 nr;				/* length of its callchain */
 	bool copied : 1;		/* @event is a copy, stored right behind this struct */
 	bool used : 1;			/* this record or a duplicate was stitched */
-	bool exec : 1;			/* the entry is an exec: ends a program, not a thread */
+	bool exec : 1;			/* the item is an exec: ends a program, not a thread */
 };
 
 /* What is known of a thread. */
 struct indexed_thread {
 	struct rb_node node;		/* in a tree of threads */
 	struct key key;
-	struct rb_root_cached entries;	/* not yet due, by time */
-	struct entry *newest;		/* the last entry in @entries, or NULL */
-	struct entry *last;		/* last record that was due, or NULL */
+	struct rb_root_cached entries;	/* not yet delivered, by time */
+	struct entry *newest;		/* the last item in @entries, or NULL */
+	struct entry *last;		/* last record that was delivered, or NULL */
 	struct list_head kept;		/* in &deferred_callchains.kept, if @last is set */
 };
 
@@ -112,7 +117,7 @@ struct indexed_thread {
 struct deferred_callchains {
 	struct deferred_callchain_stats *stats;
 	struct ip_callchain *chain;	/* the callchain of the current sample */
-	size_t max_chain;		/* entries allocated in @chain */
+	size_t max_chain;		/* addresses and contexts that fit into @chain */
 	struct rb_root threads[NR_TREES]; /* the index */
 	u64 copy[PERF_SAMPLE_MAX_SIZE / sizeof(u64)]; /* of a foreign-endian sample */
 
@@ -123,8 +128,8 @@ struct deferred_callchains {
 	int nr_evsels;			/* number of evsels at the last set_up_queue() */
 	bool defers;			/* an evsel defers callchains */
 	const char *map, *scan, *end;	/* the file, the next event to scan, end of events */
-	u64 newest, newest_before;	/* time of the newest entry: now, and at round start */
-	u64 certain;			/* all entries up to this time are indexed */
+	u64 newest, newest_before;	/* time of the newest item: now, and at round start */
+	u64 certain;			/* all items up to this time are indexed */
 
 	size_t queued_bytes;		/* memory used by events in the ordered queue */
 	u64 max_wait;			/* how long the queue may be held; 0: no limit */
@@ -302,7 +307,7 @@ static struct indexed_thread *thread_findnew(struct deferred_callchains *dc,
 	return thread;
 }
 
-/* Free a thread that has no entries. */
+/* Free a thread that has no items. */
 static void thread_put(struct deferred_callchains *dc, struct indexed_thread *thread)
 {
 	if (thread->last || !RB_EMPTY_ROOT(&thread->entries.rb_root))
@@ -342,7 +347,7 @@ static bool entry_before(struct rb_node *a, const struct rb_node *b)
 	return is_before(rb_entry(a, struct entry, node), entry->time, !entry->cookie);
 }
 
-/* Entries mostly come in time order.  Append such an entry without a search for its place. */
+/* Items mostly come in time order.  Append such an item without a search for its place. */
 static void thread_add(struct indexed_thread *thread, struct entry *entry)
 {
 	struct entry *newest = thread->newest;
@@ -364,7 +369,7 @@ static void thread_remove(struct indexed_thread *thread, struct entry *entry)
 	rb_erase_cached(&entry->node, &thread->entries);
 }
 
-/* Find the first entry at or after @time.  With @end, skip records whose time is @time. */
+/* Find the first item at or after @time.  With @end, skip records whose time is @time. */
 static struct entry *thread_first_since(struct indexed_thread *thread, u64 time, bool end)
 {
 	struct entry *first = rb_entry_safe(rb_first_cached(&thread->entries), struct entry, node);
@@ -453,9 +458,8 @@ static bool is_time(u64 time)
 }
 
 /*
- * Identify the machine of an event, as threads of host and guest can have the same tid.  Do
- * not look up a struct machine: it may not exist yet.  If the host has sampled a guest, the event
- * does not say which one, and its tid is that of a thread of the host.
+ * Identify the machine of an event, as threads of host and guest can have the same tid.  Do not
+ * look up a struct machine: it may not exist yet.  Which guest the host has sampled is not known.
  */
 static u32 machine_pid(const struct perf_sample *sample)
 {
@@ -593,7 +597,7 @@ static int scan_foreign(struct perf_session *session, const union perf_event *ev
 
 	swapped->header = *header;
 	if (perf_event__fits(swapped, /*swapped=*/true)) {
-		event_swap(swapped, evlist__sample_id_all(session->evlist));
+		perf_event__swap(swapped, evlist__sample_id_all(session->evlist));
 		ret = index_event(session, swapped, event, /*copy=*/false);
 	}
 	free(swapped);
@@ -679,7 +683,6 @@ static void start_scan(struct perf_session *session)
 static int stage_start(struct perf_session *session)
 {
 	struct deferred_callchains *dc = zalloc(sizeof(*dc));
-	struct perf_data *data = session->data;
 	struct stat st;
 
 	if (!dc)
@@ -687,8 +690,8 @@ static int stage_start(struct perf_session *session)
 
 	INIT_LIST_HEAD(&dc->kept);
 	/* a pipe that was saved in a file has an end */
-	if (data && perf_data__is_pipe(data) &&
-	    (fstat(perf_data__fd(data), &st) || !S_ISREG(st.st_mode)))
+	if (session->data && perf_data__is_pipe(session->data) &&
+	    (fstat(perf_data__fd(session->data), &st) || !S_ISREG(st.st_mode)))
 		dc->max_wait = MAX_PIPE_WAIT;
 	dc->stats = &session->evlist->stats.deferred;
 	memset(dc->stats, 0, sizeof(*dc->stats));
@@ -727,11 +730,11 @@ static size_t queued_size(const struct perf_session *session, const union perf_e
 }
 
 /**
- * deferred_callchains__read - an event was read; it is delivered later
+ * deferred_callchains__read - take note of an event that was read
  * @session: the session
  * @event: any event, in this machine's byte order
  *
- * The first event of the data starts the stage and clears the counts.
+ * Called before an event is queued, delivered or processed.  The first call clears the counts.
  *
  * Return: 0, a positive number if the event must be skipped, or a negative error code.
  */
@@ -809,7 +812,7 @@ struct verdict {
 	struct entry *record;			/* the sample's record, or NULL */
 	enum deferred_incomplete reason;	/* why there is no record */
 	bool certain;				/* events not yet read cannot change the result */
-	bool decided;				/* an entry of the index proves the result */
+	bool decided;				/* an index item proves the result */
 };
 
 /*
@@ -840,7 +843,7 @@ static bool was_lost(struct deferred_callchains *dc, const struct perf_sample *s
  * a later entry context has reused the cookie.  @other is no proof in two cases:
  * - @other has been stitched to earlier samples.
  * - @other is from another CPU and near in time.  CPUs' clocks differ, so @other may be out of
- *   order; and no cookie is reused so soon.
+ *   order; and a cookie is not reused within MAX_CLOCK_SKEW.
  */
 static bool tells_apart(const struct entry *other, const struct perf_sample *sample)
 {
@@ -850,7 +853,7 @@ static bool tells_apart(const struct entry *other, const struct perf_sample *sam
 	       (other->cpu == sample->cpu && other->cpu != (u32)-1);
 }
 
-/* Find the first entry from @next on that is the record, or proves that there is none. */
+/* Find the first item from @next on that is the record, or proves that there is none. */
 static struct entry *deciding_entry(struct entry *next, u64 cookie,
 				    const struct perf_sample *sample)
 {
@@ -880,7 +883,7 @@ static struct verdict look_up(struct deferred_callchains *dc, struct indexed_thr
 		verdict.record = entry;
 	} else if (thread && thread->last && thread->last->cookie == cookie) {
 		verdict.record = thread->last;
-		/* no cookie is reused so soon */
+		/* a cookie is not reused within MAX_CLOCK_SKEW */
 		verdict.certain |= time <= thread->last->time + MAX_CLOCK_SKEW;
 	} else if (entry) {
 		verdict.reason = was_lost(dc, sample, entry) ? DEFERRED_INCOMPLETE__LOST :
@@ -1080,7 +1083,7 @@ static void record_turn(struct perf_session *session, union perf_event *event,
 	thread_keep_last(dc, thread, record);
 }
 
-/* The end of a thread's life or a loss is due: free its entry and the thread's last record. */
+/* After the end of a thread's life, or a loss, free its item and the thread's last record. */
 static void end_turn(struct deferred_callchains *dc, const struct key *key, u64 time)
 {
 	struct indexed_thread *thread = thread_find(dc, key);
@@ -1145,13 +1148,12 @@ static int take_turn(struct perf_session *session, union perf_event *event,
 }
 
 /**
- * deferred_callchains__turn - deliver an event
+ * deferred_callchains__turn - parse an event that is about to be delivered, and stitch it
  * @session: the session
  * @event: any event
- * @sample: the parsed event. A deferred callchain is stitched, and valid until the next
- *	call with a sample
+ * @sample: set to the parsed event. A stitched callchain is valid until the next call
  *
- * A sample whose record never comes has no user half; it is marked and counted.
+ * Only a deferred sample is stitched.  If its record never comes, it is marked and counted.
  *
  * Return: 0, ORDERED_EVENTS__HOLD if the event must stay in the queue until more has been
  * read, or a negative error code.
@@ -1179,7 +1181,7 @@ static const struct {
 	const char *advice;
 } reasons[DEFERRED_INCOMPLETE__MAX] = {
 	[DEFERRED_INCOMPLETE__NO_RECORD] = {
-		"no record", "the thread went on, but its record is not in the data",
+		"no record", "no record before the thread's next kernel entry or execve",
 		"Records may be lost when the buffer is full: try a larger 'perf record -m'."
 	},
 	[DEFERRED_INCOMPLETE__LOST] = {
@@ -1192,12 +1194,12 @@ static const struct {
 		"--switch-output, their records may be in the next file."
 	},
 	[DEFERRED_INCOMPLETE__EXIT] = {
-		"thread exit", "the thread exited, and its record is not in the data",
+		"thread exit", "no record before the thread's exit",
 		"Records may be lost when the buffer is full: try a larger 'perf record -m'."
 	},
 	[DEFERRED_INCOMPLETE__EXPIRED] = {
 		"expired", "no record within the time limit",
-		"Read a file instead of live data: then samples wait for their records."
+		"Save the data in a file and read that: then only memory limits the wait."
 	},
 	[DEFERRED_INCOMPLETE__LIMIT] = {
 		"limit", "the memory limit was reached before the record was read",

@@ -306,12 +306,12 @@ says_why_of() { # case, cause, what to try, more arguments of perf script
 }
 
 reasons() {
-	says_why_of no_record 'the thread went on, but its record is not in the data' \
+	says_why_of no_record "no record before the thread's next kernel entry or execve" \
 		"larger 'perf record -m'" &&
 	says_why_of no_record_at_end 'no record before the end of the data' \
 		'record for longer' &&
 	says_why 'no record before' '--switch-output, their records may be in the next file' &&
-	says_why_of no_record_at_exit 'the thread exited, and its record is not in the data' \
+	says_why_of no_record_at_exit "no record before the thread's exit" \
 		"larger 'perf record -m'" &&
 	says_why_of no_cookie 'the sample has no valid cookie' 'The data is damaged' &&
 	make_data many little &&
