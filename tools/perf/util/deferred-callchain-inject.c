@@ -182,7 +182,7 @@ static void merge_report(const struct deferred_merge *merge,
 			 const struct deferred_callchain_stats *stats)
 {
 	if (!stats->samples) {
-		pr_info("[ perf inject: no deferred callchains, samples are as they were ]\n");
+		pr_info("[ perf inject: no deferred callchains found: samples unchanged ]\n");
 		return;
 	}
 	pr_info("[ perf inject: merged %llu deferred callchains, %llu incomplete ]\n",

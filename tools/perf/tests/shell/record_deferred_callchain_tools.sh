@@ -116,9 +116,8 @@ build_ids() {
 # In a pipe, the formats of tracepoints must follow the event that announces them.
 tracepoint_in_pipe() {
 	perf record -q -o "${data}" --call-graph defer -e sched:sched_switch sleep 0.1 &&
-	perf script -F comm,time,event,trace -i "${data}" > "${work}/file" &&
-	[ -s "${work}/file" ] &&
-	perf inject -i "${data}" -o - | perf script -F comm,time,event,trace -i - |
+	perf script -i "${data}" | grep -o ' prev_comm=.*' > "${work}/file" &&
+	perf inject -i "${data}" -o - | perf script -i - | grep -o ' prev_comm=.*' |
 		diff "${work}/file" -
 }
 
