@@ -8,6 +8,7 @@
 
 #define PF_KTHREAD	1
 #define PF_USER_WORKER	2
+#define PF_MEMALLOC_NOIO	4
 
 struct task_struct {
 	struct mm_struct	*mm;
