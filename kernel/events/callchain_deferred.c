@@ -208,9 +208,6 @@ static void send_to_cpus(struct deferred_output *out, unsigned int here)
 				return;
 			out->away = true;
 		}
-		/* on a machine with more than 64 CPUs, one that was noted can stand for several */
-		if (!perf_deferred_reads(asked & ~out->served, cpu))
-			continue;
 		/* Fails for a CPU that is offline: it has no events. */
 		smp_call_function_single(cpu, send_away, out, 1);
 	}

@@ -50,7 +50,6 @@ static inline unsigned int perf_deferred_reader(struct perf_event *event)
 void perf_deferred_join(struct perf_event *event);
 void perf_deferred_leave(struct perf_event *event);
 unsigned long perf_deferred_served(unsigned long asked, unsigned long reached);
-bool perf_deferred_reads(unsigned long asked, unsigned int cpu);
 
 /* for BPF programs; declared here because sparse wants that */
 u64 bpf_perf_defer_callchain(struct task_struct *task);

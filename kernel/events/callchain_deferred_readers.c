@@ -39,7 +39,7 @@
  * @rcu: frees it
  * @nr_outputs: number of its defer_output events on each CPU
  *
- * Written under readers_mutex; @mixed, @most, @cpus and @nr_outputs are read under RCU.
+ * Written under readers_mutex; @mixed, @most and @cpus are read under RCU.
  */
 struct deferred_reader {
 	struct pid		*thread;
@@ -124,9 +124,8 @@ static bool is_first_output(const struct deferred_reader *reader)
 
 static void add_output(struct deferred_reader *reader, struct perf_event *event)
 {
-	unsigned int nr = reader->nr_outputs[event->cpu] + 1;
+	unsigned int nr = ++reader->nr_outputs[event->cpu];
 
-	WRITE_ONCE(reader->nr_outputs[event->cpu], nr);
 	if (is_first_output(reader)) {
 		reader->attr = event->attr;
 		reader->cgrp = cgroup_of(event);
@@ -157,10 +156,7 @@ static void find_most(struct deferred_reader *reader)
 
 static void remove_output(struct deferred_reader *reader, struct perf_event *event)
 {
-	unsigned int nr = reader->nr_outputs[event->cpu];
-
-	WRITE_ONCE(reader->nr_outputs[event->cpu], nr - 1);
-	if (nr != reader->most)
+	if (reader->nr_outputs[event->cpu]-- != reader->most)
 		return;
 	cpumask_clear_cpu(event->cpu, &reader->cpus);
 	if (cpumask_empty(&reader->cpus))
@@ -172,8 +168,8 @@ static void remove_output(struct deferred_reader *reader, struct perf_event *eve
  * @event: the event, not inherited, and not yet visible to others
  *
  * If the event is bound to a CPU, this stores the number of its reader in it, see
- * perf_deferred_reader().  If all numbers are in use, there is no memory or the
- * event can move to another CPU, it gets no number.
+ * perf_deferred_reader().  If all numbers are in use or there is no memory, the event gets
+ * no number.
  *
  * Context: Task context of the thread that opens the event; may sleep.
  */
@@ -182,8 +178,7 @@ void perf_deferred_join(struct perf_event *event)
 	struct deferred_reader *reader;
 	unsigned int nr;
 
-	/* events of such PMUs, which do not belong to a core, move when their CPU goes offline */
-	if (event->cpu < 0 || event->pmu->task_ctx_nr == perf_invalid_context)
+	if (event->cpu < 0)
 		return;
 	mutex_lock(&readers_mutex);
 	nr = find_number(is_of_task(event));
@@ -270,30 +265,4 @@ unsigned long perf_deferred_served(unsigned long asked, unsigned long reached)
 	}
 	rcu_read_unlock();
 	return served;
-}
-
-/**
- * perf_deferred_reads - can a CPU have a buffer of these readers?
- * @asked: readers, as for perf_deferred_served()
- * @cpu: the CPU
- *
- * Events without a number can be on any CPU.  So can the events that write the records of
- * a reader without a defer_output event.
- *
- * Context: Task context.
- * Return: false if none of their defer_output events is bound to @cpu.
- */
-bool perf_deferred_reads(unsigned long asked, unsigned int cpu)
-{
-	const struct deferred_reader *reader;
-	bool reads = false;
-	unsigned int nr;
-
-	rcu_read_lock();
-	for_each_set_bit(nr, &asked, PERF_DEFERRED_READERS) {
-		reader = rcu_dereference(readers[nr]);
-		reads |= !has_outputs(reader) || READ_ONCE(reader->nr_outputs[cpu]);
-	}
-	rcu_read_unlock();
-	return reads;
 }
