@@ -170,7 +170,7 @@ static void cache_free_object_now(struct unwind_object *object)
 	kfree(object);
 }
 
-/* addresses around all code of dropped objects */
+/* from the lowest to the highest address of code of dropped objects */
 struct dropped {
 	unsigned long	start;
 	unsigned long	end;
@@ -207,8 +207,9 @@ static void cache_drop_object(struct unwind_cache *cache, unsigned int i,
 }
 
 /*
- * Drop the rules that were found in the tables of dropped objects.  Rules of code without
- * tables stay: they have a checksum, and code made at run time is unmapped often.
+ * Drop the rules that were found in the tables of dropped objects, and all others between
+ * these objects.  Other rules of code without tables stay: they have a checksum, and code
+ * made at run time is unmapped often.
  */
 static void cache_drop_rules_of(struct unwind_cache *cache, const struct dropped *dropped)
 {

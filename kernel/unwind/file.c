@@ -608,6 +608,8 @@ static int files_check(const struct inode *inode)
 {
 	if (!is_shareable(inode))
 		return -EOPNOTSUPP;
+	if (!READ_ONCE(unwind_files_max_kb))
+		return -ENOMEM;
 	/*
 	 * pages that could not be written back may be replaced by the disk's contents at any time
 	 */

@@ -281,6 +281,24 @@ static int set_limit(unsigned int kb)
 	return 0;
 }
 
+/* With a limit of 0, no rules are shared of files that were known before, either. */
+static int not_shared_with_limit_0(void)
+{
+	FILE *f = fopen(LIMIT, "r");
+	unsigned int kb;
+	int ret;
+
+	PD_CHECK(f && fscanf(f, "%u", &kb) == 1, "no " LIMIT);
+	fclose(f);
+	PD_TRY(prepare());
+	PD_TRY(eh_write_image(A, &small));
+	PD_TRY(in_child(walk_file, A));
+	PD_TRY(set_limit(0));
+	ret = is_not_shared(A);
+	PD_TRY(set_limit(kb));
+	return ret ?: is_shared(A, A);
+}
+
 /* Write to the file while processes have it mapped; others map it anew. */
 static int rewritten_on(const char *type, int (*rewrite)(const struct eh_image *image))
 {
@@ -852,6 +870,7 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(shared_on_tmpfs),
 	PD_TEST(not_shared_on_9p),
 	PD_TEST(not_shared_while_open),
+	PD_TEST(not_shared_with_limit_0),
 	PD_TEST(rewritten_in_place),
 	PD_TEST(rewritten_with_limit_0),
 	PD_TEST(rewritten_through_mapping),
