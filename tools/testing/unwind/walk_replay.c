@@ -204,6 +204,11 @@ int unwind_read_file(struct unwind_user_state *state, unsigned long addr, u64 po
 	return ret;
 }
 
+bool unwind_in_uprobe_handler(void)
+{
+	return false;
+}
+
 /* the mappings */
 
 bool unwind_is_mapped(unsigned long addr)
