@@ -296,6 +296,8 @@ static int not_shared_with_limit_0(void)
 	PD_TRY(set_limit(0));
 	ret = is_not_shared(A);
 	PD_TRY(set_limit(kb));
+	/* a file that was written to is decoded anew */
+	PD_TRY(eh_write_image(A, &small));
 	return ret ?: is_shared(A, A);
 }
 
