@@ -281,8 +281,7 @@ static int set_limit(unsigned int kb)
 	return 0;
 }
 
-/* With a limit of 0, no rules are shared of files that were known before, either. */
-static int not_shared_with_limit_0(void)
+static int with_limit_0(int (*run)(void))
 {
 	FILE *f = fopen(LIMIT, "r");
 	unsigned int kb;
@@ -290,15 +289,33 @@ static int not_shared_with_limit_0(void)
 
 	PD_CHECK(f && fscanf(f, "%u", &kb) == 1, "no " LIMIT);
 	fclose(f);
+	PD_TRY(set_limit(0));
+	ret = run();
+	PD_TRY(set_limit(kb));
+	return ret;
+}
+
+static struct found shared_before;
+
+static int is_not_shared_any_more(void)
+{
+	struct found found;
+
+	PD_TRY(found_by(walk_file, A, &found));
+	PD_CHECK(!found.file && found.memory > shared_before.memory,
+		 "%ld rules were decoded from a file, %ld from memory, %ld before", found.file,
+		 found.memory, shared_before.memory);
+	return PD_PASS;
+}
+
+/* With a limit of 0, no rules are shared of a file that was known before, either. */
+static int not_shared_with_limit_0(void)
+{
 	PD_TRY(prepare());
 	PD_TRY(eh_write_image(A, &small));
 	PD_TRY(in_child(walk_file, A));
-	PD_TRY(set_limit(0));
-	ret = is_not_shared(A);
-	PD_TRY(set_limit(kb));
-	/* a file that was written to is decoded anew */
-	PD_TRY(eh_write_image(A, &small));
-	return ret ?: is_shared(A, A);
+	PD_TRY(found_by(walk_file, A, &shared_before));
+	return with_limit_0(is_not_shared_any_more);
 }
 
 /* Write to the file while processes have it mapped; others map it anew. */
@@ -342,16 +359,7 @@ static int rewritten_in_place(void)
 /* Without room for the file, its rules must not be cached: their change would not be noticed. */
 static int rewritten_with_limit_0(void)
 {
-	FILE *f = fopen(LIMIT, "r");
-	unsigned int kb;
-	int ret;
-
-	PD_CHECK(f && fscanf(f, "%u", &kb) == 1, "no " LIMIT);
-	fclose(f);
-	PD_TRY(set_limit(0));
-	ret = rewritten(by_write);
-	PD_TRY(set_limit(kb));
-	return ret;
+	return with_limit_0(rewritten_in_place);
 }
 
 static int rewritten_on_tmpfs(void)
