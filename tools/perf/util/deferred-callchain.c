@@ -8,30 +8,33 @@
  * the callchain of the record into the sample.  So the record must be known by then:
  *
  *  perf.data ---> reader ---> ordered queue ---> deferred_callchains__turn() ---> tool
- *      |            |              ^                    |   ^
- *      |            |              +-- hold, no record -+   | look up
- *      |            |                (pipe, compressed)     |
+ *      |            |              ^                    |   ^   |
+ *      |            |              +-- hold, no record -+   |   | scan on
+ *      |            |                          look up      |   v
  *      |            +-- deferred_callchains__read() ---> index: thread -> items by time
- *      |                (pipe, compressed, directory)       ^
- *      +--------------- scan_file(), ahead of the reader ---+
+ *      +--------------- scan_file() ----------------------^
  *
- * A file that is mapped as a whole is scanned ahead of the reader, with pauses at events that only
- * the reader understands: attr, id index, AUX and tracing data, compressed data.  All other input,
- * and a mapped file during a pause, is a stream: its records enter the index when they are read,
- * and the ordered queue holds a sample without its record, and all events behind it.  The scan and
- * the hold end when the record is found and flush rounds show that no index item with an earlier
- * time can follow.  If events are held for too long, or take too much memory, the sample is
- * delivered without its user half, and counted.  A directory is queued to its end, never held, and
- * has no limit.  Data without times is delivered in the order of reading.
+ * session.c calls read() for each event before it is queued, turn() for each event that leaves the
+ * queue, and stop() at the end.  perf top does so for the events that it has sorted itself.
+ *
+ * A file that is mapped as a whole is scanned ahead of the reader, a step at a time, when a sample
+ * lacks its record or the reader has caught up.  The scan pauses at events that only the reader
+ * understands: attr, id index, AUX and tracing data, compressed data.  All other input, also what
+ * is decompressed, is a stream: its records enter the index when they are read.  In a stream or
+ * a pause, the queue holds a sample whose record may still come, and all events behind it, until
+ * the result is certain (struct verdict), the data end, or a limit is reached: of memory, or of
+ * time in a live pipe and in perf top.  A sample without a record is delivered without its user
+ * half, and counted.  Data without flush rounds (a directory) are sorted to their end first, so
+ * nothing is held.  Data without times are delivered in the order of reading.
  *
  * For each thread, the index has the records not yet delivered, and the ends of the thread's life
- * (exit, fork of another thread with the same tid, exec).  Its next index item at or after the
- * time of a sample decides: if it is not the sample's record, the sample has none.  An item is
- * freed when its event is delivered, except for the thread's last record: later samples may have
- * the same cookie.  Lost records are items, too, but only name the reason.
+ * (exit, fork of another thread with the same tid, exec).  The first item at or after the time of
+ * a sample decides, unless the clocks of two CPUs may have put it out of order: it is the sample's
+ * record, or the sample has none.  An item is freed when its event is delivered, except the last
+ * record: later samples may have the same cookie.  Lost records are items that name the reason.
  *
- * If the tool clears merge_deferred_callchains (perf inject, some options), nothing is stitched.
- * The counts are in the evlist's statistics, and are cleared when reading begins.
+ * The tool gets the stitched samples, and no records.  If it clears merge_deferred_callchains
+ * (perf inject, buildid-list, some options), it gets the records, and nothing is stitched.
  */
 #include <byteswap.h>
 #include <errno.h>
@@ -568,10 +571,7 @@ static int index_event(struct perf_session *session, union perf_event *event,
 	return index_add(session->deferred, &key, &entry);
 }
 
-/*
- * At the end of a flush round, all events up to the newest time of the previous round
- * have been read.
- */
+/* Buffers are read in turn, so older events may come until the end of the next flush round. */
 static void index_end_round(struct deferred_callchains *dc)
 {
 	dc->certain = dc->newest_before;
@@ -722,7 +722,7 @@ static void set_up_queue(struct perf_session *session, const union perf_event *e
 	session->ordered_events.queue_untimed = dc->defers && !is_between(event, dc->map, dc->end);
 }
 
-/* Memory of an event in the ordered queue, freed when the event is delivered. */
+/* Memory that the ordered queue takes for an event: not that of a map or decompressed data. */
 static size_t queued_size(const struct perf_session *session, const union perf_event *event)
 {
 	return sizeof(struct ordered_event) +
@@ -789,7 +789,7 @@ int deferred_callchains__read(struct perf_session *session, union perf_event *ev
 }
 
 /**
- * deferred_callchains__set_live - note the idle time of a live session
+ * deferred_callchains__set_live - hold events for a short time only: the session is live
  * @session: the session
  * @idle: nanoseconds since the last event was read
  */
@@ -1153,7 +1153,7 @@ static int take_turn(struct perf_session *session, union perf_event *event,
  * @event: any event
  * @sample: set to the parsed event. A stitched callchain is valid until the next call
  *
- * Only a deferred sample is stitched.  If its record never comes, it is marked and counted.
+ * Only a deferred sample is stitched.  If its record never comes, it is counted.
  *
  * Return: 0, ORDERED_EVENTS__HOLD if the event must stay in the queue until more has been
  * read, or a negative error code.
@@ -1164,7 +1164,7 @@ int deferred_callchains__turn(struct perf_session *session, union perf_event *ev
 	struct deferred_callchains *dc = session->deferred;
 	int ret = parse_sample(session, event, sample);
 
-	if (!dc)	/* the event does not come from the input */
+	if (!dc)	/* no event was read(): kvm stat live, or no event of perf top defers */
 		return ret;
 
 	ret = ret ?: take_turn(session, event, sample);
@@ -1307,8 +1307,8 @@ static void stats_warn(const struct deferred_callchain_stats *stats)
  * deferred_callchains__stop - end reading, maybe after an error
  * @session: the session
  *
- * Delivers the held events, if all events before them were delivered.  Warns of missing user
- * callchains, and frees the stage.  The counts stay in &session->evlist->stats.
+ * Delivers events that are still held, but not after ^C, and not in perf top.  Warns of missing
+ * user callchains, and frees the stage.  The counts stay in &session->evlist->stats.
  */
 void deferred_callchains__stop(struct perf_session *session)
 {

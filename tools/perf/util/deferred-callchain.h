@@ -17,7 +17,7 @@ union perf_event;
 
 /* Why a deferred sample was delivered without its user half. */
 enum deferred_incomplete {
-	DEFERRED_INCOMPLETE__NO_RECORD,	/* no record before the next entry context */
+	DEFERRED_INCOMPLETE__NO_RECORD,	/* no record before the next kernel entry */
 	DEFERRED_INCOMPLETE__LOST,	/* no record, and the buffer was full */
 	DEFERRED_INCOMPLETE__END,	/* end of data */
 	DEFERRED_INCOMPLETE__EXIT,	/* the thread ended first */
