@@ -9,32 +9,32 @@
  *
  *  perf.data ---> reader ---> ordered queue ---> deferred_callchains__turn() ---> tool
  *      |            |              ^                    |   ^   |
- *      |            |              +-- hold, no record -+   |   | scan on
+ *      |            |              +-- hold, uncertain -+   |   | scan on
  *      |            |                          look up      |   v
  *      |            +-- deferred_callchains__read() ---> index: thread -> items by time
  *      +--------------- scan_file() ----------------------^
  *
- * session.c calls read() for each event before it is queued, turn() for each event that leaves the
- * queue, and stop() at the end.  perf top does so for the events that it has sorted itself.
+ * session.c calls read() for each event, turn() before each delivery (again if it was held), and
+ * stop() at the end.  perf top sorts events first, then does so with the session's queue.
  *
- * A file that is mapped as a whole is scanned ahead of the reader, a step at a time, when a sample
- * lacks its record or the reader has caught up.  The scan pauses at events that only the reader
- * understands: attr, id index, AUX and tracing data, compressed data.  All other input, also what
- * is decompressed, is a stream: its records enter the index when they are read.  In a stream or
- * a pause, the queue holds a sample whose record may still come, and all events behind it, until
- * the result is certain (struct verdict), the data end, or a limit is reached: of memory, or of
- * time in a live pipe and in perf top.  A sample without a record is delivered without its user
- * half, and counted.  Data without flush rounds (a directory) are sorted to their end first, so
- * nothing is held.  Data without times are delivered in the order of reading.
+ * A file that is mapped as a whole is scanned ahead of the reader, a step at a time, until the
+ * result of the look-up is certain, or when the reader has caught up.  The scan pauses at events
+ * that only the reader understands: attr, id index, AUX and tracing data, compressed data.  All
+ * other input, also what is decompressed, is a stream: its records enter the index when they are
+ * read.  In a stream or a pause, the queue holds a sample with an uncertain result, and all events
+ * behind it, until the result is certain (struct verdict), the data end, or a limit is reached: of
+ * memory, or of time in a live pipe and perf top.  A sample without a record is delivered without
+ * its user half, and counted.  Data without flush rounds (record --threads) are sorted to their end
+ * first, so nothing is held.  Data without times mostly keep the order of reading.
  *
- * For each thread, the index has the records not yet delivered, and the ends of the thread's life
- * (exit, fork of another thread with the same tid, exec).  The first item at or after the time of
- * a sample decides, unless the clocks of two CPUs may have put it out of order: it is the sample's
- * record, or the sample has none.  An item is freed when its event is delivered, except the last
- * record: later samples may have the same cookie.  Lost records are items that name the reason.
+ * For each thread, the index has the records not yet delivered, and the ends of the thread or its
+ * program (exit, fork of another thread with the same tid, exec).  The first item at or after the
+ * time of a sample is its record, or it has none; skipped are items that belong to earlier samples,
+ * or may be out of order as CPUs' clocks differ.  An item is freed when its event is delivered,
+ * except the last record: later samples may have its cookie.  PERF_RECORD_LOST is an item, too.
  *
- * The tool gets the stitched samples, and no records.  If it clears merge_deferred_callchains
- * (perf inject, buildid-list, some options), it gets the records, and nothing is stitched.
+ * Stitched samples go to the tool, records do not.  If it clears merge_deferred_callchains (inject,
+ * record, buildid-list, script --no-merge-callchains), it gets the records, nothing is stitched.
  */
 #include <byteswap.h>
 #include <errno.h>
