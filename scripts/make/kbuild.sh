@@ -1,12 +1,13 @@
 # shellcheck shell=bash
 # Configure and build a kernel from $src in $out.
 
-# kbuild ARGS: run make in the kernel tree, with reproducible output
+# kbuild ARGS: run make in the kernel tree, with reproducible output. KERNEL_CC names another
+# compiler for the kernel than gcc.
 kbuild() {
-	local cc=gcc
+	local ccache=
 
-	! command -v ccache >/dev/null || cc='ccache gcc'
-	make -s -j"$jobs" -C "$src" O="$out" CC="$cc" HOSTCC="$cc" \
+	! command -v ccache >/dev/null || ccache='ccache '
+	make -s -j"$jobs" -C "$src" O="$out" CC="$ccache${KERNEL_CC:-gcc}" HOSTCC="${ccache}gcc" \
 		LOCALVERSION= KBUILD_BUILD_TIMESTAMP='@0' KBUILD_BUILD_VERSION=1 \
 		KBUILD_BUILD_USER=perf-deferred KBUILD_BUILD_HOST=localhost "$@"
 }
