@@ -29,11 +29,11 @@
  *
  * For each thread, the index has the records not yet delivered, and the ends of the thread or its
  * program (exit, fork of another thread with the same tid, exec).  The first item at or after the
- * time of a sample is its record, or it has none; skipped are items that belong to earlier samples,
- * or may be out of order as CPUs' clocks differ.  An item is freed when its event is delivered,
+ * time of a sample is its record, or it has none.  Items of earlier samples are skipped, and items
+ * that may be out of order as CPUs' clocks differ.  An item is freed when its event is delivered,
  * except the last record: later samples may have its cookie.  PERF_RECORD_LOST is an item, too.
  *
- * Stitched samples go to the tool, records do not.  If it clears merge_deferred_callchains (inject,
+ * The tool gets stitched samples and no records.  If it clears merge_deferred_callchains (inject,
  * record, buildid-list, script --no-merge-callchains), it gets the records, nothing is stitched.
  */
 #include <byteswap.h>

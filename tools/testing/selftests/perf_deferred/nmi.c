@@ -55,7 +55,7 @@ static int record_nmis(struct pd_log *log, pid_t *pid, void *in_kernel)
 static int check_nmis(void *in_kernel)
 {
 	const struct pd_rec *sample = NULL, *stack;
-	unsigned long long open = 0;
+	unsigned long long bare = 0;
 	struct pd_log log = {};
 	size_t samples = 0;
 	pid_t pid = 0;
@@ -68,9 +68,9 @@ static int check_nmis(void *in_kernel)
 		/* a sample that is taken after the record has its stack in place */
 		PD_CHECK(sample->deferred || sample->inplace, "no user half");
 		/* the events may be disabled before the last NMI has printed all registers */
-		PD_CHECK(!open || sample->cookie == open, "cookie %llx has no record", open);
+		PD_CHECK(!bare || sample->cookie == bare, "cookie %llx has no record", bare);
 		if (pd_user_half(&log, sample, &stack) == PD_BARE) {
-			open = sample->cookie;
+			bare = sample->cookie;
 			continue;
 		}
 		samples++;
