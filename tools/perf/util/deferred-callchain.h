@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <linux/types.h>
 
-struct callchain_param;
 struct deferred_callchains;
 struct evlist;
 struct evsel;
@@ -61,11 +60,5 @@ size_t deferred_record__fprintf(struct evlist *evlist, const union perf_event *e
 /* Messages to the user. */
 size_t deferred_callchain_stats__fprintf(const struct deferred_callchain_stats *stats, FILE *fp);
 u64 deferred_callchain_stats__incomplete(const struct deferred_callchain_stats *stats);
-
-/* deferred-callchain-record.c: requests deferral from the kernel */
-bool deferred_callchain__take_option(char *options);
-int deferred_callchain__check_mode(const struct callchain_param *param);
-void evlist__config_deferred_callchains(struct evlist *evlist);
-void evlist__drop_deferred_callchains(struct evlist *evlist, const char *who);
 
 #endif /* __PERF_DEFERRED_CALLCHAIN_H */
