@@ -565,12 +565,12 @@ static int queue_live(struct perf_session *session, const struct synth *s)
 	return ret;
 }
 
-/* Return the number of delivered samples after @idle ns without an event. */
-static u64 flush_live(struct count_tool *count, u64 idle)
+/* Return the number of samples that are delivered until the time @seconds. */
+static u64 flush_live(struct count_tool *count, u64 seconds)
 {
 	struct ordered_events *oe = &count->session->ordered_events;
 
-	deferred_callchains__set_live(count->session, idle);
+	deferred_callchains__set_live(count->session, seconds * NSEC_PER_SEC);
 	if (ordered_events__flush_time(oe, oe->max_timestamp))
 		return -1ULL;
 	return count->complete + count->incomplete;
@@ -580,11 +580,11 @@ static bool check_live(struct count_tool *count, const struct synth *s, const st
 {
 	const struct deferred_callchain_stats *stats = &count->session->evlist->stats.deferred;
 
-	return !queue_live(count->session, s) && flush_live(count, 0) == 0 &&
-	       flush_live(count, 4ULL * NSEC_PER_SEC) == 0 &&
-	       !queue_live(count->session, rest) && flush_live(count, 0) == 1 &&
-	       count->complete == 1 && flush_live(count, 4ULL * NSEC_PER_SEC) == 1 &&
-	       flush_live(count, 6ULL * NSEC_PER_SEC) == 2 &&
+	return !queue_live(count->session, s) && flush_live(count, 1000) == 0 &&
+	       flush_live(count, 1004) == 0 &&
+	       !queue_live(count->session, rest) && flush_live(count, 1010) == 1 &&
+	       count->complete == 1 && flush_live(count, 1014) == 1 &&
+	       flush_live(count, 1016) == 2 &&
 	       stats->incomplete[DEFERRED_INCOMPLETE__EXPIRED] == 1;
 }
 

@@ -136,7 +136,8 @@ struct deferred_callchains {
 
 	size_t queued_bytes;		/* memory used by events in the ordered queue */
 	u64 max_wait;			/* how long the queue may be held; 0: no limit */
-	u64 idle;			/* the time since the last event of a live session */
+	u64 now;			/* the time in a live session */
+	u64 last_read;			/* when its last event was read; 0: just now */
 };
 
 /* Layout of samples and records.  Every count and size is checked before it is used. */
@@ -772,28 +773,20 @@ int deferred_callchains__read(struct perf_session *session, union perf_event *ev
 		return min(scan_file(session), 0);
 	}
 
-	dc->idle = 0;
-	switch (event->header.type) {
-	case PERF_RECORD_FINISHED_ROUND:
+	dc->last_read = 0;
+	if (event->header.type == PERF_RECORD_FINISHED_ROUND)
 		index_end_round(dc);
-		return 0;
-	case PERF_RECORD_CALLCHAIN_DEFERRED:
-	case PERF_RECORD_FORK:
-	case PERF_RECORD_EXIT:
-	case PERF_RECORD_COMM:
-	case PERF_RECORD_LOST:
-		return index_event(session, event, event, session->ordered_events.copy_on_queue);
-	default:
-		return 0;
-	}
+	return index_event(session, event, event, session->ordered_events.copy_on_queue);
 }
 
 /**
  * deferred_callchains__set_live - hold events for a short time only: the session is live
  * @session: the session
- * @idle: nanoseconds since the last event was read
+ * @now: the time of a monotonic clock, in nanoseconds, not 0
+ *
+ * To be called after events were read, before they are delivered.
  */
-void deferred_callchains__set_live(struct perf_session *session, u64 idle)
+void deferred_callchains__set_live(struct perf_session *session, u64 now)
 {
 	struct deferred_callchains *dc = session->deferred;
 
@@ -802,7 +795,9 @@ void deferred_callchains__set_live(struct perf_session *session, u64 idle)
 
 	dc->max_wait = MAX_LIVE_WAIT;
 	dc->certain = -1ULL;	/* live events are read soon after they are written */
-	dc->idle = idle;
+	if (!dc->last_read)
+		dc->last_read = now;
+	dc->now = now;
 }
 
 /* Delivery of a sample. */
@@ -967,7 +962,8 @@ static int wait_for_record(struct perf_session *session, const struct perf_sampl
 {
 	struct deferred_callchains *dc = session->deferred;
 	const struct ordered_events *oe = &session->ordered_events;
-	u64 age = is_time(sample->time) ? oe->max_timestamp + dc->idle - sample->time : 0;
+	const u64 idle = dc->last_read ? dc->now - dc->last_read : 0;
+	u64 age = is_time(sample->time) ? oe->max_timestamp + idle - sample->time : 0;
 	const size_t indexed = dc->bytes - dc->kept_bytes;
 	int ret = 0;
 
@@ -980,7 +976,7 @@ static int wait_for_record(struct perf_session *session, const struct perf_sampl
 	if (oe->next_flush == ULLONG_MAX)	/* end of the data */
 		*reason = DEFERRED_INCOMPLETE__END;
 	else if (indexed + dc->queued_bytes > deferred_callchain_limit ||
-		 oe->flush_type == OE_FLUSH__HALF)
+		 oe->last_flush_type == OE_FLUSH__HALF)
 		*reason = DEFERRED_INCOMPLETE__LIMIT;
 	else if (!session->tool->ordered_events ||
 		 (!is_time(sample->time) && (!sample->time || !oe->queue_untimed)))
