@@ -382,9 +382,10 @@ callchain_in_place(struct perf_event *event, struct pt_regs *regs, bool user)
  * @event: the sampling event, with attr.defer_callchain
  * @regs: the registers at the sample
  *
- * The user half is a marker and the cookie of the record that will follow.  It is the
- * stack itself if that is known already, or must be unwound in place; or nothing if there
- * is no user stack.  A known stack that does not fit is requested, or cut if that is refused.
+ * The user half is normally a marker and the cookie of the record that will follow.  If the
+ * stack is known already, or must be unwound in place, it is the stack itself.  If there is no
+ * user stack, it is empty.  If a known stack does not fit, a record is requested, too; if that
+ * request is refused, the stack is cut.
  *
  * perf_callchain() returns what this returns, so the compiler turns the call into a jump and
  * there is one frame less.  For tracepoints the kernel's unwinder steps through all frames from

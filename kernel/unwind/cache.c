@@ -15,7 +15,7 @@
  * whether or not it has a known object.  A search notes the generation and the count before
  * it takes the mmap lock to look for the object, and passes both back with its result.  A
  * mapping that it saw under the lock is unmapped only after the search has released the
- * lock.  The unmap is counted after the pages are gone, and before anything else is mapped
+ * lock.  The unmap is counted after the page table is cleared, and before anything else is mapped
  * there.  A change of the protection is counted before the flags change, with the mmap lock
  * held.  So rules from tables that are unmapped or replaced during the search are not kept,
  * and they are not used either: unwind_cache_holds() returns false.
@@ -42,7 +42,7 @@
  * list of objects.  Objects do not change, except that unwind_cache_end_index() adds an
  * index.  Writers hold the lock, and allocate before they take it.  The shrinker detaches
  * whole caches from their mm, and the next walk makes a new one.  Readers of a detached cache
- * see its last contents.  An index of .eh_frame belongs to its object in the cache and is
+ * find its rules, but no objects.  An index of .eh_frame belongs to its object in the cache and is
  * freed after a grace period.  Each search looks the index up anew, under RCU.  All caches
  * take their generations from one counter, so the generation of a cache that was freed is
  * never that of its successor.

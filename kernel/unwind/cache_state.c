@@ -78,8 +78,8 @@ bool unwind_cache_begin(struct unwind_cache_state *state)
  * unwind_cache_knows - are all objects with tables of when a search began still cached?
  * @state: as unwind_cache_begin() set it
  *
- * Use this for a search that has read no memory of the process.  Only the unmap of an object
- * invalidates the result of such a search; other unmaps do not.
+ * Use this for a search that has read no memory of the process.  The result of such a search
+ * stays valid until an object with tables is dropped; unmaps of other memory do not matter.
  *
  * Context: Task context of a user task.
  * Return: false if an object with tables has been dropped.

@@ -111,7 +111,7 @@ struct operation {
 	s64	arg;
 };
 
-/* The expression is invalid: it has no value in any frame. */
+/* The expression has no value: it is invalid, not supported, or fails in this frame. */
 static bool expr_fail(struct expr *e)
 {
 	if (!e->err)

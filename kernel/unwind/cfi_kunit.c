@@ -913,8 +913,8 @@ static const struct frame_case frame_cases[] = {
 KUNIT_ARRAY_PARAM_DESC(frame_case, frame_cases, name);
 
 /*
- * Shift the expression so that windows end at every byte, with branches back to an earlier
- * window.
+ * Shift the expression by a byte at a time, so that each of its bytes is the last of a window once.
+ * It branches back to an earlier window, too.
  */
 static void carried_out(struct kunit *test)
 {

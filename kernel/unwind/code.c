@@ -1141,9 +1141,9 @@ static void path_begin(struct code_path *path, struct unwind_code *code, unsigne
  * may hold it.  A register that no path copies cannot hold it in two cases: if
  * all paths overwrite the register, and if a path jumps to an unknown address,
  * because compilers do that with the return address on the stack.  Code that
- * uses memory below the frame pointer has a frame on all of its paths.  There,
- * a register may hold the return address only if each path with such a jump
- * copies the register.
+ * uses memory below the frame pointer has a frame on all of its paths.  In such
+ * code, a register may hold the return address only if each path that jumps to
+ * an unknown address copies the register.
  */
 static bool path_search(struct code_path *path)
 {
@@ -1647,7 +1647,10 @@ bool unwind_code_has_fp(struct unwind_code *code, unsigned long start)
 	return is_pushed;
 }
 
-/* After a call, does code remove @depth bytes from the stack, and then an unknown number? */
+/*
+ * Does code behind a call remove @depth bytes from the stack, then move the stack pointer by an
+ * unknown size?
+ */
 static bool frame_is_taken_down(struct unwind_code *code, unsigned long ip, s64 depth)
 {
 	u8 bytes[UNWIND_CODE_INSN_BYTES];

@@ -883,7 +883,7 @@ static void begin_decoding(struct unwind_user_state *state, const struct unwind_
 
 /*
  * Find the rule in the usual case: all pages are in the page cache.  This runs under RCU and
- * takes no reference.  The process has an object of the file in its cache, so it had the inode
+ * needs no reference.  The process has an object of the file in its cache, so it had the inode
  * mapped, and an inode is freed a grace period after its last mapping.  If the object is
  * dropped meanwhile, the caller refuses the result.
  * @grow: set to the file, with a reference, if its rules need more room

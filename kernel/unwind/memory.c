@@ -107,7 +107,7 @@ static int check_pmd_none(pmd_t *pmd, unsigned long addr, unsigned long next,
 	return 0;
 }
 
-/* Called with the page table locked, if there is one. */
+/* Called only if there is a page table, with its lock held. */
 static int check_pte_none(pte_t *pte, unsigned long addr, unsigned long next,
 			  struct mm_walk *walk)
 {

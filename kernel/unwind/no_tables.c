@@ -538,8 +538,8 @@ static bool frame_size(struct unwind_user_state *state, unsigned long fp, unsign
 }
 
 /*
- * Is this HotSpot's deoptimization handler? Before HotSpot replaces a frame, it changes
- * the return address to that of this handler. The handler follows the code of the frame's
+ * Is this HotSpot's deoptimization handler? Before HotSpot replaces a frame, it overwrites
+ * the return address with the address of this handler. The handler follows the code of the frame's
  * function and uses the same frame.
  */
 static bool is_deoptimized(struct unwind_user_state *state)
@@ -762,9 +762,8 @@ static bool may_be_called_from(struct unwind_user_state *state, unsigned long ad
  * arguments that the kernel has pushed. @high is the highest stack pointer of the startup code.
  * If the startup code has called the function of the frame, the return address is below @high.
  * The function may also just lie behind the startup code, and have another caller. To find that
- * return address, follow the startup code to the beginning of the function: it is at the
- * resulting stack pointer; or higher, if the function has aligned its stack or removed its
- * frame.
+ * return address, follow the startup code to the beginning of the function. The address is at the
+ * stack pointer that results, or higher if the function has aligned its stack or removed its frame.
  */
 static bool is_at_bottom(struct unwind_user_state *state, unsigned long high)
 {

@@ -65,7 +65,7 @@ unwind_rules_set(const struct unwind_rule_table *table, u64 hash)
 	return &table->pages[i / UNWIND_RULE_PAGE][i & (UNWIND_RULE_PAGE - 2)];
 }
 
-/* Was the entry not written since its count was @seq? Then what was read from it can be used. */
+/* Is the entry unchanged since its count was @seq? Then what was read from it can be used. */
 static __always_inline bool unwind_rules_holds(const struct unwind_rule_entry *entry, u32 seq)
 {
 	/* pairs with the barriers of unwind_rules_add() */

@@ -249,7 +249,10 @@ static inline struct unwind_user_rule unwind_fp_set_up(s32 word)
 	};
 }
 
-/* Methods: return 0 and fill in @rule, and @full if @rule is UNWIND_RULE_FULL; or -ENOENT. */
+/*
+ * Methods: return 0 and fill in @rule, and @full if @rule is of the kind UNWIND_RULE_FULL.
+ * -ENOENT: the method has no rule for the code.  Any other error ends the walk.
+ */
 int unwind_fp_rule(struct unwind_user_state *state,
 		   struct unwind_user_rule *rule, struct unwind_cfi_rule *full);
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
@@ -486,7 +489,7 @@ static __always_inline int unwind_read_word(struct unwind_user_state *state,
  * @addr: linear user address, any value
  * @val: where to put them
  *
- * As unwind_read(), and quicker.
+ * Like unwind_read(), but quicker.
  *
  * Context: Task context of a user task; may sleep.
  * Return: 0, or -EFAULT if the bytes are not resident and may not be faulted in.
@@ -508,7 +511,7 @@ static __always_inline int unwind_read_s32(struct unwind_user_state *state,
  * @addr: linear user address, any value
  * @insn: where to put them
  *
- * As unwind_read(), and quicker.
+ * Like unwind_read(), but quicker.
  *
  * Context: Task context of a user task; may sleep.
  * Return: 0, or -EFAULT if the bytes are not resident and may not be faulted in.

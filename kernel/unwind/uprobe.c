@@ -5,8 +5,8 @@
  * A pending uretprobe has replaced a return address with its trampoline.  A probed
  * instruction is stepped in a copy, in a slot of a page that the kernel maps.  When the
  * task has hit a breakpoint, the instruction pointer is behind it.  No tables describe these
- * addresses, so the walk uses the frame that the task would have without uprobes: for
- * the trampoline that is the caller's frame, otherwise that of the probed instruction.
+ * states, so the walk uses the frame that the task would have without uprobes: in the
+ * trampoline the caller's frame, elsewhere the frame of the probed instruction.
  */
 
 #include <linux/bits.h>

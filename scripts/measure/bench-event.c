@@ -38,7 +38,7 @@ bool count_cycles(void)
 	return cycles >= 0;
 }
 
-/* Nanoseconds, which are instructions in a VM with --icount. */
+/* Nanoseconds, which are instructions in a VM with --icount; or cycles, after count_cycles(). */
 uint64_t now(void)
 {
 	struct timespec ts;

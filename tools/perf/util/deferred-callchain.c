@@ -14,27 +14,31 @@
  *      |            +-- deferred_callchains__read() ---> index: thread -> items by time
  *      +--------------- scan_file() ----------------------^
  *
- * session.c calls read() for each event, turn() before each delivery (again if it was held), and
- * stop() at the end.  perf top sorts events first, then does so with the session's queue.
+ * session.c calls read() for each valid event, turn() before each delivery (again if it was held),
+ * and stop() at the end.  perf top sorts events in queues of its own first.  Then it calls these
+ * functions for the session's queue, and set_live() in between.
  *
- * A file that is mapped as a whole is scanned ahead of the reader, a step at a time, until the
- * result of the look-up is certain, or when the reader has caught up.  The scan pauses at events
- * that only the reader understands: attr, id index, AUX and tracing data, compressed data.  All
- * other input, also what is decompressed, is a stream: its records enter the index when they are
- * read.  In a stream or a pause, the queue holds a sample with an uncertain result, and all events
- * behind it, until the result is certain (struct verdict), the data end, or a limit is reached: of
- * memory, or of time in a live pipe and perf top.  A sample without a record is delivered without
- * its user half, and counted.  Data without flush rounds (record --threads) are sorted to their end
- * first, so nothing is held.  Data without times mostly keep the order of reading.
+ * A file that is mapped as a whole is scanned ahead of the reader, in steps: a look-up scans until
+ * its result is certain, and the reader scans a step when it has caught up.  The scan pauses at
+ * events that only the reader understands: attr, id index, AUX and tracing data, compressed data.
+ * All other input, also what is decompressed, is a stream: its records enter the index when they
+ * are read.  In a stream or a pause, the queue holds a sample with an uncertain result, and all
+ * events behind it, until the result is certain (struct verdict), the data end, or a limit is
+ * reached: of memory, or of time in a live pipe and perf top.  A sample without a record is
+ * delivered without its user half, and counted.  Data without flush rounds (record --threads) are
+ * sorted to their end first, so nothing is held.  Data without times mostly keep the order of
+ * reading.
  *
  * For each thread, the index has the records not yet delivered, and the ends of the thread or its
  * program (exit, fork of another thread with the same tid, exec).  The first item at or after the
- * time of a sample is its record, or it has none.  Items of earlier samples are skipped, and items
- * that may be out of order as CPUs' clocks differ.  An item is freed when its event is delivered,
- * except the last record: later samples may have its cookie.  PERF_RECORD_LOST is an item, too.
+ * time of a sample is its record, or it has none.  Items of earlier samples are skipped, and so are
+ * items that may be out of order because CPUs' clocks differ.  An item is freed when its event is
+ * delivered, except the last record: later samples may have its cookie.  PERF_RECORD_LOST is an
+ * item, too.
  *
- * The tool gets stitched samples and no records.  If it clears merge_deferred_callchains (inject,
- * record, buildid-list, script --no-merge-callchains), it gets the records, nothing is stitched.
+ * If an event defers, the tool gets stitched samples and no records.  If the tool clears
+ * merge_deferred_callchains (inject, record, buildid-list, script --no-merge-callchains), it gets
+ * the records, and nothing is stitched.
  */
 #include <byteswap.h>
 #include <errno.h>
@@ -148,8 +152,8 @@ struct deferred_callchains {
  *
  * Behind PERF_CONTEXT_USER, a value that equals a marker is from the program's stack.
  *
- * Return: 2 for a deferred callchain: marker and cookie. 0 without a marker. Otherwise the
- * callchain is damaged.
+ * Return: 2 for a deferred callchain (marker and cookie), 0 if there is no marker. With any other
+ * value, the callchain is damaged.
  */
 u64 ip_callchain__marker_nr(const struct ip_callchain *chain)
 {
@@ -784,7 +788,8 @@ int deferred_callchains__read(struct perf_session *session, union perf_event *ev
  * @session: the session
  * @now: the time of a monotonic clock, in nanoseconds, not 0
  *
- * To be called after events were read, before they are delivered.
+ * To be called after events were read, before they are delivered.  While no event comes, perf top
+ * may keep the last ones in its own queues, for longer than the limit of time.
  */
 void deferred_callchains__set_live(struct perf_session *session, u64 now)
 {

@@ -268,7 +268,8 @@ bool off_cpu_give_up(struct evlist *evlist)
 
 /*
  * Adapt the attributes that evsel__config() has set.  The user half never comes from a copy
- * of the stack (dwarf) or from branches (lbr): the BPF program walks it by frame pointers.
+ * of the stack (dwarf) or from branches (lbr): it is deferred, or the BPF program walks it by
+ * frame pointers.
  */
 static void set_attr(struct perf_event_attr *attr)
 {
