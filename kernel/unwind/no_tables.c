@@ -455,7 +455,8 @@ static bool alloc_code_memory(struct unwind_code *code)
 	return true;
 }
 
-static void rule_by_code(struct unwind_user_state *state, struct unwind_user_rule *rule)
+/* Return false if the code was not searched: then it may have a rule. */
+static bool rule_by_code(struct unwind_user_state *state, struct unwind_user_rule *rule)
 {
 	struct code_search search = { .state = state };
 	struct unwind_code code = {
@@ -467,15 +468,16 @@ static void rule_by_code(struct unwind_user_state *state, struct unwind_user_rul
 
 	*rule = no_path();
 	if (time_after(jiffies, state->deadline) || !unwind_cache_begin(&search.begun))
-		return;
+		return false;
 	if (!unwind_sp_is_low(state) && !read_fp(state, &fp) &&
 	    fp - state->sp < MAX_FRAME_WORDS * state->word)
 		code.fp_above_sp = fp - state->sp;
 	state->found[UNWIND_FOUND_CODE]++;
 	if (!alloc_code_memory(&code))
-		return;
+		return false;
 	search_code(&search, &code, rule);
 	free_code_memory(&code);
+	return true;
 }
 
 /*
@@ -958,14 +960,15 @@ static bool rule_at_entry(struct unwind_user_state *state, struct unwind_user_ru
  * @full: filled in if @rule is UNWIND_RULE_FULL
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0, or -ENOENT if no caller is certain.
+ * Return: 0, -ENOENT if no caller is certain, or -ENOMEM if the code could not be searched.
  */
 int unwind_no_tables_rule(struct unwind_user_state *state, struct unwind_user_rule *rule,
 			  struct unwind_cfi_rule *full)
 {
 	cond_resched();
-	if (!find_kept(state, rule, full) && !rule_at_entry(state, rule))
-		rule_by_code(state, rule);
+	if (!find_kept(state, rule, full) && !rule_at_entry(state, rule) &&
+	    !rule_by_code(state, rule))
+		return -ENOMEM;
 	if (is_uncommon(rule))
 		make_full(rule, state->word, full);
 	if (rule->kind != UNWIND_RULE_NO_PATH)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Kernel memory is allocated by malloc(), always. So task.h is not used. */
+/* Kernel memory is allocated by malloc(). What a task may do does not come from task.h. */
 #ifndef _UNWIND_REPLAY_LINUX_SLAB_H
 #define _UNWIND_REPLAY_LINUX_SLAB_H
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #define GFP_KERNEL		0
@@ -15,7 +16,9 @@
 #define kfree(ptr)		free(ptr)
 #define __vmalloc(size, flags)	malloc(size)
 #define kvfree(ptr)		free(ptr)
-#define unwind_task_has_memory()	true
-#define unwind_task_may_allocate()	true
+#define unwind_task_has_memory()	has_memory
+#define unwind_task_may_allocate()	has_memory
+
+extern bool has_memory;
 
 #endif /* _UNWIND_REPLAY_LINUX_SLAB_H */
