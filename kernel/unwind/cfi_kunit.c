@@ -914,7 +914,7 @@ KUNIT_ARRAY_PARAM_DESC(frame_case, frame_cases, name);
 
 /*
  * Shift the expression by a byte at a time, so that each of its bytes is the last of a window once.
- * It branches back to an earlier window, too.
+ * Some cases branch back to an earlier window.
  */
 static void carried_out(struct kunit *test)
 {

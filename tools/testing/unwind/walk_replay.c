@@ -295,8 +295,8 @@ static bool add_map(const char *line)
 /* The cache for one walk: it keeps everything. */
 
 /*
- * quick_steps() needs a cache.  The first walk has none, the second has one with the rules of the
- * first, most of them in its table.  unwind_cache_peek_file() returns the others.
+ * quick_steps() needs a cache.  Only the third replay has one, with the rules of the second, most
+ * of them in its table.  unwind_cache_peek_file() returns the others.
  */
 static bool has_cache;
 /* May the task allocate memory? Without it, the walker searches no code. */
