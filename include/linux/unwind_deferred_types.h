@@ -39,7 +39,7 @@ struct unwind_cpus {
  * @context: cookie of the open entry context, and whether records are owed for
  *	     it; 0 when none is open; a bit that no cookie has, from just before
  *	     the point of no return of execve until the new program runs
- * @walked: cookie of the entry context whose stack is in @entries
+ * @walked: cookie of the last entry context whose stack was walked
  * @start: user registers that were saved when the entry context was opened
  * @owed: for each client slot, the stamp of the client that is owed a record
  * @cpus: CPUs of requests that have not been served yet
@@ -53,7 +53,7 @@ struct unwind_cpus {
  *	  context
  * @passes_since: in jiffies
  * @work: sends the records before the task returns to user space
- * @entries: a page of frames, allocated by the first walk
+ * @entries: a page of frames, allocated by the first walk that may allocate
  *
  * Only accessed by the task itself, in task context or in an interrupt or NMI on
  * top of it, and by the scheduler's tracepoint while it switches to the task.

@@ -55,6 +55,8 @@
 #define CONTEXT_EXEC		BIT_ULL(62)
 
 #define UNWIND_MAX_ENTRIES	(PAGE_SIZE / sizeof(unsigned long))
+/* entries on the kernel stack, at most 1 KiB */
+#define UNWIND_STACK_ENTRIES	128
 
 /*
  * Sending records may itself be sampled, which requests another round.  This limits
@@ -185,7 +187,7 @@ static int deferred_refused(const struct unwind_task_info *info)
 	return READ_ONCE(info->refuse);
 }
 
-/* Walk the stack, once for each entry context. */
+/* Walk the stack, once for each entry context, if there is a page for its frames. */
 static void deferred_walk(struct unwind_task_info *info, u64 cookie)
 {
 	struct unwind_stacktrace trace;
@@ -202,7 +204,7 @@ static void deferred_walk(struct unwind_task_info *info, u64 cookie)
 
 	if (!start_holds(info))
 		return;
-	if (!info->entries && unwind_task_has_memory())
+	if (!info->entries && unwind_task_may_allocate())
 		info->entries = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT | __GFP_NORETRY |
 					__GFP_NOWARN | __GFP_NOMEMALLOC);
 	if (!info->entries)
@@ -252,12 +254,8 @@ static void serve_cpus(struct unwind_task_info *info)
 }
 
 static void call_client(struct unwind_task_info *info, unsigned int slot,
-			u64 cookie)
+			struct unwind_stacktrace trace, u64 cookie)
 {
-	struct unwind_stacktrace trace = {
-		.nr = info->nr,
-		.entries = info->entries,
-	};
 	struct unwind_work *work;
 	u32 stamp;
 
@@ -274,6 +272,37 @@ static void call_client(struct unwind_task_info *info, unsigned int slot,
 		work->func(work, &trace, cookie);
 }
 
+static void send_stack(struct unwind_task_info *info, struct unwind_stacktrace trace, u64 cookie)
+{
+	unsigned int slot;
+	int idx;
+
+	WRITE_ONCE(info->sending, 1);
+	barrier();
+	WRITE_ONCE(info->context, cookie);
+	barrier();
+
+	idx = srcu_read_lock(&clients_srcu);
+	for (slot = 0; slot < READ_ONCE(nr_slots); slot++)
+		call_client(info, slot, trace, cookie);
+	srcu_read_unlock(&clients_srcu, idx);
+
+	barrier();
+	WRITE_ONCE(info->sending, 0);
+}
+
+/* Without a page for the frames, keep the first ones on the kernel stack, and walk each time. */
+static noinline_for_stack void send_from_kernel_stack(struct unwind_task_info *info, u64 cookie)
+{
+	unsigned long entries[UNWIND_STACK_ENTRIES];
+	struct unwind_stacktrace trace = { .entries = entries };
+
+	if (start_holds(info))
+		unwind_user(&trace, min_t(unsigned int, READ_ONCE(most_entries),
+					  UNWIND_STACK_ENTRIES));
+	send_stack(info, trace, cookie);
+}
+
 /*
  * Send the records that are owed.  A request during the walk is served by this round.  A
  * request after CONTEXT_OWED was cleared sets it again and queues the work again, even if
@@ -285,26 +314,20 @@ static void send_records(struct unwind_task_info *info)
 {
 	u64 context = READ_ONCE(info->context);
 	u64 cookie = context & ~CONTEXT_OWED;
-	unsigned int slot;
-	int idx;
+	struct unwind_stacktrace trace;
 
 	if (!(context & CONTEXT_OWED))
 		return;
 
 	deferred_walk(info, cookie);
 	count_pass(info);
-	WRITE_ONCE(info->sending, 1);
-	barrier();
-	WRITE_ONCE(info->context, cookie);
-	barrier();
-
-	idx = srcu_read_lock(&clients_srcu);
-	for (slot = 0; slot < READ_ONCE(nr_slots); slot++)
-		call_client(info, slot, cookie);
-	srcu_read_unlock(&clients_srcu, idx);
-
-	barrier();
-	WRITE_ONCE(info->sending, 0);
+	if (!info->entries) {
+		send_from_kernel_stack(info, cookie);
+		return;
+	}
+	trace.nr = info->nr;
+	trace.entries = info->entries;
+	send_stack(info, trace, cookie);
 }
 
 static void unwind_deferred_work(struct callback_head *head)
@@ -469,8 +492,8 @@ int unwind_deferred_request_next(struct unwind_work *work,
  *	   it returns to user space
  *
  * Context: Task context; may sleep.
- * Return: 0, or -EINVAL or another negative error as
- *	   unwind_deferred_request().
+ * Return: 0, also without entries if there is no memory for them; or -EINVAL or another
+ *	   negative error as unwind_deferred_request().
  */
 int unwind_user_faultable(struct unwind_stacktrace *trace)
 {

@@ -17,8 +17,10 @@
 
 #include <linux/align.h>
 #include <linux/auxvec.h>
+#include <linux/bitops.h>
 #include <linux/elf.h>
 #include <linux/errno.h>
+#include <linux/init.h>
 #include <linux/jiffies.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
@@ -430,29 +432,58 @@ static void search_code(struct code_search *search, struct unwind_code *code,
 	unwind_code_tell(code);
 }
 
-static void free_code_memory(struct unwind_code *code)
+/* memory for a search by a task that must not allocate any, or cannot */
+static void *code_reserve[UNWIND_CODE_PARTS];
+static unsigned long code_reserve_taken = BIT(0);
+
+static void free_code_memory(void **parts)
 {
 	unsigned int i;
 
 	for (i = 0; i < UNWIND_CODE_PARTS; i++)
-		kfree(code->memory[i]);
+		kfree(parts[i]);
 }
 
-static bool alloc_code_memory(struct unwind_code *code)
+static bool alloc_code_memory(void **parts)
 {
 	unsigned int i;
 
-	if (!unwind_task_has_memory())
-		return false;
 	for (i = 0; i < UNWIND_CODE_PARTS; i++) {
-		code->memory[i] = kmalloc(unwind_code_parts[i], GFP_KERNEL | __GFP_NORETRY |
-					  __GFP_NOWARN | __GFP_NOMEMALLOC);
-		if (!code->memory[i]) {
-			free_code_memory(code);
+		parts[i] = kmalloc(unwind_code_parts[i], GFP_KERNEL | __GFP_NORETRY |
+				   __GFP_NOWARN | __GFP_NOMEMALLOC);
+		if (!parts[i]) {
+			free_code_memory(parts);
 			return false;
 		}
 	}
 	return true;
+}
+
+static int __init code_reserve_init(void)
+{
+	if (alloc_code_memory(code_reserve))
+		clear_bit_unlock(0, &code_reserve_taken);
+	return 0;
+}
+core_initcall(code_reserve_init);
+
+/* Nobody waits for the reserve, so no task can delay the end of another. */
+static bool get_code_memory(void **parts)
+{
+	if (unwind_task_may_allocate() && alloc_code_memory(parts))
+		return true;
+	if (test_and_set_bit_lock(0, &code_reserve_taken))
+		return false;
+	memcpy(parts, code_reserve, sizeof(code_reserve));
+	return true;
+}
+
+static void put_code_memory(void **parts)
+{
+	if (parts[0] == code_reserve[0])
+		clear_bit_unlock(0, &code_reserve_taken);
+	else
+		free_code_memory(parts);
 }
 
 /* Return false if the code was not searched: then it may have a rule. */
@@ -473,10 +504,10 @@ static bool rule_by_code(struct unwind_user_state *state, struct unwind_user_rul
 	    fp - state->sp < MAX_FRAME_WORDS * state->word)
 		code.fp_above_sp = fp - state->sp;
 	state->found[UNWIND_FOUND_CODE]++;
-	if (!alloc_code_memory(&code))
+	if (!get_code_memory(code.memory))
 		return false;
 	search_code(&search, &code, rule);
-	free_code_memory(&code);
+	put_code_memory(code.memory);
 	return true;
 }
 

@@ -23,16 +23,14 @@ static inline bool unwind_task_is_dying(void)
 	       fatal_signal_pending(current);
 }
 
-/* Do not use memory reserves for walks. */
-static inline bool unwind_task_has_memory(void)
-{
-	return !(current->flags & PF_MEMALLOC) && !tsk_is_oom_victim(current);
-}
-
-/* Do not cache rules for a task that is exiting, either: it may not need them again. */
+/*
+ * May a walk allocate memory?  It does not use memory reserves, and keeps nothing for a task
+ * that is about to end: unwind_deferred_exit() sets -ESRCH before PF_EXITING is set.
+ */
 static inline bool unwind_task_may_allocate(void)
 {
-	return unwind_task_has_memory() && !unwind_task_is_dying();
+	return !(current->flags & PF_MEMALLOC) && !tsk_is_oom_victim(current) &&
+	       !unwind_task_is_dying() && READ_ONCE(current->unwind_info.refuse) != -ESRCH;
 }
 
 #endif /* _KERNEL_UNWIND_TASK_H */

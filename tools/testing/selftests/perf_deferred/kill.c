@@ -358,36 +358,6 @@ static int waiting_walk(int (*walker)(void *unused), void (*meanwhile)(struct pd
 	return check_frames(&log, pd_log_nth(&log, PERF_RECORD_SAMPLE, 0), of_file);
 }
 
-/* Count page faults in the kernel, also those of walks. */
-static int open_faults(struct pd_event *faults, pid_t pid)
-{
-	struct perf_event_attr attr;
-
-	PD_TRY(pd_attr_kprobe(&attr, "handle_mm_fault"));
-	pd_attr_flag(&attr, PD_FLAG_DEFER_CALLCHAIN, 0);
-	pd_attr_flag(&attr, PD_FLAG_DEFER_OUTPUT, 0);
-	attr.exclude_callchain_user = 1;
-	attr.inherit = 1;
-	return pd_must_open(faults, &attr, pid, 0);
-}
-
-/* The last walk, in the task's exit, must not fault. */
-static int check_no_fault(struct pd_event *faults)
-{
-	struct pd_range exit = pd_find_function("unwind_deferred_exit");
-	const struct pd_rec *sample = NULL;
-	struct pd_log log = {};
-
-	PD_CHECK(exit.low, "/proc/kallsyms has no unwind_deferred_exit");
-	pd_disable(faults);
-	pd_drain(faults, &log);
-	PD_TRY(pd_log_clean(&log));
-	while (pd_log_next(&log, PERF_RECORD_SAMPLE, &sample))
-		PD_CHECK(!pd_is_under(sample, &exit), "a dying task takes a page fault");
-	pd_log_free(&log);
-	return 0;
-}
-
 /* Check the numbers of frames before the file, in the file, and in a private copy of it. */
 static int check_dying_frames(struct pd_log *log, unsigned int of_file)
 {
@@ -408,23 +378,26 @@ static int check_dying_frames(struct pd_log *log, unsigned int of_file)
 	return 0;
 }
 
-/* The first sample is taken when the task is already dying: it must not wait. */
+/* The first sample is taken when the task is already dying: it must not wait or allocate. */
 static int dying_walk(int (*spinner)(void *unused), int sig, int expected, bool cached)
 {
-	struct pd_event event, faults;
-	struct perf_event_attr attr;
+	struct perf_event_attr attr, fault_attr, alloc_attr;
+	struct pd_event event, faults, allocs;
 	struct pd_log log = {};
 	struct pd_child child;
 	int status;
 
 	PD_TRY(pd_attr_kprobe(&attr, "do_exit"));
 	attr.inherit = 1;
+	PD_TRY(pd_attr_kprobe(&fault_attr, "handle_mm_fault"));
+	PD_TRY(pd_attr_tracepoint(&alloc_attr, "kmem", "kmalloc"));
 	PD_TRY(make_slow_file());
 	if (cached)
 		PD_TRY(pd_fuse_cache(slow));
 	PD_TRY(pd_child_start(&child, spinner, NULL));
 	PD_TRY(pd_must_open(&event, &attr, child.pid, 0));
-	PD_TRY(open_faults(&faults, child.pid));
+	PD_TRY(pd_watch_open(&faults, &fault_attr, child.pid, 0));
+	PD_TRY(pd_watch_open(&allocs, &alloc_attr, child.pid, 0));
 	pd_pin(child.pid, 0);
 	pd_enable(&event);
 	pd_child_go(&child);
@@ -434,6 +407,7 @@ static int dying_walk(int (*spinner)(void *unused), int sig, int expected, bool 
 	}
 	pd_sleep_ms(20);
 	pd_enable(&faults);
+	pd_enable(&allocs);
 	PD_WRITE(slow->go, true);
 	if (sig)
 		kill(child.pid, sig);
@@ -445,7 +419,8 @@ static int dying_walk(int (*spinner)(void *unused), int sig, int expected, bool 
 	pd_drain(&event, &log);
 	PD_TRY(pd_log_clean(&log));
 	PD_TRY(check_dying_frames(&log, cached && spinner != spin_before_copy));
-	return check_no_fault(&faults);
+	PD_TRY(pd_watch_exit(&faults, "takes a page fault"));
+	return pd_watch_exit(&allocs, "allocates memory");
 }
 
 /* Kill the child after 100 ms. If its walk did not wait, the child has exited by then. */

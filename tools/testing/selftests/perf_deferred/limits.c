@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "pd_probe.h"
@@ -132,6 +133,53 @@ static int raised(void)
 
 	PD_TRY(set_max_stack(400));
 	ret = raised_call();
+	set_max_stack(before);
+	return ret;
+}
+
+static int exit_deep(void *unused)
+{
+	struct pd_syscall call = { .nr = SYS_exit_group };
+
+	(void)unused;
+	return pd_call(NAME, 200, pd_leaf_syscall, &call);
+}
+
+static int dying_call(void)
+{
+	const struct pd_rec *stack = NULL;
+	struct perf_event_attr attr;
+	struct pd_log log = {};
+	struct pd_child child;
+	struct pd_event event;
+
+	PD_TRY(pd_attr_kprobe(&attr, "do_exit"));
+	PD_TRY(pd_child_start(&child, exit_deep, NULL));
+	PD_TRY(pd_must_open(&event, &attr, child.pid, -1));
+	pd_enable(&event);
+	pd_child_go(&child);
+	PD_CHECK(!pd_child_wait(&child, 10), "the task does not exit");
+	pd_drain(&event, &log);
+	pd_event_close(&event);
+	PD_TRY(pd_log_clean(&log));
+	PD_CHECK(pd_log_count(&log, PERF_RECORD_SAMPLE) == 1, "%zu samples",
+		 pd_log_count(&log, PERF_RECORD_SAMPLE));
+	pd_user_half(&log, pd_log_nth(&log, PERF_RECORD_SAMPLE, 0), &stack);
+	PD_CHECK(stack && stack->nr_user == 128, "%u frames instead of 128",
+		 stack ? stack->nr_user : 0);
+	PD_CHECK(!pd_foreign_frame(stack, NAME), "a frame of another function");
+	pd_log_free(&log);
+	return PD_PASS;
+}
+
+/* If the first sample of a task is taken when it exits, it has no page for its frames. */
+static int of_a_dying_task(void)
+{
+	long before = pd_read_long(MAX_STACK);
+	int ret;
+
+	PD_TRY(set_max_stack(400));
+	ret = dying_call();
 	set_max_stack(before);
 	return ret;
 }
@@ -269,6 +317,7 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(of_two_events),
 	PD_TEST(of_none),
 	PD_TEST(raised),
+	PD_TEST(of_a_dying_task),
 	PD_TEST(huge),
 	PD_TEST(with_samples_of_the_request),
 };

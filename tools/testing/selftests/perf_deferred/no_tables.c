@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "eh_walk.h"
+#include "pd_probe.h"
 #include "pd_proc.h"
 #include "pd_test.h"
 
@@ -38,23 +39,30 @@ static int execute(void *program)
 	return 1;
 }
 
-/* The stack of the only getppid() of a program. */
-static int sample_program(const char *program, struct pd_log *log, const struct pd_rec **stack)
+/* The stack of the only call of a kernel function by a program. */
+static int sample_program(const char *program, const char *function, struct pd_log *log,
+			  const struct pd_rec **stack)
 {
-	struct perf_event_attr attr;
-	struct pd_event event;
+	struct perf_event_attr attr, alloc_attr;
+	struct pd_event event, allocs;
 	struct pd_child child;
 	int status;
 
-	PD_TRY(eh_attr(&attr));
+	PD_TRY(pd_attr_kprobe(&attr, function));
+	PD_TRY(eh_deepen(&attr));
 	attr.enable_on_exec = 1;
+	PD_TRY(pd_attr_tracepoint(&alloc_attr, "kmem", "kmalloc"));
+	alloc_attr.enable_on_exec = 1;
 	PD_TRY(pd_child_start(&child, execute, (void *)program));
 	PD_TRY(pd_must_open(&event, &attr, child.pid, -1));
+	PD_TRY(pd_watch_open(&allocs, &alloc_attr, child.pid, -1));
 	pd_child_go(&child);
 	status = pd_child_wait(&child, 10);
 	PD_CHECK(!status, "%s ended with %#x", program, status);
 	pd_drain(&event, log);
 	pd_event_close(&event);
+	PD_TRY(pd_watch_exit(&allocs, "allocates memory"));
+	pd_event_close(&allocs);
 	PD_TRY(pd_log_clean(log));
 	PD_CHECK(pd_log_count(log, PERF_RECORD_SAMPLE) == 1, "%zu samples of %s",
 		 pd_log_count(log, PERF_RECORD_SAMPLE), program);
@@ -74,7 +82,7 @@ static int check_frames(const struct pd_rec *stack, const struct pd_rec *true_st
 	return pd_fail("%u frames, %u are true", stack->nr_user, true_stack->nr_user);
 }
 
-static int check_program(const char *program, __u32 least)
+static int check_sample(const char *program, const char *function, __u32 least)
 {
 	struct pd_rec true_stack = {};
 	const struct pd_rec *stack;
@@ -85,7 +93,7 @@ static int check_program(const char *program, __u32 least)
 	PD_TRY(eh_counted());
 	PD_TRY(read_true(program, frames, &true_stack));
 	complete = eh_counter("ends complete");
-	PD_TRY(sample_program(program, &log, &stack));
+	PD_TRY(sample_program(program, function, &log, &stack));
 	complete = eh_counter("ends complete") - complete;
 	PD_TRY(check_frames(stack, &true_stack, least));
 	PD_CHECK(stack->nr_user == true_stack.nr_user || !complete,
@@ -93,6 +101,11 @@ static int check_program(const char *program, __u32 least)
 		 true_stack.nr_user);
 	pd_log_free(&log);
 	return PD_PASS;
+}
+
+static int check_program(const char *program, __u32 least)
+{
+	return check_sample(program, "__x64_sys_getppid", least);
 }
 
 static int recurse(void)
@@ -166,6 +179,18 @@ static int callbacks(void)
 	return check_program("no_tables_callbacks", 1);
 }
 
+/* A dying process has no cache, and must not allocate memory for a search of code. */
+static int exit_group(void)
+{
+	return check_sample("no_tables_exit_group", "do_exit", 3);
+}
+
+/* a single thread that exits */
+static int exit_thread(void)
+{
+	return check_sample("no_tables_exit_thread", "do_exit", 3);
+}
+
 const struct pd_test pd_tests[] = {
 	PD_TEST(recurse),
 	PD_TEST(drop),
@@ -181,6 +206,8 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(accumulator),
 	PD_TEST(argument),
 	PD_TEST(callbacks),
+	PD_TEST(exit_group),
+	PD_TEST(exit_thread),
 };
 
 const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);

@@ -541,3 +541,33 @@ list:
 
 	TRUE_STACK(inner, stepped, looped, started)
 #endif
+
+#if defined(PROG_exit_group) || defined(PROG_exit_thread)
+/* A process or its only thread exits in a function. */
+_start:
+	mov $1, %edi
+	call work
+started:
+	EXIT
+work:
+	push %rbx
+	test %edi, %edi
+	je 1f
+	dec %edi
+	call work
+worked:
+	pop %rbx
+	ret
+1:
+#ifdef PROG_exit_group
+	mov $231, %eax
+	syscall
+#else
+	EXIT
+#endif
+inner:
+	pop %rbx
+	ret
+
+	TRUE_STACK(inner, worked, started)
+#endif

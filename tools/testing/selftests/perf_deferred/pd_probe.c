@@ -146,3 +146,28 @@ bool pd_is_under(const struct pd_rec *sample, const struct pd_range *function)
 			return true;
 	return false;
 }
+
+int pd_watch_open(struct pd_event *watch, struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+	pd_attr_flag(attr, PD_FLAG_DEFER_CALLCHAIN, 0);
+	pd_attr_flag(attr, PD_FLAG_DEFER_OUTPUT, 0);
+	attr->exclude_callchain_user = 1;
+	attr->inherit = cpu >= 0;
+	return pd_must_open(watch, attr, pid, cpu);
+}
+
+int pd_watch_exit(struct pd_event *watch, const char *what)
+{
+	struct pd_range exit = pd_find_function("unwind_deferred_exit");
+	const struct pd_rec *sample = NULL;
+	struct pd_log log = {};
+
+	PD_CHECK(exit.low, "/proc/kallsyms has no unwind_deferred_exit");
+	pd_disable(watch);
+	pd_drain(watch, &log);
+	PD_TRY(pd_log_clean(&log));
+	while (pd_log_next(&log, PERF_RECORD_SAMPLE, &sample))
+		PD_CHECK(!pd_is_under(sample, &exit), "a dying task %s", what);
+	pd_log_free(&log);
+	return 0;
+}

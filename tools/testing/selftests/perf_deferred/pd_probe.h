@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "pd_log.h"
+#include "pd_ring.h"
 #include "pd_uapi.h"
 
 int pd_attr_kprobe(struct perf_event_attr *attr, const char *function);
@@ -20,6 +21,11 @@ struct pd_range {
 struct pd_range pd_find_function(const char *name);
 /* Is the function among the sample's kernel frames? */
 bool pd_is_under(const struct pd_rec *sample, const struct pd_range *function);
+
+/* Sample kernel stacks at an event of a task, on one CPU with its children, or on any (-1). */
+int pd_watch_open(struct pd_event *watch, struct perf_event_attr *attr, pid_t pid, int cpu);
+/* Fail with "a dying task @what" if a sample was taken in unwind_deferred_exit(). */
+int pd_watch_exit(struct pd_event *watch, const char *what);
 
 /* One number from a file, or -1. */
 long pd_read_long(const char *path);

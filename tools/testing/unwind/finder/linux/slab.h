@@ -13,7 +13,6 @@
 #define kmalloc(size, flags)	malloc(size)
 #define __vmalloc(size, flags)	malloc(size)
 #define kvfree(ptr)		free(ptr)
-#define unwind_task_has_memory()	true
 #define unwind_task_may_allocate()	true
 
 #endif /* _UNWIND_FINDER_LINUX_SLAB_H */
