@@ -130,8 +130,8 @@ static inline unsigned int unwind_cpus_next(const struct unwind_cpus *cpus,
  * @cpu: the first CPU to look at
  *
  * Context: The client's function.
- * Return: the first CPU from @cpu on that a request of this entry context may have
- *	   been noted on, or nr_cpu_ids if there is none.  It need not be online.
+ * Return: the first CPU, starting with @cpu, that may have been noted for a request of
+ *	   this entry context, or nr_cpu_ids if there is none.  It need not be online.
  */
 static inline unsigned int unwind_deferred_next_cpu(unsigned int cpu)
 {

@@ -75,7 +75,7 @@ bool unwind_cache_begin(struct unwind_cache_state *state)
 }
 
 /**
- * unwind_cache_knows - are all objects with tables of when a search began still cached?
+ * unwind_cache_knows - are all objects with tables still cached that were when a search began?
  * @state: as unwind_cache_begin() set it
  *
  * Use this for a search that has read no memory of the process.  The result of such a search

@@ -795,8 +795,9 @@ static bool may_be_called_from(struct unwind_user_state *state, unsigned long ad
  * arguments that the kernel has pushed. @high is the highest stack pointer of the startup code.
  * If the startup code has called the function of the frame, the return address is below @high.
  * The function may also just lie behind the startup code, and have another caller. To find that
- * return address, follow the startup code to the beginning of the function. The address is at the
- * stack pointer that results, or higher if the function has aligned its stack or removed its frame.
+ * return address, follow the startup code to the beginning of the function. There, the stack
+ * pointer would point to the address, or below it if the function has aligned its stack or removed
+ * its frame.
  */
 static bool is_at_bottom(struct unwind_user_state *state, unsigned long high)
 {
