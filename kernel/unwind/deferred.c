@@ -473,7 +473,7 @@ bool __unwind_deferred_known(struct unwind_stacktrace *trace)
  * mode.  Queueing the work kicks no CPU, because @task is on this one.
  *
  * Context: The run queue of this CPU locked, interrupts off.
- * Return: as unwind_deferred_request(), and -EINVAL for any other task.
+ * Return: as unwind_deferred_request(), and -EINVAL if this CPU is not switching to @task.
  */
 int unwind_deferred_request_next(struct unwind_work *work,
 				 struct task_struct *task, u64 *cookie)

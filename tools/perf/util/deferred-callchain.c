@@ -19,10 +19,10 @@
  * functions for the session's queue, and set_live() in between.
  *
  * A file that is mapped as a whole is scanned ahead of the reader, in steps: a look-up scans until
- * its result is certain, and the reader scans a step when it has caught up.  The scan pauses at
- * events that only the reader understands: attr, id index, AUX and tracing data, compressed data.
- * All other input, also what is decompressed, is a stream: its records enter the index when they
- * are read.  In a stream or a pause, the queue holds a sample with an uncertain result, and all
+ * its result is certain, and the reader scans a step when it gets to an event that has not been
+ * scanned.  The scan pauses at events that only the reader understands: attr, id index, AUX and
+ * tracing data, compressed data.  All other input, also what is decompressed, is a stream: its
+ * records enter the index when they are read.  In a stream or a pause, the queue holds a sample with an uncertain result, and all
  * events behind it, until the result is certain (struct verdict), the data end, or a limit is
  * reached: of memory, or of time in a live pipe and perf top.  A sample without a record is
  * delivered without its user half, and counted.  Data without flush rounds (record --threads) are
