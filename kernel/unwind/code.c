@@ -1462,7 +1462,7 @@ static bool insn_moves_sp(const struct unwind_code_insn *insn)
 	       insn->base == unwind_code_sp;
 }
 
-/* Does an instruction set sp to a value that is neither its old value plus a number nor fp? */
+/* Does an instruction set sp in another way than sp = fp or sp += number? */
 static bool insn_sets_sp(const struct unwind_code_insn *insn)
 {
 	if (insn->op == UNWIND_CODE_MOVE && insn->base == unwind_code_fp && !insn->off)

@@ -247,7 +247,7 @@ static unsigned long map_object_twice(struct kunit *test, unsigned long *shared)
 	return base;
 }
 
-/* Without memory for an object, no rule of it is cached, because no unmap would drop it. */
+/* If there is no memory to cache an object, its rules are not cached: no unmap would drop them. */
 static void no_memory_for_object(struct kunit *test)
 {
 	unsigned long shared, base = map_object_twice(test, &shared);
