@@ -635,7 +635,7 @@ struct unwind_file *unwind_file_find(const struct inode *inode)
  * Context: Task context, may sleep.
  * Return: the file, to be put with unwind_file_put(); or -EOPNOTSUPP if rules of such files
  *	   are not shared; -EBUSY if it may change without notice; -ENOMEM if there is no room
- *	   for it, and its changes are not noticed; or -EAGAIN if it is being written to.
+ *	   for it (its changes will not be noticed); or -EAGAIN if it is being written to.
  */
 struct unwind_file *unwind_file_get(struct inode *inode)
 {
