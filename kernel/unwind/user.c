@@ -840,8 +840,8 @@ static bool leads_to_return_address(struct unwind_user_state *state,
 /*
  * Two stack pointers are possible: the one computed from the frame below, and the one that the
  * frame below has saved.  Apply the rule to both.  If only one leads to a return address, take
- * that; if both do, the frame pointer must fit exactly one.  If the rule uses the frame
- * pointer only, both give the same frame.
+ * that; if both do, take the one that the frame pointer fits, and fail if it fits both or neither.
+ * If the rule uses the frame pointer only, both give the same frame.
  */
 static noinline int apply_either(struct unwind_user_state *state,
 				 const struct unwind_user_rule *rule,
