@@ -796,8 +796,8 @@ static bool may_be_called_from(struct unwind_user_state *state, unsigned long ad
  * If the startup code has called the function of the frame, the return address is below @high.
  * The function may also just lie behind the startup code, and have another caller. Then the path
  * from the entry point runs through the beginning of the function, where the stack pointer points
- * to the return address. So that address is at @high or below, or a bit above if the function has
- * aligned its stack or removed its frame.
+ * to the return address. The return address is therefore at @high or below, or a bit above if the
+ * function has aligned its stack or removed its frame.
  */
 static bool is_at_bottom(struct unwind_user_state *state, unsigned long high)
 {
