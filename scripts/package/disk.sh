@@ -47,7 +47,7 @@ disk_free_port() {
 }
 
 # disk_start IMAGE FOLDER [QEMU-OPTION...]: boot, and wait until ssh answers. The kernel's log and
-# grub's are added to FOLDER/console.log. DISK_ACCEL is for qemu's -accel and -smp.
+# grub's are added to FOLDER/console.log. DISK_ACCEL replaces the options -accel and -smp of qemu.
 disk_start() {
 	local image=$1 format=raw end=$((SECONDS + disk_wait)) seen
 	local accel=${DISK_ACCEL:--accel tcg,thread=single -smp 2}
