@@ -187,7 +187,7 @@ static int deferred_refused(const struct unwind_task_info *info)
 	return READ_ONCE(info->refuse);
 }
 
-/* Walk the stack, once for each entry context, if there is a page for its frames. */
+/* Walk the stack, once for each entry context.  Without a page, do not walk yet. */
 static void deferred_walk(struct unwind_task_info *info, u64 cookie)
 {
 	struct unwind_stacktrace trace;
@@ -204,7 +204,8 @@ static void deferred_walk(struct unwind_task_info *info, u64 cookie)
 
 	if (!start_holds(info))
 		return;
-	if (!info->entries && unwind_task_may_allocate())
+	/* -ESRCH: the task exits, and would free the page at once */
+	if (!info->entries && unwind_task_may_allocate() && info->refuse != -ESRCH)
 		info->entries = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT | __GFP_NORETRY |
 					__GFP_NOWARN | __GFP_NOMEMALLOC);
 	if (!info->entries)
@@ -230,7 +231,8 @@ static bool too_many_passes(struct unwind_task_info *info, u64 cookie)
 	if (info->late >= UNWIND_MAX_LATE)
 		return true;
 	return info->walked == cookie && info->passes >= UNWIND_MAX_PASSES &&
-	       !time_after(jiffies, info->passes_since + UNWIND_PASSES_WHILE);
+	       (!info->entries ||
+		!time_after(jiffies, info->passes_since + UNWIND_PASSES_WHILE));
 }
 
 /*
@@ -291,15 +293,24 @@ static void send_stack(struct unwind_task_info *info, struct unwind_stacktrace t
 	WRITE_ONCE(info->sending, 0);
 }
 
-/* Without a page for the frames, keep the first ones on the kernel stack, and walk each time. */
+/*
+ * Without a page for the frames, the innermost ones are on the kernel stack, for one round.  After
+ * the walk, further requests are refused.  If @sending is set, an oops has ended this walk or
+ * round before: do not repeat it.
+ */
 static noinline_for_stack void send_from_kernel_stack(struct unwind_task_info *info, u64 cookie)
 {
-	unsigned long entries[UNWIND_STACK_ENTRIES];
+	unsigned long entries[UNWIND_STACK_ENTRIES] __uninitialized;
 	struct unwind_stacktrace trace = { .entries = entries };
 
-	if (start_holds(info))
+	if (!info->sending && start_holds(info)) {
+		WRITE_ONCE(info->sending, 1);
+		barrier();
 		unwind_user(&trace, min_t(unsigned int, READ_ONCE(most_entries),
 					  UNWIND_STACK_ENTRIES));
+	}
+	WRITE_ONCE(info->passes, UNWIND_MAX_PASSES);
+	barrier();
 	send_stack(info, trace, cookie);
 }
 
@@ -492,8 +503,8 @@ int unwind_deferred_request_next(struct unwind_work *work,
  *	   it returns to user space
  *
  * Context: Task context; may sleep.
- * Return: 0, also without entries if there is no memory for them; or -EINVAL or another
- *	   negative error as unwind_deferred_request().
+ * Return: 0, or -EINVAL or another negative error as unwind_deferred_request().  If the
+ *	   task has no page for the frames, there are no entries.
  */
 int unwind_user_faultable(struct unwind_stacktrace *trace)
 {

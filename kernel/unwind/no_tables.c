@@ -16,11 +16,10 @@
  */
 
 #include <linux/align.h>
+#include <linux/atomic.h>
 #include <linux/auxvec.h>
-#include <linux/bitops.h>
 #include <linux/elf.h>
 #include <linux/errno.h>
-#include <linux/init.h>
 #include <linux/jiffies.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
@@ -432,9 +431,11 @@ static void search_code(struct code_search *search, struct unwind_code *code,
 	unwind_code_tell(code);
 }
 
-/* memory for a search by a task that must not allocate any, or cannot */
-static void *code_reserve[UNWIND_CODE_PARTS];
-static unsigned long code_reserve_taken = BIT(0);
+/*
+ * Sets of memory for dying tasks, which allocate none; other searches leave them here.  A set is
+ * given by its first part, which holds the addresses of all parts.
+ */
+static void *code_reserve[8];
 
 static void free_code_memory(void **parts)
 {
@@ -459,31 +460,34 @@ static bool alloc_code_memory(void **parts)
 	return true;
 }
 
-static int __init code_reserve_init(void)
-{
-	if (alloc_code_memory(code_reserve))
-		clear_bit_unlock(0, &code_reserve_taken);
-	return 0;
-}
-core_initcall(code_reserve_init);
-
-/* Nobody waits for the reserve, so no task can delay the end of another. */
+/* A dying task takes no page fault, so it gives the memory back soon. */
 static bool get_code_memory(void **parts)
 {
-	if (unwind_task_may_allocate() && alloc_code_memory(parts))
-		return true;
-	if (test_and_set_bit_lock(0, &code_reserve_taken))
-		return false;
-	memcpy(parts, code_reserve, sizeof(code_reserve));
-	return true;
+	unsigned int i;
+	void *set;
+
+	if (!unwind_task_is_dying())
+		return unwind_task_may_allocate() && alloc_code_memory(parts);
+	for (i = 0; i < ARRAY_SIZE(code_reserve); i++) {
+		set = xchg(&code_reserve[i], NULL);
+		if (set) {
+			memcpy(parts, set, UNWIND_CODE_PARTS * sizeof(*parts));
+			return true;
+		}
+	}
+	return false;
 }
 
 static void put_code_memory(void **parts)
 {
-	if (parts[0] == code_reserve[0])
-		clear_bit_unlock(0, &code_reserve_taken);
-	else
-		free_code_memory(parts);
+	unsigned int i;
+
+	memcpy(parts[0], parts, UNWIND_CODE_PARTS * sizeof(*parts));
+	for (i = 0; i < ARRAY_SIZE(code_reserve); i++) {
+		if (!READ_ONCE(code_reserve[i]) && !cmpxchg(&code_reserve[i], NULL, parts[0]))
+			return;
+	}
+	free_code_memory(parts);
 }
 
 /* Return false if the code was not searched: then it may have a rule. */

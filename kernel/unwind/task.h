@@ -23,14 +23,11 @@ static inline bool unwind_task_is_dying(void)
 	       fatal_signal_pending(current);
 }
 
-/*
- * May a walk allocate memory?  It does not use memory reserves, and keeps nothing for a task
- * that is about to end: unwind_deferred_exit() sets -ESRCH before PF_EXITING is set.
- */
+/* Do not use memory reserves for walks, and keep nothing for a process that is about to end. */
 static inline bool unwind_task_may_allocate(void)
 {
 	return !(current->flags & PF_MEMALLOC) && !tsk_is_oom_victim(current) &&
-	       !unwind_task_is_dying() && READ_ONCE(current->unwind_info.refuse) != -ESRCH;
+	       !unwind_task_is_dying();
 }
 
 #endif /* _KERNEL_UNWIND_TASK_H */

@@ -2,6 +2,7 @@
 /* Whatever memory a stack leads to, the task continues, or can be killed. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/hw_breakpoint.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <sched.h>
@@ -423,6 +424,55 @@ static int dying_walk(int (*spinner)(void *unused), int sig, int expected, bool 
 	return pd_watch_exit(&allocs, "allocates memory");
 }
 
+static int spin(void *unused)
+{
+	(void)unused;
+	pd_child_says();
+	return pd_call(NAME, 4, pd_leaf_spin, (void *)60000L);
+}
+
+/* Each record of a dying task without a page for its frames needs a walk, so there is one only. */
+static int one_round(void)
+{
+	struct pd_range unlock = pd_find_function("__srcu_read_unlock");
+	struct perf_event_attr attr, inner_attr;
+	const struct pd_rec *sample = NULL;
+	struct pd_event event, inner;
+	struct pd_log log = {};
+	struct pd_child child;
+
+	PD_TRY(pd_attr_kprobe(&attr, "get_signal"));
+	/* hit when records have been sent */
+	inner_attr = attr;
+	inner_attr.type = PERF_TYPE_BREAKPOINT;
+	inner_attr.config = 0;
+	inner_attr.bp_type = HW_BREAKPOINT_X;
+	inner_attr.bp_addr = unlock.low;
+	inner_attr.bp_len = sizeof(long);
+	if (pd_try_open(&inner_attr))
+		return pd_skip("no breakpoint in the kernel");
+	PD_TRY(pd_child_start(&child, spin, NULL));
+	PD_TRY(pd_must_open(&event, &attr, child.pid, -1));
+	PD_TRY(pd_must_open(&inner, &inner_attr, child.pid, -1));
+	pd_child_go(&child);
+	PD_CHECK(pd_child_wait_said(&child, 1, PATIENCE), "it does not spin");
+	pd_enable(&event);
+	pd_enable(&inner);
+	kill(child.pid, SIGKILL);
+	PD_CHECK(pd_child_wait(&child, PATIENCE) == SIGKILL, "the task cannot be killed");
+	pd_drain(&event, &log);
+	PD_TRY(pd_log_clean(&log));
+	PD_CHECK(pd_log_next(&log, PERF_RECORD_SAMPLE, &sample), "no sample");
+	PD_TRY(pd_check_stitched(&log, sample, NAME, 4));
+	PD_CHECK(pd_log_records(&log, sample->tid, sample->cookie) == 1, "%zu records",
+		 pd_log_records(&log, sample->tid, sample->cookie));
+	pd_log_free(&log);
+	pd_drain(&inner, &log);
+	PD_CHECK(pd_log_count(&log, PERF_RECORD_SAMPLE), "no sample while records are sent");
+	pd_log_free(&log);
+	return PD_PASS;
+}
+
 /* Kill the child after 100 ms. If its walk did not wait, the child has exited by then. */
 static void kill_it(struct pd_child *child)
 {
@@ -551,6 +601,7 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(exec_beside_cached_page),
 	PD_TEST(killed_before_swapped_copy),
 	PD_TEST(reaped_before_walk),
+	PD_TEST(one_round),
 };
 
 const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);

@@ -4,4 +4,10 @@
 
 #include "../../finder/linux/atomic.h"
 
+/* There is one thread. */
+#define xchg(ptr, new)						\
+	({ __typeof__(*(ptr)) was = *(ptr); *(ptr) = (new); was; })
+#define cmpxchg(ptr, old, new)					\
+	({ __typeof__(*(ptr)) was = *(ptr); if (was == (old)) *(ptr) = (new); was; })
+
 #endif /* _UNWIND_REPLAY_LINUX_ATOMIC_H */

@@ -17,9 +17,7 @@
 #define __vmalloc(size, flags)	malloc(size)
 #define kvfree(ptr)		free(ptr)
 #define unwind_task_may_allocate()	has_memory
-/* the reserve is never made */
-#define test_and_set_bit_lock(nr, word)	true
-#define clear_bit_unlock(nr, word)	((void)(word))
+#define unwind_task_is_dying()	false
 
 extern bool has_memory;
 
