@@ -634,9 +634,9 @@ struct unwind_file *unwind_file_find(const struct inode *inode)
  *
  * Context: Task context, may sleep.
  * Return: the file, to be put with unwind_file_put(); or -EOPNOTSUPP if rules of such files
- *	   are not shared; -EBUSY if its pages may change without a writer, after a failed
- *	   write-back; -ENOMEM if there is no room to make it known; or -EAGAIN if it is being
- *	   written to.
+ *	   are not shared; -EBUSY if a write-back has failed, so that its pages may change
+ *	   without a writer; -ENOMEM if there is no room to make it known; or -EAGAIN if it is
+ *	   being written to.
  */
 struct unwind_file *unwind_file_get(struct inode *inode)
 {
