@@ -16,7 +16,7 @@ struct unwind_work;
 /**
  * typedef unwind_callback_t - callback that gets the user stack of an entry context
  * @work: the client
- * @trace: the stack; no entries if it is gone or could not be read
+ * @trace: the stack; no entries if it is gone or could not be read; valid during the call
  * @cookie: cookie of the entry context, as set by unwind_deferred_request()
  *
  * Called in the context of the task that owns the stack, once for all requests of the

@@ -39,7 +39,7 @@ struct unwind_cpus {
  * @context: cookie of the open entry context, and whether records are owed for
  *	     it; 0 when none is open; a bit that no cookie has, from just before
  *	     the point of no return of execve until the new program runs
- * @walked: cookie of the last entry context with a round of records
+ * @walked: cookie of the last entry context for which a walk was due
  * @start: user registers that were saved when the entry context was opened
  * @owed: for each client slot, the stamp of the client that is owed a record
  * @cpus: CPUs of requests that have not been served yet
@@ -48,7 +48,8 @@ struct unwind_cpus {
  * @sending: records are being sent, so the entry context must stay; also set while the
  *	     stack is walked without a page for its frames
  * @refuse: 0, or the error with which every request fails
- * @passes: number of rounds of records since @passes_since
+ * @passes: number of rounds of records since @passes_since; UNWIND_MAX_PASSES after a round
+ *	    without @entries
  * @nr: frames in @entries
  * @late: how often unwind_deferred_leave() found a record still owed for the entry
  *	  context

@@ -295,8 +295,8 @@ static void send_stack(struct unwind_task_info *info, struct unwind_stacktrace t
 
 /*
  * Without a page for the frames, the innermost ones are on the kernel stack, for one round.  After
- * the walk, further requests are refused.  If @sending is set, an oops has ended this walk or
- * round before: do not repeat it.
+ * the walk, further requests of the entry context are refused.  If @sending is set, an oops has
+ * ended this walk before: do not repeat it.
  */
 static noinline_for_stack void send_from_kernel_stack(struct unwind_task_info *info, u64 cookie)
 {
@@ -443,9 +443,9 @@ static int deferred_queue_request(struct unwind_work *work, struct unwind_task_i
  *	   request and may be half written, or @work is not registered; another
  *	   negative error if there is a stack that cannot be deferred and should be
  *	   unwound in place: -EAGAIN if the task is about to replace its mm, -EBUSY
- *	   if there are too many rounds of records, see unwind_deferred_known(), or
- *	   if the task may be past the point where it can be stopped, -EPERM if it is
- *	   a real-time task and these are excluded, -ESRCH if it is exiting.
+ *	   if there are too many rounds of records, or there was one without a page for
+ *	   the frames, or the task may be past the point where it can be stopped,
+ *	   -EPERM if it is a real-time task and these are excluded, -ESRCH if it is exiting.
  */
 int unwind_deferred_request(struct unwind_work *work, u64 *cookie)
 {

@@ -460,7 +460,10 @@ static bool alloc_code_memory(void **parts)
 	return true;
 }
 
-/* A dying task takes no page fault, so it gives the memory back soon. */
+/*
+ * A dying task takes no page fault, so it mostly gives the memory back soon.  If all sets are in
+ * use, the search is not made.
+ */
 static bool get_code_memory(void **parts)
 {
 	unsigned int i;
