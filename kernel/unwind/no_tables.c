@@ -803,8 +803,8 @@ static bool may_be_called_from(struct unwind_user_state *state, unsigned long ad
  * If the startup code has called the function of the frame, the return address is below @high.
  * The function may also just lie behind the startup code, and have another caller. Then the path
  * from the entry point runs through the beginning of the function, where the stack pointer points
- * to the return address. The return address is therefore at @high or below, or a bit above if the
- * function has aligned its stack or removed its frame.
+ * to the return address. This stack pointer counts in @high, so the return address is not above
+ * @high. An alignment of the stack can add a few words, because the path is computed.
  */
 static bool is_at_bottom(struct unwind_user_state *state, unsigned long high)
 {
