@@ -801,10 +801,10 @@ static bool may_be_called_from(struct unwind_user_state *state, unsigned long ad
  * the frame is that of the startup code. At the entry point, the stack pointer points to the
  * arguments that the kernel has pushed. @high is the highest stack pointer of the startup code.
  * If the startup code has called the function of the frame, the return address is below @high.
- * The function may also just lie behind the startup code, and have another caller. Then the code
- * that was followed from the entry point to ip includes the beginning of the function, where the
- * stack pointer points to the return address. This stack pointer counts in @high, so the return
- * address is not above @high. An alignment of the stack can add a few words.
+ * The function may also just lie behind the startup code, and have another caller. In that
+ * case, the path followed from the entry point to ip passes the beginning of the function, where
+ * the stack pointer points to the return address. This stack pointer counts in @high, so the
+ * return address is not above @high. An alignment of the stack can add a few words.
  */
 static bool is_at_bottom(struct unwind_user_state *state, unsigned long high)
 {
