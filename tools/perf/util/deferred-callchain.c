@@ -22,12 +22,12 @@
  * its result is certain, and the reader scans a step when it gets to an event that has not been
  * scanned.  The scan pauses at events that only the reader understands: attr, id index, AUX and
  * tracing data, compressed data.  All other input, also what is decompressed, is a stream: its
- * records enter the index when they are read.  In a stream or a pause, the queue holds a sample with an uncertain result, and all
- * events behind it, until the result is certain (struct verdict), the data end, or a limit is
- * reached: of memory, or of time in a live pipe and perf top.  A sample without a record is
- * delivered without its user half, and counted.  Data without flush rounds (record --threads) are
- * sorted to their end first, so nothing is held.  Data without times mostly keep the order of
- * reading.
+ * records enter the index when they are read.  In a stream or a pause, the queue holds a sample
+ * with an uncertain result, and all events behind it, until the result is certain (struct verdict),
+ * the data end, or a limit is reached: of memory, or of time in a live pipe and perf top.  A sample
+ * without a record is delivered without its user half, and counted.  Data without flush rounds
+ * (record --threads) are sorted to their end first, so nothing is held.  Data without times mostly
+ * keep the order of reading.
  *
  * For each thread, the index has the records not yet delivered, and the ends of the thread or its
  * program (exit, fork of another thread with the same tid, exec).  The first item at or after the

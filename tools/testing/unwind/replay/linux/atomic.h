@@ -8,6 +8,6 @@
 #define xchg(ptr, new)						\
 	({ __typeof__(*(ptr)) was = *(ptr); *(ptr) = (new); was; })
 #define cmpxchg(ptr, old, new)					\
-	({ __typeof__(*(ptr)) was = *(ptr); if (was == (old)) *(ptr) = (new); was; })
+	({ __typeof__(*(ptr)) was = *(ptr); *(ptr) = was == (old) ? (new) : was; was; })
 
 #endif /* _UNWIND_REPLAY_LINUX_ATOMIC_H */
