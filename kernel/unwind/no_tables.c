@@ -174,8 +174,8 @@ static int has_tables(struct unwind_user_state *state, unsigned long addr)
  * @addr: linear user address, any value
  * @unsure: the result if no call precedes @addr, and it is not known whether its code has tables
  *
- * Interpreters may push any address as a return address.  Code with tables does not, so there a
- * call must precede @addr.
+ * Interpreters may push any address as a return address.  If the code at @addr has tables, a call
+ * must precede @addr.
  *
  * Context: Task context of a user task; may sleep.
  * Return: true if it can.
