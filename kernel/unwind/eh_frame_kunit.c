@@ -247,7 +247,7 @@ static unsigned long map_object_twice(struct kunit *test, unsigned long *shared)
 	return base;
 }
 
-/* If there is no memory to cache an object, its rules are not cached: no unmap would drop them. */
+/* Without memory to cache an object, its rules are not cached, as no unmap would drop them. */
 static void no_memory_for_object(struct kunit *test)
 {
 	unsigned long shared, base = map_object_twice(test, &shared);
