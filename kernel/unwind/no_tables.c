@@ -802,7 +802,7 @@ static bool may_be_called_from(struct unwind_user_state *state, unsigned long ad
  * arguments that the kernel has pushed. @high is the highest stack pointer of the startup code.
  * If the startup code has called the function of the frame, the return address is below @high.
  * The function may also just lie behind the startup code, and have another caller. In that
- * case, the path followed from the entry point to ip passes the beginning of the function, where
+ * case, the code from the entry point to ip includes the first instruction of the function. There,
  * the stack pointer points to the return address. This stack pointer counts in @high, so the
  * return address is not above @high. An alignment of the stack can add a few words.
  */
