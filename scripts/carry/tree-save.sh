@@ -90,7 +90,8 @@ same_but_lines() {
 	[ -e "$1" ] && cmp -s <(sed 's/^@@ .*/@@/' "$1") <(sed 's/^@@ .*/@@/' "$2")
 }
 
-# put_patches: copy $work/out to patches/<base>/, rewriting only changed files
+# put_patches: copy $work/out to patches/<base>/; a patch that differs only in line numbers keeps its
+# old text
 put_patches() {
 	local new old
 

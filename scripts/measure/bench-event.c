@@ -13,7 +13,7 @@
 
 #include "bench-event.h"
 
-/* the registers of perf record: all except the old segment registers; see asm/perf_regs.h */
+/* the registers of perf record: all except ds, es, fs and gs; see asm/perf_regs.h */
 #define USER_REGS	0xff0fffULL
 
 void die(const char *what)

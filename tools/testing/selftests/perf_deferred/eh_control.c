@@ -34,7 +34,7 @@ static int set_methods(int methods)
 	return pd_write_str(EH_METHODS, text);
 }
 
-/* Maps and unmaps code, and calls it. */
+/* Maps and unmaps a library, makes the calls of @steps, and maps and unmaps another library. */
 static int use_objects(void *unused)
 {
 	struct eh_walk walk = {};

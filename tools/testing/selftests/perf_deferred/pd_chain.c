@@ -33,7 +33,10 @@ static int write_all(int fd, const char *data, size_t size)
 	return fsync(fd);
 }
 
-/* Open the file again, read-only: data that were written by the same descriptor could be cached. */
+/*
+ * Open the file again, read-only, delete it, and drop its pages from the page cache, so that the
+ * first access to each page of a mapping reads the file.
+ */
 static int reopen(int fd, const char *path)
 {
 	close(fd);
