@@ -228,7 +228,7 @@ static void cache_insert_object(struct unwind_cache *cache, struct unwind_object
 	struct unwind_object_list *list = cache_list(cache);
 	unsigned int i;
 
-	/* drop rules of earlier code without tables: the new tables would not be searched */
+	/* drop rules of earlier code without tables, which would be used instead of the tables */
 	if (object_has_tables(object) && cache_may_have_code(cache, object))
 		unwind_cache_drop_rules(cache, object->code_start, object->code_end);
 	write_seqcount_begin(&cache->list_seq);

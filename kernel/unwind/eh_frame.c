@@ -433,7 +433,7 @@ static int eh_search_tables(struct unwind_user_state *state, unsigned long ip,
 	eh_leave_file(state);
 	if (object.eh_frame_size && !object.nr && !object.no_index)
 		return unwind_eh_index_build(state, begun, ip, &object);
-	/* do not read code of a changed file, either */
+	/* if the file has changed, do not fall back to reading its code */
 	if (!object.nr && object.file && unwind_file_at_is_dead(ip))
 		return -ESTALE;
 	if (!object.nr)

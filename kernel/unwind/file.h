@@ -149,7 +149,7 @@ static inline bool unwind_file_is_dead(const struct unwind_file *file)
 }
 
 /**
- * unwind_files_changes - a number that changes after a file died because it may be written to
+ * unwind_files_changes - how many files have died because they may be written to
  *
  * Context: Any.
  * Return: the number.  unwind_file_is_dead() is already true for all files counted in it.
