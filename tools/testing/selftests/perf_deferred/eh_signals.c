@@ -157,7 +157,7 @@ static PD_ATTR(noinline) long calls_noreturn(struct eh_walk *walk)
 	return 0;
 }
 
-/* Check that the stack ends early, and is right up to its end. */
+/* Check that the stack ends early, and that all its frames are correct. */
 static int ends_before(struct pd_event *event, const eh_step *run, unsigned int left)
 {
 	const struct pd_rec *stack;
