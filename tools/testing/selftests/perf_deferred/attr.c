@@ -63,7 +63,7 @@ static int dummy_carries_records(void)
 	return PD_PASS;
 }
 
-/* More events than a profiler opens at the same time. */
+/* A task can have 64 deferring events: they share one client of the unwinder. */
 static int many_events(void)
 {
 	struct perf_event_attr attr;

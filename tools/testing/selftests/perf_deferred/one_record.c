@@ -379,7 +379,7 @@ static int long_system_calls(void)
 	PD_TRY(pd_check_no_bare(&log));
 
 	while (pd_log_next(&log, PERF_RECORD_SAMPLE, &sample)) {
-		/* a sample that is taken while the event is disabled may have no record */
+		/* a sample that is taken while the event is being disabled may have no record */
 		if (sample->time >= event.disabled_at)
 			continue;
 		samples++;

@@ -176,7 +176,7 @@ int pd_check_no_bare(struct pd_log *log)
 		samples++;
 		if (pd_user_half(log, sample, &stack) != PD_BARE)
 			continue;
-		/* No record is written for an event that was disabled meanwhile. */
+		/* A sample that is taken while the event is being disabled may have no record. */
 		if (sample->event->disabled_at && sample->time >= sample->event->disabled_at)
 			continue;
 		if (bare++ < 3)
