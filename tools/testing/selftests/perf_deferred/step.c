@@ -91,10 +91,9 @@ static int follow(struct stepper *s, const struct user_regs_struct *before, bool
 {
 	while (s->nr && s->calls[s->nr - 1].slot < regs->rsp)
 		s->nr--;
-	if (call)
-		return push(s, regs->rsp, peek(s->pid, regs->rsp));
+	/* while the program blocks a signal, its handler does not begin */
 	if (!s->signal || before->rsp - regs->rsp < 256 || regs->rsp > before->rsp)
-		return 0;
+		return call ? push(s, regs->rsp, peek(s->pid, regs->rsp)) : 0;
 	/*
 	 * A handler begins. It returns to the restorer, and the restorer to the
 	 * program, with the rest of the signal frame still on the stack.
@@ -362,7 +361,7 @@ static void look(struct stepper *s, const struct user_regs_struct *regs)
 static bool step(struct stepper *s)
 {
 	struct user_regs_struct before = s->regs;
-	bool call = !s->signal && is_call(s->pid, before.rip);
+	bool call = is_call(s->pid, before.rip);
 	int status;
 
 	if (ptrace(PTRACE_SINGLESTEP, s->pid, NULL, (void *)(long)s->signal) ||
