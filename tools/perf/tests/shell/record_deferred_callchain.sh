@@ -117,6 +117,13 @@ piped() {
 	grep -A1 ' leaf' "${work}/out" | grep -q ' parent'
 }
 
+merged_from_pipe() { # arguments of perf record
+	perf record -q -o - -e "${event}" --call-graph fp,defer "$@" perf test -w leafloop 2>/dev/null |
+		perf inject --merge-callchains -o "${work}/merged" || return 1
+	perf script -i "${work}/merged" 2>/dev/null > "${work}/out"
+	grep -A1 ' leaf' "${work}/out" | grep -q ' parent'
+}
+
 converts() {
 	record -e "${event}" --call-graph fp,defer perf test -w leafloop || return 1
 	perf data convert --to-json "${work}/json" --force -i "${data}" || return 1
@@ -213,6 +220,9 @@ check "one event of two" flags_are 1 1 -e "${event}/call-graph=no/,task-clock" \
 check "group" complete_with 2 1 -e "{${event},task-clock}" --call-graph defer ${workload}
 privileged && check "-a" complete_with 1 1 -a -e "${event}" --call-graph defer ${workload}
 privileged && check "-C 0" complete_with 1 1 -C 0 -e "${event}" --call-graph defer ${workload}
+# the event's buffer is read when recording ends, long after that of the tracking event
+privileged && check "-a, overwritable" complete_with 1 2 -a -e "${event}/overwrite/" \
+	--call-graph defer ${workload}
 check "--per-thread" complete_with 1 1 --per-thread -e "${event}" --call-graph defer ${workload}
 check "-z" complete_with 1 1 -z -e "${event}" --call-graph defer ${workload}
 check "-p" process -p
@@ -236,6 +246,8 @@ check "perfconfig, overridden" configured fp,defer 0 0 --call-graph fp -e "${eve
 check "stacks" leaf_in_parent
 privileged && check "kernel and user" crosses
 check "pipe" piped
+check "perf inject --merge-callchains from a pipe" merged_from_pipe
+check "perf inject --merge-callchains from a compressed pipe" merged_from_pipe -z
 check "perf data convert" converts
 check "perf inject" injects
 
