@@ -27,7 +27,7 @@
 #include "synthetic-events.h"
 #include "tool.h"
 
-/* The largest attr that perf before Linux 6.3 reads; it refuses larger ones. */
+/* The largest attr that perf of Linux 5.13 to 6.2 reads; it refuses larger ones. */
 #define OLD_ATTR_SIZE	PERF_ATTR_SIZE_VER7
 
 /* Drop the contexts at the end: no frame follows them. */
@@ -300,8 +300,11 @@ static union perf_event *merge_feature(struct deferred_merge *merge, union perf_
 {
 	u64 feat = event->feat.feat_id;
 
-	if (feat == HEADER_COMPRESSED)
+	/* needed to decompress the input; the output is not compressed */
+	if (feat == HEADER_COMPRESSED) {
+		perf_event__process_feature(merge->session, event);
 		return NULL;
+	}
 
 	if (feat == HEADER_EVENT_DESC) {
 		write_event_desc(event, merge->copy);
