@@ -47,7 +47,9 @@
  * The inode of a known file is dereferenced only with a reference to the inode, or under RCU if
  * the file was found by an object of the current process.  RCU is sufficient there: the object
  * is dropped before the mapping puts its reference to the inode, and the listed file systems
- * free the inode a grace period after that.
+ * free the inode's memory a grace period after that.  XFS may reuse it for another inode earlier.
+ * What is read from that inode is not used: the object was dropped, so the result is refused, and
+ * the bit of the new inode is clear.
  *
  * All of this is valid only if nothing but the counted writers changes the page cache, so there
  * is a list of file systems (is_known_filesystem()).  Files that are open for writing from their

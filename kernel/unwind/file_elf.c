@@ -884,8 +884,8 @@ static void begin_decoding(struct unwind_user_state *state, const struct unwind_
 /*
  * Find the rule in the usual case: all pages are in the page cache.  This runs under RCU and
  * needs no reference.  The process has an object of the file in its cache, so it had the inode
- * mapped, and an inode is freed a grace period after its last mapping.  If the object is
- * dropped meanwhile, the caller refuses the result.
+ * mapped, and the memory of an inode is freed a grace period after its last mapping.  If the
+ * object is dropped meanwhile, the caller refuses the result.
  * @grow: set to the file, with a reference, if its rules need more room
  */
 static int rule_of_cached_pages(struct unwind_user_state *state, unsigned long ip,

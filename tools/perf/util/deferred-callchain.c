@@ -1065,12 +1065,12 @@ static void record_turn(struct perf_session *session, union perf_event *event,
 	u64 cookie;
 
 	dc->stats->records++;
-	if (!session->tool->merge_deferred_callchains)
-		return;
 	if (!deferred_record__callchain(session->evlist, event)) {
 		dc->stats->malformed++;
 		return;
 	}
+	if (!session->tool->merge_deferred_callchains)
+		return;
 
 	cookie = event->callchain_deferred.cookie;
 	key = make_key(sample, sample->tid, cookie);
