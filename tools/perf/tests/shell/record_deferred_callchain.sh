@@ -118,7 +118,8 @@ piped() {
 }
 
 merged_from_pipe() { # arguments of perf record
-	perf record -q -o - -e "${event}" --call-graph fp,defer "$@" perf test -w leafloop 2>/dev/null |
+	perf record -q -o - -e "${event}" --call-graph fp,defer "$@" \
+		perf test -w leafloop 2>/dev/null |
 		perf inject --merge-callchains -o "${work}/merged" || return 1
 	perf script -i "${work}/merged" 2>/dev/null > "${work}/out"
 	grep -A1 ' leaf' "${work}/out" | grep -q ' parent'
