@@ -453,9 +453,9 @@ static unsigned int wanted_bits(const struct unwind_file *file)
 
 	rcu_read_lock();
 	table = rcu_dereference(file->rules);
-	/* a concurrent increment may be lost, or overwrite the 0: either is harmless */
+	/* a concurrent decrement may be lost, or overwrite this: either is harmless */
 	if (table && want_room(table) && !unwind_rules_are_many(table))
-		WRITE_ONCE(table->displaced, 0);
+		unwind_rules_reset_spill(table);
 	else if (want_room(table))
 		bits = table ? min_t(unsigned int, table->bits + 2, MAX_RULES_BITS) :
 			       UNWIND_RULES_FIRST;

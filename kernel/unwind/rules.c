@@ -75,8 +75,9 @@ struct unwind_rule_table *unwind_rules_alloc(unsigned int bits, u8 spill, gfp_t 
 	if (!table)
 		return NULL;
 	table->bits = bits;
-	table->shift = 64 - bits;
+	table->shift = unwind_rules_shift(bits);
 	table->spill = spill;
+	unwind_rules_reset_spill(table);
 	for (i = 0; i < nr_pages(bits); i++) {
 		table->pages[i] = kmalloc(page_bytes(bits), gfp);
 		if (!table->pages[i]) {
@@ -139,7 +140,7 @@ void unwind_rules_add(struct unwind_rule_table *table, u64 hash, u64 key,
 	if (has_rule(&set[0]) && set[0].key != key) {
 		/* readers share the cache line of the count: write to it only if needed */
 		if (has_rule(&set[1]) && set[1].key != key && !unwind_rules_is_crowded(table))
-			WRITE_ONCE(table->displaced, READ_ONCE(table->displaced) + 1);
+			WRITE_ONCE(table->spill_left, READ_ONCE(table->spill_left) - 1);
 		write_entry(&set[1], set[0].key, &set[0].rule);
 	}
 	write_entry(&set[0], key, rule);
@@ -211,5 +212,5 @@ void unwind_rules_copy(struct unwind_rule_table *to, struct unwind_rule_table *f
 		if (has_rule(entry))
 			add(to, entry->key, &entry->rule);
 	}
-	to->displaced = 0;
+	unwind_rules_reset_spill(to);
 }

@@ -28,7 +28,10 @@ struct unwind_rule_entry {
 	struct unwind_user_rule	rule;
 };
 
-static_assert(sizeof(struct unwind_rule_entry) == 32, "a set is a cache line");
+/* log2 of the size of an entry in bytes */
+#define UNWIND_RULE_SHIFT	5
+
+static_assert(sizeof(struct unwind_rule_entry) == 1 << UNWIND_RULE_SHIFT, "a set is a cache line");
 
 /* the most entries of one allocation, which is a page at most */
 #define UNWIND_RULE_PAGE	(PAGE_SIZE / sizeof(struct unwind_rule_entry))
@@ -37,10 +40,10 @@ static_assert(sizeof(struct unwind_rule_entry) == 32, "a set is a cache line");
 /**
  * struct unwind_rule_table - rules by hash
  * @rcu: frees it
- * @shift: 64 - @bits
+ * @shift: unwind_rules_shift() of @bits
  * @bits: number of bits of the hash that are used
  * @spill: for each 32 entries, how many rules may be displaced before the table is crowded
- * @displaced: number of rules that were displaced; counted until the table is crowded
+ * @spill_left: how many more rules may be displaced before that
  * @pages: blocks of UNWIND_RULE_PAGE entries; a small table has one smaller block
  */
 struct unwind_rule_table {
@@ -48,7 +51,7 @@ struct unwind_rule_table {
 	u8				shift;
 	u8				bits;
 	u8				spill;
-	u32				displaced;
+	u32				spill_left;
 	struct unwind_rule_entry	*pages[];
 };
 
@@ -57,12 +60,23 @@ static inline u64 unwind_rules_hash(u64 val)
 	return val * GOLDEN_RATIO_64;
 }
 
+/*
+ * A hash that is shifted right by this has @bits bits for the entry, and below them
+ * UNWIND_RULE_SHIFT for the offset in the entry, which is not used.
+ */
+static inline u8 unwind_rules_shift(unsigned int bits)
+{
+	return 64 - bits - UNWIND_RULE_SHIFT;
+}
+
 static __always_inline struct unwind_rule_entry *
 unwind_rules_set(const struct unwind_rule_table *table, u64 hash)
 {
-	u64 i = hash >> table->shift;
+	u64 place = hash >> table->shift;
 
-	return &table->pages[i / UNWIND_RULE_PAGE][i & (UNWIND_RULE_PAGE - 2)];
+	/* the page, and the offset in it, of a multiple of two entries */
+	return (void *)table->pages[place >> PAGE_SHIFT] +
+	       (place & ~PAGE_MASK & -2 * sizeof(struct unwind_rule_entry));
 }
 
 /* Is the entry unchanged since its count was @seq? Then what was read from it can be used. */
@@ -70,7 +84,8 @@ static __always_inline bool unwind_rules_holds(const struct unwind_rule_entry *e
 {
 	/* pairs with the barriers of unwind_rules_add() */
 	smp_rmb();
-	return !(seq & 1) && READ_ONCE(entry->seq) == seq;
+	/* If @seq is odd, this compares with a smaller number, which the count is not any more. */
+	return READ_ONCE(entry->seq) == (seq & ~1U);
 }
 
 /* Copy the rule of an entry. @seq is the entry's count, read before the key was compared. */
@@ -121,14 +136,19 @@ void unwind_rules_copy(struct unwind_rule_table *to, struct unwind_rule_table *f
 		       void (*add)(struct unwind_rule_table *table, u64 key,
 				   const struct unwind_user_rule *rule));
 
-/*
- * Is the table too small for its rules?  A displaced rule has to be searched for again.  When
- * the number of displaced rules is 1/32 of the number of entries, some 40 % of the entries are in
- * use.
- */
+/* Is the table too small for its rules?  A displaced rule has to be searched for again. */
 static inline bool unwind_rules_is_crowded(const struct unwind_rule_table *table)
 {
-	return READ_ONCE(table->displaced) > ((u32)table->spill << table->bits >> 5) + 7;
+	return !READ_ONCE(table->spill_left);
+}
+
+/*
+ * Count displaced rules from the start again.  When their number is 1/32 of the number of entries,
+ * some 40 % of the entries are in use.  For small tables, eight more may be displaced.
+ */
+static inline void unwind_rules_reset_spill(struct unwind_rule_table *table)
+{
+	WRITE_ONCE(table->spill_left, ((u32)table->spill << table->bits >> 5) + 8);
 }
 
 bool unwind_rules_are_many(const struct unwind_rule_table *table);

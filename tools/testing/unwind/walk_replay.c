@@ -304,27 +304,35 @@ bool has_memory = true;
 
 #define TABLE_BITS	7
 
-static void add_to_table(struct unwind_rule_table *table, u64 key,
+static bool add_to_table(struct unwind_rule_table *table, u64 key,
 			 const struct unwind_user_rule *rule)
 {
 	struct unwind_rule_entry *entry = unwind_rules_set(table, unwind_rules_hash(key));
 
 	if (!(entry->seq & 1))
 		entry++;
-	if (entry->seq & 1)
-		*entry = (struct unwind_rule_entry) { .key = key, .rule = *rule };
+	if (!(entry->seq & 1))
+		return false;
+	*entry = (struct unwind_rule_entry) { .key = key, .rule = *rule };
+	return true;
 }
 
 static void fill_table(struct unwind_rule_table *table)
 {
-	unsigned int i;
+	unsigned int i, added = 0, refused = 0;
 
 	for (i = 0; i < 1 << TABLE_BITS; i++)
 		table->pages[0][i] = (struct unwind_rule_entry) { .seq = 1 };
 	for (i = has_cache ? nr_rules : 0; i--;) {
-		if (rules[i].rule.kind != UNWIND_RULE_FULL)
-			add_to_table(table, rules[i].key, &rules[i].rule);
+		if (rules[i].rule.kind == UNWIND_RULE_FULL)
+			continue;
+		if (add_to_table(table, rules[i].key, &rules[i].rule))
+			added++;
+		else
+			refused++;
 	}
+	if (refused > added)
+		die("the table refused most rules");
 }
 
 struct unwind_cache *unwind_cache_use(struct unwind_user_state *state,
@@ -339,7 +347,7 @@ struct unwind_cache *unwind_cache_use(struct unwind_user_state *state,
 			table->pages[0] = calloc(1 << TABLE_BITS, sizeof(*table->pages[0]));
 		if (!table || !table->pages[0])
 			die("no memory");
-		table->shift = 64 - TABLE_BITS;
+		table->shift = unwind_rules_shift(TABLE_BITS);
 	}
 	fill_table(table);
 	*to = table;

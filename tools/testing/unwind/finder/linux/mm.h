@@ -12,7 +12,8 @@
 #define U32_MAX		UINT32_MAX
 #define S64_MAX		INT64_MAX
 #define U64_MAX		UINT64_MAX
-#define PAGE_SIZE	4096UL
+#define PAGE_SHIFT	12
+#define PAGE_SIZE	(1UL << PAGE_SHIFT)
 #define PAGE_MASK	(~(PAGE_SIZE - 1))
 #ifndef offset_in_page
 #define offset_in_page(addr)	((unsigned long)(addr) & ~PAGE_MASK)
