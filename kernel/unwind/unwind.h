@@ -98,6 +98,7 @@ struct unwind_cache_state {
  *
  * The members behind @frame belong to the walk.  A walk may return to an earlier frame, but
  * its budgets must not be restored.  @tables describes @cfi, which is not saved either.
+ * unwind_user_begin() sets each member by itself.
  */
 struct unwind_user_state {
 	struct_group_tagged(unwind_frame, frame,	/* may be restored */
@@ -162,7 +163,7 @@ enum unwind_rule_kind {
  *	      if the stack was realigned
  * @kept: bit mask of the slots that are saved in memory; the others still hold
  *	  the caller's values
- * @lost: bit mask of the slots whose values for the caller are not known
+ * @lost: bit mask of the slots whose values for the caller are not known; none of @kept
  * @by_call: for UNWIND_RULE_CODE_SIZE: only a call of the function proves the frame
  * @cfa_reg: the base register, UNWIND_REG_*
  * @kind: enum unwind_rule_kind

@@ -443,7 +443,7 @@ plain_steps(struct unwind_user_state *state, const struct unwind_rule_table *tab
 		entry = unwind_rules_set(table, unwind_rules_hash(key));
 		/* pairs with the release in write_entry() */
 		seq = smp_load_acquire(&entry->seq);
-		if (READ_ONCE(entry->key) != key) {
+		if (unlikely(READ_ONCE(entry->key) != key)) {
 			entry++;
 			/* pairs as above */
 			seq = smp_load_acquire(&entry->seq);
@@ -501,12 +501,13 @@ from_fp:
 		sp = cfa;
 		key = ret - 1;
 		*entries++ = ret;
+		/* a rule saves the register, or loses it, or neither */
 		if (how & how_fp(false)) {
 			fp = cfa + fp_off;
 			where = PLAIN_FP_IN_MEMORY;
-		}
-		if (unlikely(how & how_fp(true)))
+		} else if (unlikely(how & how_fp(true))) {
 			where = PLAIN_FP_LOST;
+		}
 	}
 	user_read_access_end();
 	if (entries == begin)
@@ -938,6 +939,51 @@ int unwind_user_next(struct unwind_user_state *state)
 	return ret;
 }
 
+/* Set each member by itself: to clear the struct first takes longer. */
+static void begin_frame(struct unwind_user_state *state, struct pt_regs *regs)
+{
+	state->cs_base = arch_unwind_cs_base(regs);
+	state->ss_base = arch_unwind_ss_base(regs);
+	state->ip = instruction_pointer(regs) + state->cs_base;
+	state->sp = user_stack_pointer(regs) + state->ss_base;
+	arch_unwind_kept(regs, state->kept);
+	state->kept[UNWIND_SLOT_FP] += state->ss_base;
+	state->in_memory = 0;
+	state->lost = 0;
+	state->exact = true;
+	state->back = 0;
+	state->left_alone = 0;
+	state->probed = false;
+	state->nowhere = false;
+	state->regs = regs;
+	state->insn = state->ip;
+	state->ri = NULL;
+	state->word = arch_unwind_word(regs);
+	state->switches = UNWIND_MAX_SWITCHES;
+}
+
+/* The members behind the frame; see begin_frame(). */
+static void begin_walk(struct unwind_user_state *state, struct pt_regs *regs)
+{
+	state->quick = false;
+	state->no_faults = false;
+	state->all_regs = false;
+	state->fp_only = false;
+	state->again = false;
+	state->crowded = false;
+	state->methods = unwind_methods_enabled();
+	memset(state->frames, 0, sizeof(state->frames));
+	state->start = regs;
+	state->faults = UNWIND_MAX_FAULTS;
+	state->table_bytes = UNWIND_MAX_TABLE_BYTES;
+	state->deadline = jiffies + UNWIND_MAX_TIME;
+	state->cfi = NULL;
+	state->tables = (struct unwind_cache_state) {};
+	state->changes = unwind_files_changes();
+	state->of_file = 0;
+	memset(state->found, 0, sizeof(state->found));
+}
+
 /**
  * unwind_user_begin - begin a walk at the innermost frame
  * @state: filled in
@@ -947,31 +993,14 @@ int unwind_user_next(struct unwind_user_state *state)
  */
 void unwind_user_begin(struct unwind_user_state *state, struct pt_regs *regs)
 {
-	*state = (struct unwind_user_state) {
-		.word		= arch_unwind_word(regs),
-		.cs_base	= arch_unwind_cs_base(regs),
-		.ss_base	= arch_unwind_ss_base(regs),
-		.exact		= true,
-		.regs		= regs,
-		.start		= regs,
-		.methods	= unwind_methods_enabled(),
-		.table_bytes	= UNWIND_MAX_TABLE_BYTES,
-		.switches	= UNWIND_MAX_SWITCHES,
-		.faults		= UNWIND_MAX_FAULTS,
-		.deadline	= jiffies + UNWIND_MAX_TIME,
-		.changes	= unwind_files_changes(),
-	};
+	begin_frame(state, regs);
+	begin_walk(state, regs);
 	/* a task that serves I/O (PR_SET_IO_FLUSHER) may have to provide the page itself */
 	if (unwind_user_left_out(current, UNWIND_REALTIME_NO_FAULTS) ||
 	    (current->flags & PF_MEMALLOC_NOIO) || unwind_in_uprobe_handler()) {
 		state->no_faults = true;
 		state->faults = 0;
 	}
-	state->ip = instruction_pointer(regs) + state->cs_base;
-	state->sp = user_stack_pointer(regs) + state->ss_base;
-	arch_unwind_kept(regs, state->kept);
-	state->kept[UNWIND_SLOT_FP] += state->ss_base;
-	state->insn = state->ip;
 	state->back = arch_unwind_in_syscall(regs) && after_system_call(state);
 	unwind_uprobe_begin(state);
 }
