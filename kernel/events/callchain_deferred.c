@@ -135,19 +135,14 @@ static bool event_has_buffer(struct perf_event *event)
 	return rb && rb->nr_pages;
 }
 
-static void output_record(struct perf_event *event, void *data)
+static noinline void write_record(struct perf_event *event, struct deferred_output *out)
 {
-	struct deferred_output *out = data;
 	struct deferred_record *record = &out->record;
 	unsigned int bytes = out->trace->nr * sizeof(u64);
 	/* perf_output_begin() and init_id() set all members that are used */
 	struct perf_output_handle handle __uninitialized;
 	struct perf_sample_data sample __uninitialized;
 
-	if (!event->attr.defer_output || (out->away && !wants_away(event, out)))
-		return;
-	if (!event_has_buffer(event))
-		return;
 	out->reached |= BIT(perf_deferred_reader(event));
 
 	record->header = (struct perf_event_header) {
@@ -168,6 +163,16 @@ static void output_record(struct perf_event *event, void *data)
 		__output_copy(&handle, out->trace->entries, bytes);
 	perf_event__output_id_sample(event, &handle, &sample);
 	perf_output_end(&handle);
+}
+
+static void output_record(struct perf_event *event, void *data)
+{
+	struct deferred_output *out = data;
+
+	if (!event->attr.defer_output || (out->away && !wants_away(event, out)))
+		return;
+	if (event_has_buffer(event))
+		write_record(event, out);
 }
 
 /* The record's task waits for this function, so its perf_event_context stays. */
@@ -220,17 +225,17 @@ static void send_to_cpus(struct deferred_output *out, unsigned int here)
 static void send_record(struct unwind_work *work,
 			struct unwind_stacktrace *trace, u64 cookie)
 {
-	struct deferred_output out = {
-		.record = {
-			.cookie		= cookie,
-			.nr		= trace->nr,
-		},
-		.trace = trace,
-		.task = current,
-	};
+	struct deferred_output out __uninitialized;
 	unsigned int here;
 
 	BUILD_BUG_ON(sizeof(*trace->entries) != sizeof(u64));
+	out.record.cookie = cookie;
+	out.record.nr = trace->nr;
+	out.trace = trace;
+	out.task = current;
+	out.reached = 0;
+	out.served = 0;
+	out.away = false;
 	here = get_cpu();
 	perf_iterate_sb(output_record, &out, NULL);
 	put_cpu();
