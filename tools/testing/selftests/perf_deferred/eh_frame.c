@@ -590,6 +590,20 @@ static int open_workers(struct worker *workers)
 	return 0;
 }
 
+/*
+ * Let the index be made that a static program needs, as it has no .eh_frame_hdr.  A slow kernel
+ * takes longer to make it than other threads wait for it.
+ */
+static int make_index(void)
+{
+	const eh_step steps[] = { eh_pushes, eh_leaf };
+	static struct eh_walk walk;
+	struct pd_event event;
+
+	PD_TRY(eh_open(&event));
+	return eh_run_and_check(&event, &walk, steps);
+}
+
 static int threads(void)
 {
 	static struct worker workers[THREADS];
@@ -598,6 +612,8 @@ static int threads(void)
 	int i, ret;
 
 	PD_TRY(eh_usable());
+	if (pd_slow() && !getauxval(AT_BASE))
+		PD_TRY(make_index());
 	pthread_barrier_init(&opened, NULL, THREADS + 1);
 	pthread_barrier_init(&started, NULL, THREADS + 1);
 	for (i = 0; i < THREADS; i++) {
