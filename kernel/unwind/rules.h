@@ -84,7 +84,7 @@ static __always_inline bool unwind_rules_holds(const struct unwind_rule_entry *e
 {
 	/* pairs with the barriers of unwind_rules_add() */
 	smp_rmb();
-	/* If @seq is odd, this compares with a smaller number, which the count is not any more. */
+	/* If @seq is odd, this compares with the number below it, which the count has passed. */
 	return READ_ONCE(entry->seq) == (seq & ~1U);
 }
 
