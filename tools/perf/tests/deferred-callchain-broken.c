@@ -182,6 +182,15 @@ static void build_no_room_for_sample_id(struct synth *s)
 	synth__empty(s, PERF_RECORD_SWITCH);
 }
 
+/* An event that is only a header, in a file whose events have a sample_id without fields. */
+static void build_no_fields_of_sample_id(struct synth *s)
+{
+	s->piped = true;
+	s->no_attrs = true;
+	synth__attr(s, SYNTH_SAMPLING_ID, PERF_SAMPLE_IP);
+	synth__empty(s, PERF_RECORD_SWITCH);
+}
+
 /* Events of perf stat in a file that has no counts. */
 static void build_counts(struct synth *s)
 {
@@ -397,6 +406,7 @@ static const struct broken_case broken_cases[] = {
 	{ "own child", build_own_child, .expect = expect_good },
 	{ "empty events", build_empty, .expect = expect_good },
 	{ "no room for sample_id", build_no_room_for_sample_id, .expect = "", .ret = -EFAULT },
+	{ "no fields of sample_id", build_no_fields_of_sample_id, .expect = "", .native = true },
 	{ "long build id", build_long_build_id, .expect = expect_long_build_id },
 	{ "long map", build_long_map, .expect = expect_good },
 	{ "kernel's name", build_kernel_name, .expect = expect_good },
