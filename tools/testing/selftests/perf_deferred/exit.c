@@ -58,7 +58,7 @@ static int by_segfault(void *unused)
 static int by_kill_spinning(void *unused)
 {
 	(void)unused;
-	return pd_call(NAME, DEPTH, pd_leaf_spin, (void *)60000L);
+	return pd_call(NAME, DEPTH, pd_leaf_says_and_spins, (void *)60000L);
 }
 
 static int by_kill_sleeping(void *unused)
@@ -66,6 +66,7 @@ static int by_kill_sleeping(void *unused)
 	struct pd_syscall call = { .nr = SYS_pause };
 
 	(void)unused;
+	pd_child_says();
 	return pd_call(NAME, DEPTH, pd_leaf_syscall, &call);
 }
 
@@ -109,18 +110,19 @@ static int by_one_of_many(void *unused)
 struct way {
 	const char *what;
 	int (*body)(void *unused);
-	bool kill;
+	/* wait until the child can be killed; NULL: it ends by itself */
+	bool (*wait)(struct pd_child *child, int n, int seconds);
 	int tasks;
 };
 
 static const struct way ways[] = {
-	{ "exit", by_exit, false, 1 },
-	{ "exit_group", by_exit_group, false, 1 },
-	{ "SIGSEGV", by_segfault, false, 1 },
-	{ "SIGKILL while spinning", by_kill_spinning, true, 1 },
-	{ "SIGKILL while sleeping", by_kill_sleeping, true, 1 },
-	{ "exit_group by a thread", by_other_thread, false, 2 },
-	{ "exit_group by one of many threads", by_one_of_many, false, THREADS },
+	{ "exit", by_exit, NULL, 1 },
+	{ "exit_group", by_exit_group, NULL, 1 },
+	{ "SIGSEGV", by_segfault, NULL, 1 },
+	{ "SIGKILL while spinning", by_kill_spinning, pd_child_wait_said, 1 },
+	{ "SIGKILL while sleeping", by_kill_sleeping, pd_child_wait_sleep, 1 },
+	{ "exit_group by a thread", by_other_thread, NULL, 2 },
+	{ "exit_group by one of many threads", by_one_of_many, NULL, THREADS },
 };
 
 /* Expected contents of the samples of an exit. */
@@ -157,8 +159,8 @@ static int exit_round(struct perf_event_attr *attr, const struct way *way, enum 
 	PD_TRY(pd_set_must_open(&set, attr, attr->inherit ? child.pid : -1));
 	pd_set_enable(&set);
 	pd_child_go(&child);
-	if (way->kill) {
-		pd_sleep_ms(100);
+	if (way->wait) {
+		PD_CHECK(way->wait(&child, 1, 60), "the child is not ready");
 		kill(child.pid, SIGKILL);
 	}
 	PD_CHECK(pd_child_wait(&child, 60) != -1, "the child hangs");

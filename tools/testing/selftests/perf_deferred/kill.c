@@ -427,8 +427,7 @@ static int dying_walk(int (*spinner)(void *unused), int sig, int expected, bool 
 static int spin(void *unused)
 {
 	(void)unused;
-	pd_child_says();
-	return pd_call(NAME, 4, pd_leaf_spin, (void *)60000L);
+	return pd_call(NAME, 4, pd_leaf_says_and_spins, (void *)60000L);
 }
 
 /* Each record of a dying task without a page for its frames needs a walk, so there is one only. */

@@ -2,6 +2,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "pd_proc.h"
 #include "pd_ring.h"
 #include "pd_stack.h"
 #include "pd_syscall.h"
@@ -236,4 +237,10 @@ PD_LEAF long pd_leaf_spin(void *milliseconds)
 		for (i = 0; i < 100000; i++)
 			asm volatile("" : "+r" (turns));
 	return turns;
+}
+
+PD_LEAF long pd_leaf_says_and_spins(void *milliseconds)
+{
+	pd_child_says();
+	return pd_leaf_spin(milliseconds);
 }

@@ -91,5 +91,7 @@ struct pd_syscall {
 long pd_leaf_syscall(void *call);
 long pd_leaf_getppid(void *unused);
 long pd_leaf_spin(void *milliseconds);
+/* Call pd_child_says() first. */
+long pd_leaf_says_and_spins(void *milliseconds);
 
 #endif /* PD_STACK_H */
