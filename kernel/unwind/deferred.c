@@ -479,9 +479,9 @@ bool __unwind_deferred_known(struct unwind_stacktrace *trace)
  * As unwind_deferred_request(), for the sched_switch tracepoint.  There the scheduler has
  * chosen @task, which is not yet current.  No other code uses its entry context: @task no
  * longer runs on another CPU, and on this CPU current is still the previous task.  No
- * interrupt is needed to send its record: @task is inside the scheduler, which it entered
- * before its last check of the work flags, as interrupts stay off from that check to user
- * mode.  Queueing the work kicks no CPU, because @task is on this one.
+ * interrupt is needed to send its record: @task is inside the scheduler and will check the
+ * work flags again, because interrupts stay off from the last check to user mode.  Queueing
+ * the work kicks no CPU, because @task is on this one.
  *
  * Context: The run queue of this CPU locked, interrupts off.
  * Return: as unwind_deferred_request(), and -EINVAL if this CPU is not switching to @task.

@@ -329,8 +329,8 @@ int unwind_eh_frame_object(struct unwind_user_state *state,
 }
 
 /*
- * If a function whose last byte is at @ip ends where a signal restorer begins, the return
- * address @ip + 1 can belong to either: find out which rule to use.
+ * A signal restorer can begin right after a function, at @ip + 1.  Then the return address
+ * @ip + 1 can belong to the function or to the restorer: find out which rule to use.
  */
 static int eh_look_behind(struct unwind_user_state *state, unsigned long ip,
 			  struct unwind_user_rule *rule, struct unwind_cfi_rule *full,

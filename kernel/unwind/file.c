@@ -526,7 +526,7 @@ static struct unwind_file *files_alloc(struct inode *inode)
 
 /*
  * Make a file known.  Under files_lock, with a reference to the inode.  False if the file
- * may be written to; then no reader has found it.
+ * is open for writing; then no reader has found it.
  */
 static bool link_file(struct unwind_file *file, struct inode *inode)
 {

@@ -63,6 +63,10 @@ struct unwind_cache_state {
  * @exact: @ip is the next instruction to run, not a return address
  * @back: rules are looked up for @ip - @back: this is inside the current instruction if @ip
  *	  follows a call or a system call
+ * @left_alone: bit mask of the caller-saved registers, by their numbers in instructions,
+ *		that still have the values in @start
+ * @probed: uprobes may have changed return addresses
+ * @nowhere: in a frame with @regs: nothing executable is mapped at @ip
  * @regs: the user registers if this is the innermost frame; else NULL
  * @cs_base: base of the code segment; 0 except for 32-bit tasks with unusual segments
  * @ss_base: base of the stack segment; 0 except for 32-bit tasks with unusual segments
@@ -70,10 +74,6 @@ struct unwind_cache_state {
  * @ri: innermost uretprobe whose hijacked return address the walk has not reached yet
  * @word: bytes of a stack word of the code at @ip, 4 or 8
  * @switches: how often the stack may still continue at lower addresses
- * @left_alone: bit mask of the caller-saved registers, by their numbers in instructions,
- *		that still have the values in @start
- * @probed: uprobes may have changed return addresses
- * @nowhere: in a frame with @regs: nothing executable is mapped at @ip
  * @quick: page faults are off: only resident memory is read
  * @no_faults: the walk may not fault in any page
  * @all_regs: all callee-saved registers are followed from the innermost frame on

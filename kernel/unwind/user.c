@@ -412,10 +412,10 @@ static enum plain_fp plain_fp_of(const struct unwind_user_state *state)
  * Repeat apply_rule() or quick_code_step(), with the frame in local variables, if is_plain().
  * It takes no step that these refuse, with two exceptions: the new CFA may be TASK_SIZE_MAX, or
  * the base register SP may be 0.  In both cases the word below the CFA must be readable.
- * Of the callee-saved registers only the frame pointer is followed: the others are needed so
- * rarely that it takes less time to walk again then, see walk_again().  Stops when @entries is
- * @end; or before a step that needs more, with that frame in @state; and sets @ended if that
- * frame has no caller.  Returns the new @entries.
+ * Of the callee-saved registers only the frame pointer is followed.  The others are rarely
+ * needed; walk_again() then repeats the walk, which takes less time in all.  Stops when
+ * @entries is @end; or before a step that needs more, with that frame in @state; and sets @ended
+ * if that frame has no caller.  Returns the new @entries.
  *
  * All steps are inside one user_read_access_begin(): there this calls no functions.
  */
@@ -524,7 +524,7 @@ from_fp:
 	return entries;
 }
 
-/* The steps of quick_steps() that plain_steps() cannot do, and those after them. */
+/* Take the steps of quick_steps() from the first one that plain_steps() cannot take. */
 static noinline unsigned long *
 other_steps(struct unwind_user_state *state, struct unwind_cache *cache,
 	    const struct unwind_rule_table *table, unsigned long *entries,
@@ -570,8 +570,9 @@ static bool known_or_peeked(struct unwind_user_state *state, struct unwind_cache
 
 /*
  * Fast path: steps with a known rule over resident memory, with page faults off.  It stops
- * at the first step that needs more, which unwind_user_next() then repeats.  Returns true
- * if the last frame has no caller, according to its rule.
+ * at the first step that needs a rule that is not cached or memory that is not resident;
+ * unwind_user_next() then repeats that step.  Returns true if the last frame has no caller,
+ * according to its rule.
  */
 static bool quick_steps(struct unwind_user_state *state,
 			struct unwind_stacktrace *trace, unsigned int max)
@@ -1028,8 +1029,8 @@ static enum unwind_end end_of_walk(int ret)
 	}
 }
 
-static __always_inline int walk(struct unwind_user_state *state,
-				struct unwind_stacktrace *trace, unsigned int max)
+static __always_inline int walk_frames(struct unwind_user_state *state,
+				       struct unwind_stacktrace *trace, unsigned int max)
 {
 	int ret;
 
@@ -1049,8 +1050,8 @@ static __always_inline int walk(struct unwind_user_state *state,
 
 /*
  * Repeat a walk that needs a callee-saved register which plain_steps() has not followed.  Page
- * faults and time are limited for both walks together.  Tables may be read as in a first walk:
- * the rules of the first walk may not be in the cache.
+ * faults and time are limited for both walks together.  The limit of table bytes starts anew,
+ * because the rules of the first walk are possibly not cached.
  */
 static noinline int walk_again(struct unwind_user_state *state, struct unwind_stacktrace *trace,
 			       unsigned int max)
@@ -1067,7 +1068,7 @@ static noinline int walk_again(struct unwind_user_state *state, struct unwind_st
 	state->crowded = first.crowded;
 	state->all_regs = true;
 	trace->nr = 0;
-	return walk(state, trace, max);
+	return walk_frames(state, trace, max);
 }
 
 /**
@@ -1098,7 +1099,7 @@ int unwind_user(struct unwind_stacktrace *trace, unsigned int max_entries)
 	unwind_user_begin(&state, regs);
 	unwind_cfi_init(&cfi);
 	state.cfi = &cfi;
-	ret = walk(&state, trace, max_entries);
+	ret = walk_frames(&state, trace, max_entries);
 	if (unlikely(state.again))
 		ret = walk_again(&state, trace, max_entries);
 	if (unlikely(state.crowded))
