@@ -75,7 +75,7 @@
 #define MAX_LIVE_WAIT		(5ULL * NSEC_PER_SEC)
 /* Upper limit for the difference between the clocks of two CPUs: every tick corrects them. */
 #define MAX_CLOCK_SKEW		(20ULL * NSEC_PER_MSEC)
-/* At most this many items are skipped: out of order by MAX_CLOCK_SKEW, of one time, or losses. */
+/* Limit of skipped items: out of order by up to MAX_CLOCK_SKEW, of the same time, or losses. */
 #define MAX_SKEWED		1024
 /* Memory limit for the last records of threads. */
 #define MAX_KEPT_BYTES		(16UL << 20)

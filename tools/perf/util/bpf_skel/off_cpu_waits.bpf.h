@@ -372,7 +372,7 @@ static __always_inline void end_wait(void *ctx, struct task_struct *task, struct
 	__u64 period = now - since;
 
 	waits->since = 0;
-	/* Not a wait: the iterator took a waking task for asleep, and resets @since itself. */
+	/* Not a wait: the iterator mistook a waking task for a sleeping one; it resets @since. */
 	if (!since || since >= now)
 		return;
 	if (waits->switches != switches_of(task)) {
