@@ -24,6 +24,17 @@ static u8 methods_enabled __read_mostly = ALL_METHODS;
 static const unsigned int all_methods = ALL_METHODS;
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 static const unsigned int most_kb = 1024 * 1024;
+
+/* A lower limit also holds for the rules that there are. */
+static int set_files_max(const struct ctl_table *table, int write, void *buffer, size_t *lenp,
+			 loff_t *ppos)
+{
+	int ret = proc_douintvec_minmax(table, write, buffer, lenp, ppos);
+
+	if (!ret && write)
+		unwind_files_trim();
+	return ret;
+}
 #endif
 
 u8 unwind_user_realtime __read_mostly = UNWIND_REALTIME_AS_OTHERS;
@@ -146,7 +157,7 @@ static struct ctl_table unwind_sysctls[] = {
 		.data		= &unwind_files_max_kb,
 		.maxlen		= sizeof(unwind_files_max_kb),
 		.mode		= 0644,
-		.proc_handler	= proc_douintvec_minmax,
+		.proc_handler	= set_files_max,
 		.extra1		= SYSCTL_ZERO,
 		.extra2		= (void *)&most_kb,
 	},

@@ -374,6 +374,25 @@ static bool files_charge_one(void)
 }
 
 /**
+ * unwind_files_trim - evict rules and files until they take at most unwind_files_max_kb
+ *
+ * Files with objects remain, without rules.  Gives up if the task is killed.
+ *
+ * Context: Task context, may sleep.
+ */
+void unwind_files_trim(void)
+{
+	/* the first look at a file may only clear @used */
+	unsigned long tries = 2 * READ_ONCE(nr_files) / MAX_LOOKS + 2;
+
+	while (atomic_long_read(&files_bytes) > READ_ONCE(unwind_files_max_kb) * 1024L) {
+		if (fatal_signal_pending(current) || (!files_make_room(false) && !--tries))
+			return;
+		cond_resched();
+	}
+}
+
+/**
  * unwind_file_peek - the rule at an address, if it is known
  * @file: the file
  * @vaddr: address as the file was linked

@@ -170,6 +170,7 @@ void unwind_file_grow(struct unwind_file *file);
 void unwind_file_add_probe(struct unwind_file *file, unsigned int i, s32 ip);
 int unwind_file_add_rule(struct unwind_file *file, u64 start, u64 end, u64 at,
 			 const struct unwind_user_rule *rule);
+void unwind_files_trim(void);
 void unwind_files_stat(unsigned long *nr, unsigned long *bytes);
 
 #else

@@ -454,6 +454,35 @@ static void too_large(struct kunit *test)
 	unwind_file_put(file);
 }
 
+/* A lower limit evicts rules, and files without an object. */
+static void lowered_limit(struct kunit *test)
+{
+	struct unwind_file *file = get_file_of(test, make_inode(test)), *other;
+	unsigned long nr, bytes, before;
+	unsigned int n;
+
+	for (n = 0; n < 64; n++) {
+		other = get_file_of(test, make_inode(test));
+		add_rule(other, FIRST, FIRST + 8, FIRST, 1);
+		unwind_file_put(other);
+	}
+	add_rule(file, FIRST, FIRST + 8, FIRST, 2);
+	unwind_files_stat(&nr, &before);
+	set_max_kb(test, before / SZ_1K / 2);
+	unwind_files_trim();
+	unwind_files_stat(&nr, &bytes);
+	KUNIT_EXPECT_LE(test, bytes, unwind_files_max_kb * SZ_1K);
+	KUNIT_EXPECT_GT(test, bytes, 0);
+	unwind_files_max_kb = 0;
+	unwind_files_trim();
+	KUNIT_EXPECT_EQ(test, rule_at(file, FIRST), -1);
+	KUNIT_EXPECT_FALSE(test, unwind_file_is_dead(file));
+	unwind_files_stat(&nr, &bytes);
+	/* objects of running programs also refer to files */
+	KUNIT_EXPECT_LT(test, bytes, before / 4);
+	unwind_file_put(file);
+}
+
 /* A user with many files in use does not prevent other users from having rules. */
 static void many_files(struct kunit *test)
 {
@@ -977,6 +1006,7 @@ static struct kunit_case file_cases[] = {
 	KUNIT_CASE(memory_bound),
 	KUNIT_CASE(no_room),
 	KUNIT_CASE(too_large),
+	KUNIT_CASE(lowered_limit),
 	KUNIT_CASE(many_files),
 	KUNIT_CASE(objects_of_file),
 	KUNIT_CASE(objects_of_dead_file),

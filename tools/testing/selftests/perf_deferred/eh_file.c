@@ -296,11 +296,29 @@ static int with_limit_0(int (*run)(void))
 }
 
 static struct found shared_before;
+static long bytes_before;
+
+/* The bytes of the rules of all files, or -1. */
+static long files_bytes(void)
+{
+	FILE *f = fopen(STATS, "r");
+	char line[128];
+	long bytes = -1;
+
+	while (f && fgets(line, sizeof(line), f))
+		sscanf(line, "files bytes %ld", &bytes);
+	if (f)
+		fclose(f);
+	return bytes;
+}
 
 static int is_not_shared_any_more(void)
 {
+	long bytes = files_bytes();
 	struct found found;
 
+	PD_CHECK(bytes >= 0 && bytes < bytes_before, "rules take %ld bytes, %ld before", bytes,
+		 bytes_before);
 	PD_TRY(found_by(walk_file, A, &found));
 	PD_CHECK(!found.file && found.memory > shared_before.memory,
 		 "%ld rules were decoded from a file, %ld from memory, %ld before", found.file,
@@ -308,13 +326,14 @@ static int is_not_shared_any_more(void)
 	return PD_PASS;
 }
 
-/* With a limit of 0, no rules are shared of a file that was known before, either. */
+/* With a limit of 0, rules are freed, and not shared of a file that was known before, either. */
 static int not_shared_with_limit_0(void)
 {
 	PD_TRY(prepare());
 	PD_TRY(eh_write_image(A, &small));
 	PD_TRY(in_child(walk_file, A));
 	PD_TRY(found_by(walk_file, A, &shared_before));
+	bytes_before = files_bytes();
 	return with_limit_0(is_not_shared_any_more);
 }
 
