@@ -51,17 +51,17 @@ struct file_start {
 	struct file_attr attr[NR_ATTRS];
 };
 
-static u32 order32(const struct synth *s, u32 value)
+static u32 order_u32(const struct synth *s, u32 value)
 {
 	return s->foreign ? bswap_32(value) : value;
 }
 
-static u16 order16(const struct synth *s, u16 value)
+static u16 order_u16(const struct synth *s, u16 value)
 {
 	return s->foreign ? bswap_16(value) : value;
 }
 
-static u64 order64(const struct synth *s, u64 value)
+static u64 order_u64(const struct synth *s, u64 value)
 {
 	return s->foreign ? bswap_64(value) : value;
 }
@@ -76,7 +76,7 @@ static u32 pid_of(const struct synth *s, u32 tid)
 	return s->pairs ? tid & ~1U : tid;
 }
 
-static bool grow(struct synth *s, size_t size)
+static bool grow_data(struct synth *s, size_t size)
 {
 	size_t room = max(s->room * 2, s->size + size);
 	char *grown;
@@ -94,9 +94,9 @@ static bool grow(struct synth *s, size_t size)
 	return true;
 }
 
-static void append(struct synth *s, const void *data, size_t size)
+static void append_bytes(struct synth *s, const void *data, size_t size)
 {
-	if (!size || !grow(s, size))
+	if (!size || !grow_data(s, size))
 		return;
 
 	memcpy(s->data + s->size, data, size);
@@ -106,52 +106,52 @@ static void append(struct synth *s, const void *data, size_t size)
 /* Append the events of @from, which has the same byte order, to those of @s. */
 void synth__append(struct synth *s, const struct synth *from)
 {
-	append(s, from->data, from->size);
+	append_bytes(s, from->data, from->size);
 	s->failed |= from->failed;
 }
 
 static void put_header(struct synth *s, u32 type, u16 misc, size_t size)
 {
 	struct perf_event_header header = {
-		.type = order32(s, type),
-		.misc = order16(s, misc),
-		.size = order16(s, sizeof(header) + size),
+		.type = order_u32(s, type),
+		.misc = order_u16(s, misc),
+		.size = order_u16(s, sizeof(header) + size),
 	};
 
-	append(s, &header, sizeof(header));
+	append_bytes(s, &header, sizeof(header));
 }
 
-static void put(struct synth *s, u32 type, u16 misc, const struct body *body)
+static void put_event(struct synth *s, u32 type, u16 misc, const struct body *body)
 {
 	put_header(s, type, misc, body->nr * sizeof(u64));
-	append(s, body->words, body->nr * sizeof(u64));
+	append_bytes(s, body->words, body->nr * sizeof(u64));
 }
 
-static void add64(const struct synth *s, struct body *body, u64 value)
+static void add_u64(const struct synth *s, struct body *body, u64 value)
 {
-	body->words[body->nr++] = order64(s, value);
+	body->words[body->nr++] = order_u64(s, value);
 }
 
-static void add32x2(const struct synth *s, struct body *body, u32 first, u32 second)
+static void add_u32_pair(const struct synth *s, struct body *body, u32 first, u32 second)
 {
-	u32 pair[] = { order32(s, first), order32(s, second) };
+	u32 pair[] = { order_u32(s, first), order_u32(s, second) };
 
 	memcpy(&body->words[body->nr++], pair, sizeof(pair));
 }
 
 static void add_sample_id(const struct synth *s, struct body *body, u32 tid, u64 time)
 {
-	add32x2(s, body, pid_of(s, tid), tid);
-	add64(s, body, time);
+	add_u32_pair(s, body, pid_of(s, tid), tid);
+	add_u64(s, body, time);
 	if (!s->no_cpu)
-		add32x2(s, body, s->cpu, 0);
-	add64(s, body, s->whose ?: SYNTH_TRACKING_ID);
+		add_u32_pair(s, body, s->cpu, 0);
+	add_u64(s, body, s->whose ?: SYNTH_TRACKING_ID);
 }
 
 /* Raw data: their size, and bytes that a reader must not swap. */
 static void add_raw(const struct synth *s, struct body *body)
 {
-	u32 size = order32(s, SYNTH_RAW_SIZE);
+	u32 size = order_u32(s, SYNTH_RAW_SIZE);
 	char *raw = (char *)&body->words[body->nr];
 
 	memcpy(raw, &size, sizeof(size));
@@ -174,10 +174,10 @@ void synth__name(struct synth *s, u32 tid, u64 time, u16 misc, const char *name)
 	struct body body;
 
 	body.nr = 0;
-	add32x2(s, &body, pid_of(s, tid), tid);
+	add_u32_pair(s, &body, pid_of(s, tid), tid);
 	add_text(&body, name);
 	add_sample_id(s, &body, tid, time);
-	put(s, PERF_RECORD_COMM, misc, &body);
+	put_event(s, PERF_RECORD_COMM, misc, &body);
 }
 
 void synth__comm(struct synth *s, u32 tid, u64 time)
@@ -195,11 +195,11 @@ static void put_task(struct synth *s, u32 type, u32 tid, u32 parent, u64 time)
 	struct body body;
 
 	body.nr = 0;
-	add32x2(s, &body, pid_of(s, tid), pid_of(s, parent));
-	add32x2(s, &body, tid, parent);
-	add64(s, &body, time);
+	add_u32_pair(s, &body, pid_of(s, tid), pid_of(s, parent));
+	add_u32_pair(s, &body, tid, parent);
+	add_u64(s, &body, time);
 	add_sample_id(s, &body, tid, time);
-	put(s, type, 0, &body);
+	put_event(s, type, 0, &body);
 }
 
 void synth__exit(struct synth *s, u32 tid, u64 time)
@@ -230,19 +230,19 @@ void synth__map(struct synth *s, u32 who, u64 time, u16 misc, u64 start, u64 len
 	struct body body;
 
 	body.nr = 0;
-	add32x2(s, &body, pid_of(s, who), who);
-	add64(s, &body, start);
-	add64(s, &body, len);
-	add64(s, &body, 0);
+	add_u32_pair(s, &body, pid_of(s, who), who);
+	add_u64(s, &body, start);
+	add_u64(s, &body, len);
+	add_u64(s, &body, 0);
 	if (s->mmap2) {
-		add32x2(s, &body, misc & PERF_RECORD_MISC_MMAP_BUILD_ID ? -1 : 8, 1);
-		add64(s, &body, 4711);
-		add64(s, &body, 0);
-		add32x2(s, &body, PROT_READ | PROT_EXEC, MAP_PRIVATE);
+		add_u32_pair(s, &body, misc & PERF_RECORD_MISC_MMAP_BUILD_ID ? -1 : 8, 1);
+		add_u64(s, &body, 4711);
+		add_u64(s, &body, 0);
+		add_u32_pair(s, &body, PROT_READ | PROT_EXEC, MAP_PRIVATE);
 	}
 	add_text(&body, name);
 	add_sample_id(s, &body, who, time);
-	put(s, s->mmap2 ? PERF_RECORD_MMAP2 : PERF_RECORD_MMAP, misc, &body);
+	put_event(s, s->mmap2 ? PERF_RECORD_MMAP2 : PERF_RECORD_MMAP, misc, &body);
 }
 
 /* Map @pages pages of user code of @tid. The first page has the user frames of @cookie. */
@@ -265,14 +265,14 @@ void synth__namespace(struct synth *s, u32 tid, u64 time, u64 inode)
 	struct body body;
 
 	body.nr = 0;
-	add32x2(s, &body, pid_of(s, tid), tid);
-	add64(s, &body, NR_NAMESPACES);
+	add_u32_pair(s, &body, pid_of(s, tid), tid);
+	add_u64(s, &body, NR_NAMESPACES);
 	for (int i = 0; i < NR_NAMESPACES; i++) {
-		add64(s, &body, 1);
-		add64(s, &body, inode);
+		add_u64(s, &body, 1);
+		add_u64(s, &body, inode);
 	}
 	add_sample_id(s, &body, tid, time);
-	put(s, PERF_RECORD_NAMESPACES, 0, &body);
+	put_event(s, PERF_RECORD_NAMESPACES, 0, &body);
 }
 
 void synth__lost(struct synth *s, u64 time)
@@ -280,10 +280,10 @@ void synth__lost(struct synth *s, u64 time)
 	struct body body;
 
 	body.nr = 0;
-	add64(s, &body, SYNTH_TRACKING_ID);
-	add64(s, &body, 1);
+	add_u64(s, &body, SYNTH_TRACKING_ID);
+	add_u64(s, &body, 1);
 	add_sample_id(s, &body, 0, time);
-	put(s, PERF_RECORD_LOST, 0, &body);
+	put_event(s, PERF_RECORD_LOST, 0, &body);
 }
 
 void synth__round(struct synth *s)
@@ -297,19 +297,19 @@ void synth__sample(struct synth *s, u32 tid, u64 time, u16 misc, const u64 *ips,
 	struct body body;
 
 	body.nr = 0;
-	add64(s, &body, s->second ? SYNTH_SECOND_ID : SYNTH_SAMPLING_ID);
-	add64(s, &body, ip);
-	add32x2(s, &body, pid_of(s, tid), tid);
-	add64(s, &body, time);
-	add32x2(s, &body, s->cpu, 0);
-	add64(s, &body, 1);
-	add64(s, &body, nr);
+	add_u64(s, &body, s->second ? SYNTH_SECOND_ID : SYNTH_SAMPLING_ID);
+	add_u64(s, &body, ip);
+	add_u32_pair(s, &body, pid_of(s, tid), tid);
+	add_u64(s, &body, time);
+	add_u32_pair(s, &body, s->cpu, 0);
+	add_u64(s, &body, 1);
+	add_u64(s, &body, nr);
 	for (size_t i = 0; i < nr; i++)
-		add64(s, &body, ips[i]);
+		add_u64(s, &body, ips[i]);
 	add_raw(s, &body);
 	if (s->branches)
-		add64(s, &body, s->branches);
-	put(s, PERF_RECORD_SAMPLE, misc, &body);
+		add_u64(s, &body, s->branches);
+	put_event(s, PERF_RECORD_SAMPLE, misc, &body);
 }
 
 static size_t kernel_half(u64 *ips, unsigned int depth)
@@ -369,12 +369,12 @@ void synth__record_at(struct synth *s, u32 tid, u64 time, u64 cookie, u16 misc, 
 	struct body body;
 
 	body.nr = 0;
-	add64(s, &body, cookie);
-	add64(s, &body, nr);
+	add_u64(s, &body, cookie);
+	add_u64(s, &body, nr);
 	for (size_t i = 0; i < nr_ips; i++)
-		add64(s, &body, ips[i]);
+		add_u64(s, &body, ips[i]);
 	add_sample_id(s, &body, tid, time);
-	put(s, PERF_RECORD_CALLCHAIN_DEFERRED, misc, &body);
+	put_event(s, PERF_RECORD_CALLCHAIN_DEFERRED, misc, &body);
 }
 
 /*
@@ -407,7 +407,7 @@ void synth__unknown(struct synth *s, u32 type)
 {
 	const struct body body = { .nr = 2 };
 
-	put(s, type, 0, &body);
+	put_event(s, type, 0, &body);
 }
 
 /* An event of arbitrary @words, with a sample_id behind them. */
@@ -417,9 +417,9 @@ void synth__words(struct synth *s, u32 type, u64 time, const u64 *words, size_t 
 
 	body.nr = 0;
 	for (size_t i = 0; i < nr; i++)
-		add64(s, &body, words[i]);
+		add_u64(s, &body, words[i]);
 	add_sample_id(s, &body, 0, time);
-	put(s, type, 0, &body);
+	put_event(s, type, 0, &body);
 }
 
 /* An event that readers skip. @data has only its header, write_events() makes the rest. */
@@ -443,7 +443,7 @@ void synth__attr(struct synth *s, u64 id, u64 sample_type)
 	event.attr.sample_type = sample_type;
 	event.attr.sample_id_all = 1;
 	put_header(s, PERF_RECORD_HEADER_ATTR, 0, sizeof(event));
-	append(s, &event, sizeof(event));
+	append_bytes(s, &event, sizeof(event));
 }
 
 /*
@@ -451,19 +451,19 @@ void synth__attr(struct synth *s, u64 id, u64 sample_type)
  */
 void synth__tracing_data(struct synth *s, size_t size)
 {
-	const u32 body[] = { order32(s, SYNTH_TRACING_SIZE), 0 };
+	const u32 body[] = { order_u32(s, SYNTH_TRACING_SIZE), 0 };
 	char data[SYNTH_TRACING_SIZE];
 
 	memset(data, 1, sizeof(data));
 	put_header(s, PERF_RECORD_HEADER_TRACING_DATA, 0, size);
-	append(s, body, size);
-	append(s, data, sizeof(data));
+	append_bytes(s, body, size);
+	append_bytes(s, data, sizeof(data));
 }
 
 /* Make the last sample claim more raw data than it has. */
 void synth__inflate_raw(struct synth *s)
 {
-	u32 size = order32(s, 0x7ffffff0);
+	u32 size = order_u32(s, 0x7ffffff0);
 
 	memcpy(s->data + s->size - sizeof(size) - SYNTH_RAW_SIZE, &size, sizeof(size));
 }
@@ -477,7 +477,7 @@ void synth__empty(struct synth *s, u32 type)
 void synth__raw_record(struct synth *s, const void *body, size_t size)
 {
 	put_header(s, PERF_RECORD_CALLCHAIN_DEFERRED, PERF_RECORD_MISC_USER, size);
-	append(s, body, size);
+	append_bytes(s, body, size);
 }
 
 /* The flags are bit fields: the other byte order also reverses the bits of each byte. */
@@ -512,11 +512,11 @@ static void order_attr(const struct synth *s, struct perf_event_attr *attr)
 	mirror_flags(attr);
 }
 
-static struct perf_file_section section(const struct synth *s, u64 offset, u64 size)
+static struct perf_file_section file_section(const struct synth *s, u64 offset, u64 size)
 {
 	return (struct perf_file_section){
-		.offset = order64(s, offset),
-		.size = order64(s, size),
+		.offset = order_u64(s, offset),
+		.size = order_u64(s, size),
 	};
 }
 
@@ -549,19 +549,20 @@ static void fill_attr(const struct synth *s, struct file_start *start, int i, u6
 	if (s->branch_callchains && !tracking)
 		attr->branch_sample_type = PERF_SAMPLE_BRANCH_CALL_STACK;
 	order_attr(s, attr);
-	start->attr[i].ids = section(s, offsetof(struct file_start, ids[i]), sizeof(u64));
-	start->ids[i] = order64(s, id);
+	start->attr[i].ids = file_section(s, offsetof(struct file_start, ids[i]), sizeof(u64));
+	start->ids[i] = order_u64(s, id);
 }
 
 static void fill_start(const struct synth *s, struct file_start *start)
 {
 	memset(start, 0, sizeof(*start));
-	start->magic = order64(s, SYNTH_MAGIC);
-	start->size = order64(s, offsetof(struct file_start, ids));
-	start->attr_size = order64(s, sizeof(struct file_attr));
-	start->attrs = section(s, offsetof(struct file_start, attr),
-			       (s->single ? 1 : NR_ATTRS) * sizeof(struct file_attr));
-	start->data = section(s, sizeof(*start) + s->gap, s->size + (u64)s->holes * SYNTH_HOLE);
+	start->magic = order_u64(s, SYNTH_MAGIC);
+	start->size = order_u64(s, offsetof(struct file_start, ids));
+	start->attr_size = order_u64(s, sizeof(struct file_attr));
+	start->attrs = file_section(s, offsetof(struct file_start, attr),
+				    (s->single ? 1 : NR_ATTRS) * sizeof(struct file_attr));
+	start->data = file_section(s, sizeof(*start) + s->gap,
+				   s->size + (u64)s->holes * SYNTH_HOLE);
 	fill_attr(s, start, 0, SYNTH_SAMPLING_ID, PERF_COUNT_SW_CPU_CLOCK);
 	fill_attr(s, start, 1, SYNTH_TRACKING_ID, PERF_COUNT_SW_DUMMY);
 	fill_attr(s, start, 2, SYNTH_SECOND_ID, PERF_COUNT_SW_TASK_CLOCK);
@@ -581,11 +582,11 @@ static void fill_pipe_start(const struct synth *s, const struct file_start *from
 			    struct pipe_start *start)
 {
 	start->magic = from->magic;
-	start->size = order64(s, offsetof(struct pipe_start, attr));
+	start->size = order_u64(s, offsetof(struct pipe_start, attr));
 	for (int i = 0; i < NR_ATTRS; i++) {
-		start->attr[i].header.type = order32(s, PERF_RECORD_HEADER_ATTR);
+		start->attr[i].header.type = order_u32(s, PERF_RECORD_HEADER_ATTR);
 		start->attr[i].header.misc = 0;
-		start->attr[i].header.size = order16(s, sizeof(start->attr[i]));
+		start->attr[i].header.size = order_u16(s, sizeof(start->attr[i]));
 		start->attr[i].attr = from->attr[i].attr;
 		if (s->no_attr_size)
 			start->attr[i].attr.size = 0;
@@ -624,7 +625,7 @@ static size_t pack_header(void *record, size_t more)
 }
 
 /* Put the events of @s into @packed, compressed. */
-static int pack(const struct synth *s, struct synth *packed)
+static int pack_events(const struct synth *s, struct synth *packed)
 {
 	char buf[MAX_PACKED];
 	struct zstd_data zstd;
@@ -637,7 +638,7 @@ static int pack(const struct synth *s, struct synth *packed)
 							       pack_header);
 
 		if (size > 0)
-			append(packed, buf, size);
+			append_bytes(packed, buf, size);
 		else
 			ret = -EINVAL;
 	}
@@ -651,7 +652,7 @@ static int write_compressed(const struct synth *s, int fd)
 				.mmap_len = PIECE };
 	struct synth packed = {};
 	struct file_start start;
-	int ret = pack(s, &packed);
+	int ret = pack_events(s, &packed);
 
 	fill_start(s, &start);
 	start.data.size = packed.size;

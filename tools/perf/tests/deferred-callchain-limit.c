@@ -623,8 +623,9 @@ static int test__deferred_idle(struct test_suite *test __maybe_unused,
 	return ok ? TEST_OK : TEST_FAIL;
 }
 
-static int interrupt(const struct perf_tool *tool, union perf_event *event,
-		     struct perf_sample *sample, struct evsel *evsel, struct machine *machine)
+static int interrupt_at_sample(const struct perf_tool *tool, union perf_event *event,
+			       struct perf_sample *sample, struct evsel *evsel,
+			       struct machine *machine)
 {
 	session_done = 1;
 	return count_sample(tool, event, sample, evsel, machine);
@@ -648,7 +649,7 @@ static int test__deferred_interrupted(struct test_suite *test __maybe_unused,
 
 		s.piped = i;
 		count_tool__init(&count);
-		count.tool.sample = interrupt;
+		count.tool.sample = interrupt_at_sample;
 		ok &= !synth__read(&count.tool, &s, SIZE_MAX, &count.stats) &&
 		      count.complete + count.incomplete == 1;
 		session_done = 0;

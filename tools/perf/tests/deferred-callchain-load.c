@@ -144,7 +144,7 @@ static void put_record(struct builder *b, u32 tid, unsigned int context)
 	}
 }
 
-static bool sleeps(const struct synth_load *load, unsigned int thread)
+static bool thread_sleeps(const struct synth_load *load, unsigned int thread)
 {
 	return thread * 37 % 100 < load->sleepers;
 }
@@ -155,14 +155,14 @@ static void put_context(struct builder *b, unsigned int context)
 
 	for (unsigned int i = 0; i < load->samples; i++) {
 		for (unsigned int t = 0; t < load->threads; t++) {
-			if (!context || !sleeps(load, t))
+			if (!context || !thread_sleeps(load, t))
 				put_sample(b, FIRST_TID + t, context);
 		}
 	}
 	for (unsigned int i = 0; i < load->delay; i++)
 		end_round(b);
 	for (unsigned int t = 0; t < load->threads; t++) {
-		if (!sleeps(load, t))
+		if (!thread_sleeps(load, t))
 			put_record(b, FIRST_TID + t, context);
 	}
 }
@@ -189,7 +189,7 @@ int synth_load__build(const struct synth_load *load, struct synth *s)
 	for (unsigned int context = 0; context < load->contexts; context++)
 		put_context(&b, context);
 	for (unsigned int t = 0; t < load->threads; t++) {
-		if (sleeps(load, t))
+		if (thread_sleeps(load, t))
 			put_record(&b, FIRST_TID + t, 0);
 	}
 	end_round(&b);

@@ -97,12 +97,12 @@ struct model {
 	bool failed;
 };
 
-static unsigned int below(struct model *m, unsigned int limit)
+static unsigned int random_below(struct model *m, unsigned int limit)
 {
 	return synth_random__below(&m->random, limit);
 }
 
-static bool percent(struct model *m, unsigned int share)
+static bool random_percent(struct model *m, unsigned int share)
 {
 	return synth_random__percent(&m->random, share);
 }
@@ -113,19 +113,19 @@ static void choose_parameters(struct model *m)
 	static const unsigned int wraps[] = { 2, 3, 10, 1000000 };
 	static const u64 limits[] = { 1, 2 << 10, 16 << 10 };
 
-	m->nr_threads = 1 + below(m, MAX_THREADS);
-	m->nr_cpus = 1 + below(m, MAX_CPUS);
-	m->nr_steps = 20 + below(m, MAX_STEPS - 20);
-	m->round_steps = 1 + below(m, percent(m, 30) ? MAX_STEPS : 30);
-	m->wrap = wraps[below(m, ARRAY_SIZE(wraps))];
-	m->lose = shares[below(m, ARRAY_SIZE(shares))];
-	m->duplicate = shares[below(m, ARRAY_SIZE(shares))];
-	m->records = 10 + below(m, 60);
-	m->sleepers = shares[below(m, ARRAY_SIZE(shares) - 1)];
-	m->foreign = below(m, 2);
+	m->nr_threads = 1 + random_below(m, MAX_THREADS);
+	m->nr_cpus = 1 + random_below(m, MAX_CPUS);
+	m->nr_steps = 20 + random_below(m, MAX_STEPS - 20);
+	m->round_steps = 1 + random_below(m, random_percent(m, 30) ? MAX_STEPS : 30);
+	m->wrap = wraps[random_below(m, ARRAY_SIZE(wraps))];
+	m->lose = shares[random_below(m, ARRAY_SIZE(shares))];
+	m->duplicate = shares[random_below(m, ARRAY_SIZE(shares))];
+	m->records = 10 + random_below(m, 60);
+	m->sleepers = shares[random_below(m, ARRAY_SIZE(shares) - 1)];
+	m->foreign = random_below(m, 2);
 	m->piped = !m->foreign && m->seed % 2;
 	m->prefixed = m->seed % 7 == 0;
-	m->limit = m->seed % 5 == 0 ? limits[below(m, ARRAY_SIZE(limits))] : 0;
+	m->limit = m->seed % 5 == 0 ? limits[random_below(m, ARRAY_SIZE(limits))] : 0;
 
 	/* Two neighbours have the same tid: one is a thread of the host, the other of a guest. */
 	for (unsigned int i = 0; i < m->nr_threads; i++) {
@@ -141,7 +141,7 @@ static struct step *add_step(struct model *m, const struct thread_state *t, enum
 	step->what = what;
 	step->tid = t->tid;
 	step->guest = t->guest;
-	step->cpu = below(m, m->nr_cpus);
+	step->cpu = random_below(m, m->nr_cpus);
 	step->round = m->now / m->round_steps;
 	step->context = t->context;
 	return step;
@@ -187,7 +187,7 @@ static void enter_kernel(struct model *m, struct thread_state *t)
 	context->cookie = next_cookie(m, t);
 	t->in_kernel = true;
 	t->context = ++m->nr_contexts;
-	context->depth = 1 + below(m, 20);
+	context->depth = 1 + random_below(m, 20);
 }
 
 static void step_sample(struct model *m, struct thread_state *t)
@@ -197,20 +197,20 @@ static void step_sample(struct model *m, struct thread_state *t)
 	if (!t->in_kernel)
 		enter_kernel(m, t);
 	step = add_step(m, t, SAMPLE);
-	step->second = below(m, 2);
-	step->user = !t->guest && percent(m, 10);
+	step->second = random_below(m, 2);
+	step->user = !t->guest && random_percent(m, 10);
 }
 
 static void step_record(struct model *m, struct thread_state *t)
 {
 	struct context *context = &m->contexts[t->context];
-	bool lost = percent(m, m->lose);
+	bool lost = random_percent(m, m->lose);
 	struct step *step = add_step(m, t, lost ? LOST_RECORD : RECORD);
 
 	t->in_kernel = false;
 	context->recorded = !lost;
 	context->round = step->round;
-	if (!lost && percent(m, m->duplicate) && m->now < m->nr_steps)
+	if (!lost && random_percent(m, m->duplicate) && m->now < m->nr_steps)
 		add_step(m, t, RECORD);
 }
 
@@ -228,12 +228,12 @@ static void step_thread(struct model *m, struct thread_state *t)
 	if (t->dead) {
 		add_step(m, t, FORK);
 		t->dead = false;
-	} else if (!t->guest && percent(m, 3)) {
+	} else if (!t->guest && random_percent(m, 3)) {
 		step_end(m, t, EXIT);
 		t->dead = true;
-	} else if (!t->guest && percent(m, 3)) {
+	} else if (!t->guest && random_percent(m, 3)) {
 		step_end(m, t, EXEC);
-	} else if (t->in_kernel && percent(m, m->records)) {
+	} else if (t->in_kernel && random_percent(m, m->records)) {
 		step_record(m, t);
 	} else {
 		step_sample(m, t);
@@ -243,13 +243,13 @@ static void step_thread(struct model *m, struct thread_state *t)
 static void make_schedule(struct model *m)
 {
 	while (m->now < m->nr_steps && m->nr_contexts < MAX_SERIAL) {
-		unsigned int i = below(m, m->nr_threads);
+		unsigned int i = random_below(m, m->nr_threads);
 		struct thread_state *t = &m->threads[i];
 
 		/* Some threads stay in the kernel for a long time. */
-		if (t->in_kernel && (i + m->seed) % 3 == 0 && percent(m, m->sleepers) &&
-		    !percent(m, 5))
-			t = &m->threads[below(m, m->nr_threads)];
+		if (t->in_kernel && (i + m->seed) % 3 == 0 && random_percent(m, m->sleepers) &&
+		    !random_percent(m, 5))
+			t = &m->threads[random_below(m, m->nr_threads)];
 		step_thread(m, t);
 	}
 }
@@ -275,7 +275,7 @@ static void print_schedule(const struct model *m)
 		print_step(m, time);
 }
 
-static void fail(struct model *m, u64 time, const char *why)
+static void report_failure(struct model *m, u64 time, const char *why)
 {
 	if (!m->failed)
 		print_schedule(m);
@@ -408,19 +408,19 @@ static void check_chain(struct model *m, const struct step *step, const struct p
 	size_t nr;
 
 	if (!has_kernel_half(step, sample->callchain, &nr)) {
-		fail(m, time, "has a wrong kernel half");
+		report_failure(m, time, "has a wrong kernel half");
 	} else if (context->recorded && !step->guest && !(m->limit && sample->deferred_callchain)) {
 		m->complete++;
 		if (sample->deferred_callchain)
-			fail(m, time, "is incomplete although it has a record");
+			report_failure(m, time, "is incomplete although it has a record");
 		else if (!has_user_half(step, context, sample->callchain, nr))
-			fail(m, time, "has a wrong user half");
+			report_failure(m, time, "has a wrong user half");
 	} else {
 		m->incomplete++;
 		if (!sample->deferred_callchain)
-			fail(m, time, "is complete although it has no record");
+			report_failure(m, time, "is complete although it has no record");
 		else if (!has_no_user_half(step, sample, nr))
-			fail(m, time, "is incomplete but has a user half");
+			report_failure(m, time, "is incomplete but has a user half");
 	}
 }
 
@@ -433,14 +433,14 @@ static int check_sample(const struct perf_tool *tool, union perf_event *event __
 	struct step *step = &m->steps[time <= m->now ? time : 0];
 
 	if (step->what != SAMPLE || sample->tid != step->tid || step->delivered)
-		fail(m, time, "was never taken, or is delivered twice");
+		report_failure(m, time, "was never taken, or is delivered twice");
 	else if (evsel->core.attr.config !=
 		 (step->second ? PERF_COUNT_SW_TASK_CLOCK : PERF_COUNT_SW_CPU_CLOCK))
-		fail(m, time, "is of the wrong event");
+		report_failure(m, time, "is of the wrong event");
 	else
 		check_chain(m, step, sample, time);
 	if (time < m->last)
-		fail(m, time, "is out of order");
+		report_failure(m, time, "is out of order");
 	m->last = time;
 	step->delivered = true;
 	return 0;
@@ -450,7 +450,7 @@ static void check_all_delivered(struct model *m)
 {
 	for (unsigned int time = 1; time <= m->now; time++) {
 		if (m->steps[time].what == SAMPLE && !m->steps[time].delivered)
-			fail(m, time, "is not delivered");
+			report_failure(m, time, "is not delivered");
 	}
 }
 
@@ -458,7 +458,7 @@ static void check_stats(struct model *m, const struct deferred_callchain_stats *
 {
 	if (stats->samples != m->complete + m->incomplete || stats->stitched != m->complete ||
 	    deferred_callchain_stats__incomplete(stats) != m->incomplete || stats->malformed)
-		fail(m, 0, "the counts are wrong");
+		report_failure(m, 0, "the counts are wrong");
 }
 
 static int read_schedule(struct model *m, const struct synth *s,
@@ -498,7 +498,7 @@ bool deferred_model__run(u64 seed)
 	make_schedule(m);
 	write_schedule(m, &s);
 	if (read_schedule(m, &s, &stats))
-		fail(m, 0, "the file cannot be read");
+		report_failure(m, 0, "the file cannot be read");
 	check_all_delivered(m);
 	check_stats(m, &stats);
 	ok = !m->failed;

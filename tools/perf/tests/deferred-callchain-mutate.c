@@ -34,12 +34,12 @@ struct image {
 	unsigned int nr_events;
 };
 
-static unsigned int below(struct image *img, unsigned int limit)
+static unsigned int random_below(struct image *img, unsigned int limit)
 {
 	return synth_random__below(&img->random, limit);
 }
 
-static u64 get64(const struct image *img, size_t offset)
+static u64 get_u64(const struct image *img, size_t offset)
 {
 	u64 value;
 
@@ -47,7 +47,7 @@ static u64 get64(const struct image *img, size_t offset)
 	return img->foreign ? bswap_64(value) : value;
 }
 
-static void set64(struct image *img, size_t offset, u64 value)
+static void set_u64(struct image *img, size_t offset, u64 value)
 {
 	if (offset + sizeof(value) > img->size)
 		return;
@@ -94,7 +94,7 @@ static void find_events(struct image *img)
 
 static unsigned int any_event(struct image *img)
 {
-	return below(img, img->nr_events);
+	return random_below(img, img->nr_events);
 }
 
 static size_t event_room(const struct image *img, unsigned int i)
@@ -111,55 +111,55 @@ static u64 strange_value(struct image *img, u64 now)
 		now << 1, now + (1ULL << 32), now ^ 0xff, synth_random__next(&img->random),
 	};
 
-	return values[below(img, ARRAY_SIZE(values))];
+	return values[random_below(img, ARRAY_SIZE(values))];
 }
 
 static void change_word(struct image *img)
 {
 	unsigned int i = any_event(img);
 	size_t words = event_room(img, i) / sizeof(u64);
-	size_t at = img->events[i] + below(img, words) * sizeof(u64);
+	size_t at = img->events[i] + random_below(img, words) * sizeof(u64);
 
-	set64(img, at, strange_value(img, get64(img, at)));
+	set_u64(img, at, strange_value(img, get_u64(img, at)));
 }
 
 /* Change a word near the front: cookie or count of a record, count of a sample, pid and tid... */
 static void change_front_word(struct image *img)
 {
 	unsigned int i = any_event(img);
-	size_t at = img->events[i] + (1 + below(img, 7)) * sizeof(u64);
+	size_t at = img->events[i] + (1 + random_below(img, 7)) * sizeof(u64);
 
 	if (at + sizeof(u64) <= img->events[i + 1])
-		set64(img, at, strange_value(img, get64(img, at)));
+		set_u64(img, at, strange_value(img, get_u64(img, at)));
 }
 
 /* Change a word near the end: marker or cookie of a sample, sample_id of another event. */
 static void change_back_word(struct image *img)
 {
 	unsigned int i = any_event(img);
-	size_t back = (1 + below(img, 6)) * sizeof(u64);
+	size_t back = (1 + random_below(img, 6)) * sizeof(u64);
 
 	if (back < event_room(img, i)) {
 		size_t at = img->events[i + 1] - back;
 
-		set64(img, at, strange_value(img, get64(img, at)));
+		set_u64(img, at, strange_value(img, get_u64(img, at)));
 	}
 }
 
 static void copy_word(struct image *img)
 {
 	unsigned int from = any_event(img), to = any_event(img);
-	size_t src = img->events[from] + below(img, event_room(img, from) / 8) * 8;
-	size_t dst = img->events[to] + below(img, event_room(img, to) / 8) * 8;
+	size_t src = img->events[from] + random_below(img, event_room(img, from) / 8) * 8;
+	size_t dst = img->events[to] + random_below(img, event_room(img, to) / 8) * 8;
 
 	memmove(img->bytes + dst, img->bytes + src, sizeof(u64));
 }
 
 static void flip_bit(struct image *img)
 {
-	size_t at = img->data + below(img, img->size - img->data);
+	size_t at = img->data + random_below(img, img->size - img->data);
 
-	img->bytes[at] ^= 1 << below(img, 8);
+	img->bytes[at] ^= 1 << random_below(img, 8);
 }
 
 static void change_size(struct image *img)
@@ -168,10 +168,10 @@ static void change_size(struct image *img)
 	size_t now = event_room(img, i);
 	const u16 sizes[] = {
 		0, 7, 8, 12, 16, 24, now - 1, now + 1, now - 8, now + 8, now - 16, now * 2, 0xfff8,
-		0xffff, below(img, 0x10000),
+		0xffff, random_below(img, 0x10000),
 	};
 
-	set_event_size(img, img->events[i], sizes[below(img, ARRAY_SIZE(sizes))]);
+	set_event_size(img, img->events[i], sizes[random_below(img, ARRAY_SIZE(sizes))]);
 }
 
 static void change_type(struct image *img)
@@ -181,17 +181,18 @@ static void change_type(struct image *img)
 		PERF_RECORD_FORK, PERF_RECORD_COMM, PERF_RECORD_LOST, PERF_RECORD_LOST_SAMPLES,
 		PERF_RECORD_FINISHED_ROUND, PERF_RECORD_HEADER_ATTR, PERF_RECORD_EVENT_UPDATE,
 		PERF_RECORD_ID_INDEX, PERF_RECORD_AUXTRACE_ERROR, PERF_RECORD_TIME_CONV,
-		below(img, PERF_RECORD_MAX),
+		random_below(img, PERF_RECORD_MAX),
 	};
 
-	set_event_type(img, img->events[any_event(img)], types[below(img, ARRAY_SIZE(types))]);
+	set_event_type(img, img->events[any_event(img)],
+		       types[random_below(img, ARRAY_SIZE(types))]);
 }
 
 static void change_misc(struct image *img)
 {
 	size_t at = img->events[any_event(img)] + offsetof(struct perf_event_header, misc);
 
-	img->bytes[at + below(img, 2)] = below(img, 256);
+	img->bytes[at + random_below(img, 2)] = random_below(img, 256);
 }
 
 static void delete_event(struct image *img)
@@ -225,16 +226,16 @@ static void duplicate_event(struct image *img)
 
 static void truncate_file(struct image *img)
 {
-	img->size = img->data + below(img, img->size - img->data);
+	img->size = img->data + random_below(img, img->size - img->data);
 }
 
 /* Damage the header: sizes, offsets and attributes, but not the features. */
 static void change_header(struct image *img)
 {
-	size_t at = below(img, img->data / 8) * 8;
+	size_t at = random_below(img, img->data / 8) * 8;
 
 	if (at < FEATURES_OFFSET || at >= sizeof(struct perf_file_header))
-		set64(img, at, strange_value(img, get64(img, at)));
+		set_u64(img, at, strange_value(img, get_u64(img, at)));
 }
 
 static void mutate_event(struct image *img)
@@ -261,24 +262,24 @@ static const change_fn changes[] = {
 	mutate_event, mutate_event, mutate_event, mutate_events,
 };
 
-static void damage(struct image *img)
+static void damage_image(struct image *img)
 {
-	unsigned int nr = 1 + below(img, MAX_CHANGES);
+	unsigned int nr = 1 + random_below(img, MAX_CHANGES);
 
 	for (unsigned int i = 0; i < nr; i++) {
 		find_events(img);
 		if (!img->nr_events)
 			break;
-		changes[below(img, ARRAY_SIZE(changes))](img);
+		changes[random_below(img, ARRAY_SIZE(changes))](img);
 	}
 	if (img->piped)
 		return;
-	if (below(img, 4))
-		set64(img, DATA_OFFSET + sizeof(u64), img->size - img->data);
-	if (!below(img, 10))
+	if (random_below(img, 4))
+		set_u64(img, DATA_OFFSET + sizeof(u64), img->size - img->data);
+	if (!random_below(img, 10))
 		change_header(img);
-	if (!below(img, 10))
-		img->bytes[DEFERRED_WAY_OFFSET] = below(img, DEFERRED_WAYS);
+	if (!random_below(img, 10))
+		img->bytes[DEFERRED_WAY_OFFSET] = random_below(img, DEFERRED_WAYS);
 }
 
 /**
@@ -312,7 +313,7 @@ static bool load_image(struct image *img)
 
 	memcpy(&magic, img->bytes, sizeof(magic));
 	img->foreign = magic == bswap_64(SYNTH_MAGIC);
-	img->data = get64(img, DATA_OFFSET);
+	img->data = get_u64(img, DATA_OFFSET);
 	return img->data >= sizeof(struct perf_file_header) && img->data < img->size;
 }
 
@@ -332,6 +333,6 @@ size_t LLVMFuzzerCustomMutator(u8 *data, size_t size, size_t max, unsigned int s
 	struct image img = { .random = seed, .bytes = data, .size = size, .room = max };
 
 	if (load_image(&img))
-		damage(&img);
+		damage_image(&img);
 	return img.size;
 }

@@ -451,7 +451,7 @@ struct schedule {
 	unsigned int nr_names;
 };
 
-static unsigned int pick(struct schedule *sched, unsigned int nr)
+static unsigned int pick_random(struct schedule *sched, unsigned int nr)
 {
 	sched->seed = sched->seed * 1103515245 + 12345;
 	return (sched->seed >> 16 & 0x7fff) % nr;
@@ -467,11 +467,12 @@ static void new_name(struct schedule *sched, struct synth *s, u32 tid, u64 time,
 
 static void new_map(struct schedule *sched, struct synth *s, u32 tid, u64 time)
 {
-	u64 cookie = sched->cookie[tid - FIRST_TID] + pick(sched, 4);
+	u64 cookie = sched->cookie[tid - FIRST_TID] + pick_random(sched, 4);
 	char name[16];
 
 	scnprintf(name, sizeof(name), "/lib/m%u", ++sched->nr_names);
-	synth__mmap_by(s, tid ^ pick(sched, 2), tid, time, cookie & 0xff, 1 + pick(sched, 6), name);
+	synth__mmap_by(s, tid ^ pick_random(sched, 2), tid, time, cookie & 0xff,
+		       1 + pick_random(sched, 6), name);
 }
 
 static void end_context(struct schedule *sched, struct synth *s, u32 tid, u64 time, bool record)
@@ -479,7 +480,7 @@ static void end_context(struct schedule *sched, struct synth *s, u32 tid, u64 ti
 	unsigned int i = tid - FIRST_TID;
 
 	if (sched->sampled[i] && record)
-		synth__record(s, tid, time, sched->cookie[i], 1 + pick(sched, 5));
+		synth__record(s, tid, time, sched->cookie[i], 1 + pick_random(sched, 5));
 	sched->sampled[i] = false;
 	sched->cookie[i]++;
 }
@@ -489,8 +490,8 @@ static void end_thread(struct schedule *sched, struct synth *s, u32 tid, u64 tim
 {
 	if (!(tid & 1) && !sched->dead[tid + 1 - FIRST_TID])
 		end_thread(sched, s, tid + 1, time);
-	end_context(sched, s, tid, time, pick(sched, 2));
-	if (pick(sched, 4))
+	end_context(sched, s, tid, time, pick_random(sched, 2));
+	if (pick_random(sched, 4))
 		synth__exit(s, tid, time);
 	sched->dead[tid - FIRST_TID] = true;
 }
@@ -508,9 +509,9 @@ static void start_thread(struct schedule *sched, struct synth *s, u32 tid, u64 t
 
 static void live_on(struct schedule *sched, struct synth *s, u32 tid, u64 time)
 {
-	switch (pick(sched, 20)) {
+	switch (pick_random(sched, 20)) {
 	case 0 ... 2:
-		end_context(sched, s, tid, time, pick(sched, 10));
+		end_context(sched, s, tid, time, pick_random(sched, 10));
 		break;
 	case 3 ... 6:
 		new_map(sched, s, tid, time);
@@ -519,7 +520,7 @@ static void live_on(struct schedule *sched, struct synth *s, u32 tid, u64 time)
 		new_name(sched, s, tid, time, 0);
 		break;
 	case 9:
-		end_context(sched, s, tid, time - 1, pick(sched, 2));
+		end_context(sched, s, tid, time - 1, pick_random(sched, 2));
 		new_name(sched, s, tid, time, PERF_RECORD_MISC_COMM_EXEC);
 		break;
 	case 10:
@@ -540,7 +541,7 @@ static void build_schedule(struct schedule *sched, struct synth *s)
 		synth__name(s, FIRST_TID + i, 1, 0, "first");
 	}
 	for (u64 step = 1; step <= NR_STEPS; step++) {
-		unsigned int i = pick(sched, NR_TIDS);
+		unsigned int i = pick_random(sched, NR_TIDS);
 		u64 time = step * 10;
 
 		if (sched->dead[i])

@@ -69,7 +69,7 @@ static int take_records(struct mmap *map __maybe_unused, void *to, void *buf, si
 	return size ? -1 : 0;
 }
 
-static int push(struct mmap *map, u64 *next)
+static int push_events(struct mmap *map, u64 *next)
 {
 	return perf_mmap__push(map, next, take_records);
 }
@@ -122,7 +122,7 @@ static int read_records(struct perf_event_mmap_page *page, int (*read)(struct mm
 	return next == NR_RECORDS ? TEST_OK : TEST_FAIL;
 }
 
-static int run(int (*read)(struct mmap *, u64 *))
+static int run_with_writer(int (*read)(struct mmap *, u64 *))
 {
 	struct perf_event_mmap_page *page = calloc(1, page_size + DATA_BYTES);
 	pthread_t writer;
@@ -141,12 +141,12 @@ static int run(int (*read)(struct mmap *, u64 *))
 
 static int test__push(struct test_suite *test __maybe_unused, int subtest __maybe_unused)
 {
-	return run(push);
+	return run_with_writer(push_events);
 }
 
 static int test__read(struct test_suite *test __maybe_unused, int subtest __maybe_unused)
 {
-	return run(read_events);
+	return run_with_writer(read_events);
 }
 
 static struct test_case mmap_growing_tests[] = {

@@ -134,7 +134,7 @@ static void put_tail(struct stream *st, enum tail tail)
 		event->header.size = sizeof(event->header) - 1;
 }
 
-static void fill(struct stream *st, enum tail tail)
+static void fill_stream(struct stream *st, enum tail tail)
 {
 	struct off_cpu_record *record;
 	u16 kernel = OFF_CPU_KERNEL_ROOM, user = OFF_CPU_MAX_STACKS + 1;
@@ -210,7 +210,7 @@ static int make_ring(struct mmap *map, const struct bytes *bytes, size_t start)
 	return 0;
 }
 
-static int take(struct mmap *map __maybe_unused, void *to, void *buf, size_t size)
+static int take_bytes(struct mmap *map __maybe_unused, void *to, void *buf, size_t size)
 {
 	struct bytes *out = to;
 
@@ -277,7 +277,7 @@ static bool is_wait(const union perf_event *event)
 }
 
 /* Off-CPU samples must be right, and all other records unchanged and in order. */
-static bool check(struct evsel *evsel, const struct stream *st, struct bytes *out)
+static bool check_output(struct evsel *evsel, const struct stream *st, struct bytes *out)
 {
 	unsigned int good = 0;
 	size_t in = 0, at = 0;
@@ -306,7 +306,7 @@ static bool check(struct evsel *evsel, const struct stream *st, struct bytes *ou
 	return at == out->size && good == st->good;
 }
 
-static int run(struct evsel *evsel, const struct stream *st, size_t start)
+static int push_and_check(struct evsel *evsel, const struct stream *st, size_t start)
 {
 	struct bytes *out = zalloc(sizeof(*out));
 	unsigned long forgotten = off_cpu_unpack__forgotten();
@@ -316,7 +316,7 @@ static int run(struct evsel *evsel, const struct stream *st, size_t start)
 
 	if (!out || make_ring(&map, &st->in, start))
 		goto out;
-	if (off_cpu_push(&map, out, take))
+	if (off_cpu_push(&map, out, take_bytes))
 		pr_debug("start %zu: not pushed\n", start);
 	else if (off_cpu_unpack__malformed() - bad != st->bad)
 		pr_debug("start %zu: %lu malformed instead of %u\n", start,
@@ -324,7 +324,7 @@ static int run(struct evsel *evsel, const struct stream *st, size_t start)
 	else if (off_cpu_unpack__forgotten() - forgotten != st->forgotten)
 		pr_debug("start %zu: %lu threads forgotten instead of %u\n", start,
 			 off_cpu_unpack__forgotten() - forgotten, st->forgotten);
-	else if (!check(evsel, st, out))
+	else if (!check_output(evsel, st, out))
 		pr_debug("start %zu: wrong records\n", start);
 	else
 		ret = TEST_OK;
@@ -379,9 +379,9 @@ static int run_all(struct evsel *evsel, enum tail tail)
 
 	if (!st)
 		return ret;
-	fill(st, tail);
+	fill_stream(st, tail);
 	for (start = 0; start < MOST; start += sizeof(u64)) {
-		ret = run(evsel, st, start);
+		ret = push_and_check(evsel, st, start);
 		if (ret) {
 			pr_debug("... with tail %d\n", tail);
 			break;
@@ -416,7 +416,7 @@ out:
 #define CLONE_NEWTIME	0x00000080
 #endif
 
-static u64 monotonic(void)
+static u64 monotonic_ns(void)
 {
 	struct timespec t;
 
@@ -438,7 +438,7 @@ static int read_clocks_ahead(int fd)
 
 	if (!fork()) {
 		clocks[0] = off_cpu_clock();
-		clocks[1] = monotonic();
+		clocks[1] = monotonic_ns();
 		_exit(write(fd, clocks, sizeof(clocks)) == sizeof(clocks) ? 0 : 1);
 	}
 	return wait(NULL) > 0 ? TEST_OK : TEST_FAIL;
