@@ -26,7 +26,7 @@ struct result {
 };
 
 /* Call both helpers for the user half. Their results go into the only entry of the map. */
-static int load(int type, int results, int stacks)
+static int load_caller(int type, int results, int stacks)
 {
 	struct bpf_insn code[] = {
 		MOV_REG(BPF_REG_6, BPF_REG_1),
@@ -114,7 +114,7 @@ static int run_with(struct perf_event_attr *attr, int type, pd_leaf_fn leaf)
 
 	if (results < 0 || stacks < 0)
 		return pd_skip("no BPF maps: %s", strerror(errno));
-	program = load(type, results, stacks);
+	program = load_caller(type, results, stacks);
 	if (program < 0)
 		return pd_skip("no BPF program of type %d", type);
 	PD_TRY(pd_must_open(&event, attr, 0, -1));

@@ -16,7 +16,7 @@
 #define NAME	5
 #define DEPTH	2
 
-static int caller(void *unused)
+static int make_calls(void *unused)
 {
 	unsigned long i;
 
@@ -85,8 +85,8 @@ static int record_group(struct perf_event_attr *attr, const struct pd_cgroup *gr
 	struct pd_log log = {};
 	struct pd_event events[8], event;
 
-	PD_TRY(pd_child_start(&inside, caller, NULL));
-	PD_TRY(pd_child_start(&outside, caller, NULL));
+	PD_TRY(pd_child_start(&inside, make_calls, NULL));
+	PD_TRY(pd_child_start(&outside, make_calls, NULL));
 	PD_TRY(pd_cgroup_join(group, inside.pid));
 	pd_attr_dummy(&dummy);
 	PD_TRY(open_group(events, of_task ? &dummy : attr, group, cpus));

@@ -23,7 +23,7 @@
 static int stop;
 static pid_t *worker_tids;
 
-static void *work(void *name)
+static void *work_until_stopped(void *name)
 {
 	worker_tids[(long)name] = gettid();
 	while (!PD_READ(stop)) {
@@ -34,14 +34,14 @@ static void *work(void *name)
 	return NULL;
 }
 
-static int workers(void *unused)
+static int run_workers(void *unused)
 {
 	pthread_t thread;
 	long i;
 
 	(void)unused;
 	for (i = 0; i < WORKERS; i++)
-		if (pthread_create(&thread, NULL, work, (void *)i))
+		if (pthread_create(&thread, NULL, work_until_stopped, (void *)i))
 			return 1;
 	pause();
 	return 0;
@@ -122,7 +122,7 @@ static int start_workers(struct pd_child *child)
 
 	worker_tids = mmap(NULL, getpagesize(), PROT_READ | PROT_WRITE,
 			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	PD_TRY(pd_child_start(child, workers, NULL));
+	PD_TRY(pd_child_start(child, run_workers, NULL));
 	pd_child_go(child);
 	for (i = 0; i < WORKERS; i++)
 		while (!__atomic_load_n(&worker_tids[i], __ATOMIC_ACQUIRE))

@@ -36,14 +36,14 @@ static int partner[2];
 /* The child sets 1 when it is in its named functions, the parent sets 2 to let it go on. */
 static int *phase;
 
-static PD_LEAF void spin(int turns)
+static PD_LEAF void spin_turns(int turns)
 {
 	while (turns--)
 		asm volatile("" : "+r" (turns));
 }
 
 /* Wakes a task, and drops the last reference to a file by unmapping it. */
-static PD_LEAF void stir(void)
+static PD_LEAF void wake_and_unmap(void)
 {
 	void *memory;
 	int fd;
@@ -53,7 +53,7 @@ static PD_LEAF void stir(void)
 	memory = (void *)pd_syscall6(SYS_mmap, 0, 4096L, PROT_READ, MAP_PRIVATE, fd, 0);
 	pd_syscall1(SYS_close, fd);
 	pd_syscall2(SYS_munmap, memory, 4096L);
-	spin(100000);
+	spin_turns(100000);
 }
 
 /* Run for 200 ms of CPU time, so that timer ticks interrupt this task. */
@@ -62,12 +62,12 @@ static PD_LEAF void let_ticks_pass(void)
 	struct timespec ran;
 
 	do {
-		spin(2000000);
+		spin_turns(2000000);
 		pd_syscall2(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &ran);
 	} while (!PD_READ(ran.tv_sec) && PD_READ(ran.tv_nsec) < 200000000);
 }
 
-static PD_LEAF long bustle(void *turns)
+static PD_LEAF long mix_contexts(void *turns)
 {
 	struct timespec wait = { .tv_nsec = 500000 };
 	long i;
@@ -81,7 +81,7 @@ static PD_LEAF long bustle(void *turns)
 		pd_syscall2(SYS_nanosleep, &wait, NULL);
 		pd_syscall0(SYS_sched_yield);
 		fault_in();
-		stir();
+		wake_and_unmap();
 	}
 	let_ticks_pass();
 	return 0;
@@ -97,7 +97,7 @@ static int read_for_ever(void *unused)
 	return 0;
 }
 
-static int busy(void *turns)
+static int busy_child(void *turns)
 {
 	struct pd_child child;
 
@@ -106,7 +106,7 @@ static int busy(void *turns)
 	if (pipe(partner) || pd_child_start(&child, read_for_ever, NULL))
 		return 1;
 	pd_child_go(&child);
-	pd_call(NAME, DEPTH, bustle, turns);
+	pd_call(NAME, DEPTH, mix_contexts, turns);
 	return 0;
 }
 
@@ -142,7 +142,7 @@ static int sample_there(struct perf_event_attr *attr, const char *where)
 	phase = mmap(NULL, getpagesize(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		     -1, 0);
 	PD_CHECK(phase != MAP_FAILED, "mmap: %s", strerror(errno));
-	PD_TRY(pd_child_start(&child, busy, (void *)pd_scale(100)));
+	PD_TRY(pd_child_start(&child, busy_child, (void *)pd_scale(100)));
 	pd_child_go(&child);
 	while (PD_READ(*phase) < 1)
 		pd_sleep_ms(1);

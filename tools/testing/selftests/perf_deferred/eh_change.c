@@ -53,22 +53,22 @@ static int walk_at(struct pd_event *event, char *at)
 	return eh_run_and_check(event, &walk, steps);
 }
 
-static int protect(char *at, int prot)
+static int protect_image(char *at, int prot)
 {
 	PD_CHECK(!mprotect(at, file_span(), prot), "mprotect: %s", strerror(errno));
 	return 0;
 }
 
-static int rewrite(char *at, const struct eh_image *image, bool by_way_of_none)
+static int rewrite_image(char *at, const struct eh_image *image, bool by_way_of_none)
 {
 	if (by_way_of_none)
-		PD_TRY(protect(at, PROT_NONE));
-	PD_TRY(protect(at, PROT_READ | PROT_WRITE));
+		PD_TRY(protect_image(at, PROT_NONE));
+	PD_TRY(protect_image(at, PROT_READ | PROT_WRITE));
 	memcpy(at, image->bytes, image->size);
-	return protect(at, PROT_READ | PROT_EXEC);
+	return protect_image(at, PROT_READ | PROT_EXEC);
 }
 
-static int rewritten(char *at, bool by_way_of_none)
+static int walk_rewritten(char *at, bool by_way_of_none)
 {
 	unsigned long round, rounds = pd_scale(20);
 	struct pd_event event;
@@ -76,9 +76,9 @@ static int rewritten(char *at, bool by_way_of_none)
 	PD_CHECK(at != MAP_FAILED, "mmap: %s", strerror(errno));
 	PD_TRY(eh_open(&event));
 	for (round = 0; round < rounds; round++) {
-		PD_TRY(rewrite(at, &small, by_way_of_none));
+		PD_TRY(rewrite_image(at, &small, by_way_of_none));
 		PD_TRY(walk_at(&event, at));
-		PD_TRY(rewrite(at, &large, by_way_of_none));
+		PD_TRY(rewrite_image(at, &large, by_way_of_none));
 		PD_TRY(walk_at(&event, at));
 	}
 	return PD_PASS;
@@ -92,13 +92,13 @@ static char *map_anonymous(int prot)
 static int anonymous(void)
 {
 	PD_TRY(read_flat_images());
-	return rewritten(map_anonymous(PROT_NONE), false);
+	return walk_rewritten(map_anonymous(PROT_NONE), false);
 }
 
 static int anonymous_by_way_of_none(void)
 {
 	PD_TRY(read_flat_images());
-	return rewritten(map_anonymous(PROT_NONE), true);
+	return walk_rewritten(map_anonymous(PROT_NONE), true);
 }
 
 /*
@@ -113,13 +113,13 @@ static char *map_below(int prot)
 static int merges_with_writable(void)
 {
 	PD_TRY(read_flat_images());
-	return rewritten(map_below(PROT_READ | PROT_WRITE), false);
+	return walk_rewritten(map_below(PROT_READ | PROT_WRITE), false);
 }
 
 static int merges_with_none(void)
 {
 	PD_TRY(read_flat_images());
-	return rewritten(map_below(PROT_NONE), true);
+	return walk_rewritten(map_below(PROT_NONE), true);
 }
 
 static char *map_file(const struct eh_image *image)
@@ -130,7 +130,7 @@ static char *map_file(const struct eh_image *image)
 static int private_file(void)
 {
 	PD_TRY(read_flat_images());
-	return rewritten(map_file(&small), false);
+	return walk_rewritten(map_file(&small), false);
 }
 
 /* The mapping is writable all the time. */
@@ -141,7 +141,7 @@ static int while_writable(char *at)
 
 	PD_CHECK(at != MAP_FAILED, "mmap: %s", strerror(errno));
 	PD_TRY(eh_open(&event));
-	PD_TRY(protect(at, PROT_READ | PROT_WRITE | PROT_EXEC));
+	PD_TRY(protect_image(at, PROT_READ | PROT_WRITE | PROT_EXEC));
 	for (round = 0; round < rounds; round++) {
 		memcpy(at, small.bytes, small.size);
 		PD_TRY(walk_at(&event, at));
@@ -188,7 +188,7 @@ static int writable_tables(void)
 	at = map_file(&small);
 	PD_CHECK(at != MAP_FAILED, "mmap: %s", strerror(errno));
 	PD_TRY(eh_open(&event));
-	PD_TRY(protect(at, PROT_READ | PROT_WRITE));
+	PD_TRY(protect_image(at, PROT_READ | PROT_WRITE));
 	PD_CHECK(!mprotect(at + text, page, PROT_READ | PROT_EXEC), "mprotect: %s",
 		 strerror(errno));
 	PD_TRY(walk_at(&event, at));
@@ -209,7 +209,7 @@ static int moved_and_left(void)
 	for (round = 0; round < rounds; round++) {
 		at = map_file(&small);
 		PD_CHECK(at != MAP_FAILED, "mmap: %s", strerror(errno));
-		PD_TRY(rewrite(at, &large, false));
+		PD_TRY(rewrite_image(at, &large, false));
 		PD_TRY(walk_at(&event, at));
 		moved = mremap(at, file_span(), file_span(), MREMAP_MAYMOVE | MREMAP_DONTUNMAP,
 			       NULL);

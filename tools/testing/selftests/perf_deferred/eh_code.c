@@ -175,7 +175,7 @@ PD_IN("eh_text_library") long eh_sorts(struct eh_walk *walk)
 	return pair[0];
 }
 
-static int compare(const void *key, const void *unused)
+static int walk_in_compare(const void *key, const void *unused)
 {
 	struct eh_walk *walk = (void *)key;
 
@@ -194,12 +194,12 @@ PD_IN("eh_text_library") long eh_searches(struct eh_walk *walk)
 	/* Hide the function from the compiler: the header also has an inline bsearch(). */
 	asm volatile("" : "+r" (search));
 	eh_note(walk, EH_LIBRARY);
-	return !!search(walk, &one, 1, sizeof(one), compare);
+	return !!search(walk, &one, 1, sizeof(one), walk_in_compare);
 }
 
 static __thread struct eh_walk *raised;
 
-static PD_ATTR(noinline) long raises(struct eh_walk *walk, int sig)
+static PD_ATTR(noinline) long raise_signal(struct eh_walk *walk, int sig)
 {
 	EH_ENTER(walk);
 	raised = walk;
@@ -209,16 +209,16 @@ static PD_ATTR(noinline) long raises(struct eh_walk *walk, int sig)
 PD_ATTR(noinline) long eh_raises_usr1(struct eh_walk *walk)
 {
 	EH_ENTER(walk);
-	return raises(walk, SIGUSR1);
+	return raise_signal(walk, SIGUSR1);
 }
 
 PD_ATTR(noinline) long eh_raises_usr2(struct eh_walk *walk)
 {
 	EH_ENTER(walk);
-	return raises(walk, SIGUSR2);
+	return raise_signal(walk, SIGUSR2);
 }
 
-static void handler(int sig, siginfo_t *info, void *context)
+static void walk_in_handler(int sig, siginfo_t *info, void *context)
 {
 	const ucontext_t *uc = context;
 
@@ -232,20 +232,20 @@ static void handler(int sig, siginfo_t *info, void *context)
 int eh_handle(int sig, bool on_altstack)
 {
 	struct sigaction action = {
-		.sa_sigaction = handler,
+		.sa_sigaction = walk_in_handler,
 		.sa_flags = SA_SIGINFO | (on_altstack ? SA_ONSTACK : 0),
 	};
 
 	return sigaction(sig, &action, NULL);
 }
 
-static PD_ATTR(noinline) unsigned long mix(unsigned long value, unsigned int depth)
+static PD_ATTR(noinline) unsigned long mix_values(unsigned long value, unsigned int depth)
 {
 	unsigned long room[4] = { value, value + 1, value + 2, value + 3 };
 
 	asm volatile("" : : "r" (room) : "memory");
 	if (depth)
-		room[0] += mix(room[1], depth - 1);
+		room[0] += mix_values(room[1], depth - 1);
 	return room[0] * 31 + room[depth & 3];
 }
 
@@ -264,7 +264,7 @@ PD_ATTR(noinline) void eh_spin(long milliseconds)
 
 	while (now_ms() < end) {
 		for (turn = 0; turn < 300; turn++)
-			value += mix(value, turn & 7);
+			value += mix_values(value, turn & 7);
 		eh_syscall3(SYS_getppid, 0, 0, 0);
 	}
 	asm volatile("" : : "r" (value));

@@ -58,7 +58,7 @@ static int prepare_on(const char *type)
 	return 0;
 }
 
-static int prepare(void)
+static int prepare_on_ramfs(void)
 {
 	return prepare_on("ramfs");
 }
@@ -71,14 +71,14 @@ static int write_fd(int fd, const struct eh_image *image)
 	return 0;
 }
 
-static size_t span(void)
+static size_t file_span(void)
 {
 	return eh_whole_pages(small.size > large.size ? small.size : large.size);
 }
 
 static int map_file(const char *path, char **at)
 {
-	return eh_map_image(path, span(), at);
+	return eh_map_image(path, file_span(), at);
 }
 
 /* Walk twice: first without cached rules, then with them. */
@@ -130,7 +130,7 @@ static int walk_file(const char *path)
 
 	PD_TRY(map_file(path, &at));
 	PD_TRY(walk_at(at));
-	munmap(at, span());
+	munmap(at, file_span());
 	return 0;
 }
 
@@ -217,7 +217,7 @@ static int is_not_shared(const char *path)
 
 static int shared(void)
 {
-	PD_TRY(prepare());
+	PD_TRY(prepare_on_ramfs());
 	PD_TRY(eh_write_image(A, &small));
 	return is_shared(A, A);
 }
@@ -252,7 +252,7 @@ static bool is_on_9p(const char *path)
 /* The root file system of the VM is on another machine. */
 static int not_shared_on_9p(void)
 {
-	PD_TRY(prepare());
+	PD_TRY(prepare_on_ramfs());
 	if (!is_on_9p(pd_beside(EH_SMALL)))
 		return pd_skip("the tests are not on 9p");
 	return is_not_shared(pd_beside(EH_SMALL));
@@ -263,7 +263,7 @@ static int not_shared_while_open(void)
 {
 	int fd;
 
-	PD_TRY(prepare());
+	PD_TRY(prepare_on_ramfs());
 	PD_TRY(eh_write_image(A, &small));
 	PD_TRY(in_child(walk_file, A));
 	fd = open(A, O_RDWR | O_CLOEXEC);
@@ -329,7 +329,7 @@ static int is_not_shared_any_more(void)
 /* With a limit of 0, rules are freed, and not shared of a file that was known before, either. */
 static int not_shared_with_limit_0(void)
 {
-	PD_TRY(prepare());
+	PD_TRY(prepare_on_ramfs());
 	PD_TRY(eh_write_image(A, &small));
 	PD_TRY(in_child(walk_file, A));
 	PD_TRY(found_by(walk_file, A, &shared_before));
@@ -360,7 +360,7 @@ static int rewritten_on(const char *type, int (*rewrite)(const struct eh_image *
 	return PD_PASS;
 }
 
-static int rewritten(int (*rewrite)(const struct eh_image *image))
+static int rewritten_on_ramfs(int (*rewrite)(const struct eh_image *image))
 {
 	return rewritten_on("ramfs", rewrite);
 }
@@ -372,7 +372,7 @@ static int by_write(const struct eh_image *image)
 
 static int rewritten_in_place(void)
 {
-	return rewritten(by_write);
+	return rewritten_on_ramfs(by_write);
 }
 
 /* Without room for the file, its rules must not be cached: their change would not be noticed. */
@@ -403,7 +403,7 @@ static int by_mapping(const struct eh_image *image)
 
 static int rewritten_through_mapping(void)
 {
-	return rewritten(by_mapping);
+	return rewritten_on_ramfs(by_mapping);
 }
 
 /* Write through a shared mapping that stays mapped from the first write on. */
@@ -414,7 +414,7 @@ static int by_old_mapping(const struct eh_image *image)
 	if (!to) {
 		int fd = open(A, O_RDWR | O_CLOEXEC);
 
-		to = mmap(NULL, span(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		to = mmap(NULL, file_span(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		close(fd);
 		PD_CHECK(to != MAP_FAILED, "mmap: %s", strerror(errno));
 	}
@@ -424,7 +424,7 @@ static int by_old_mapping(const struct eh_image *image)
 
 static int rewritten_through_old_mapping(void)
 {
-	return rewritten(by_old_mapping);
+	return rewritten_on_ramfs(by_old_mapping);
 }
 
 #define NOBODY	65534
@@ -447,7 +447,7 @@ static int by_owner(const struct eh_image *image)
 
 static int rewritten_by_owner(void)
 {
-	return rewritten(by_owner);
+	return rewritten_on_ramfs(by_owner);
 }
 
 /*
@@ -459,16 +459,16 @@ static int rewritten_under_shared_mapping(void)
 	char *at;
 	int fd;
 
-	PD_TRY(prepare());
+	PD_TRY(prepare_on_ramfs());
 	PD_TRY(eh_write_image(A, &small));
-	PD_CHECK(!truncate(A, span()), "truncate: %s", strerror(errno));
+	PD_CHECK(!truncate(A, file_span()), "truncate: %s", strerror(errno));
 	fd = open(A, O_RDWR | O_CLOEXEC);
-	at = mmap(NULL, span(), PROT_READ | PROT_EXEC, MAP_SHARED | MAP_POPULATE, fd, 0);
+	at = mmap(NULL, file_span(), PROT_READ | PROT_EXEC, MAP_SHARED | MAP_POPULATE, fd, 0);
 	PD_CHECK(at != MAP_FAILED, "mmap: %s", strerror(errno));
 	PD_TRY(walk_at(at));
 	PD_TRY(write_fd(fd, &large));
 	PD_TRY(walk_at(at));
-	munmap(at, span());
+	munmap(at, file_span());
 	close(fd);
 	return 0;
 }
@@ -494,13 +494,13 @@ static int opened_during_walks(void)
 	int ret = 0;
 	char *at;
 
-	PD_TRY(prepare());
+	PD_TRY(prepare_on_ramfs());
 	PD_TRY(eh_write_image(A, &small));
 	ret = pthread_create(&opener, NULL, open_often, NULL);
 	PD_CHECK(!ret, "pthread_create: %s", strerror(ret));
 	for (round = 0; !ret && round < rounds; round++) {
 		ret = map_file(A, &at) ?: walk_partly(at);
-		munmap(at, span());
+		munmap(at, file_span());
 	}
 	PD_WRITE(stop_opening, true);
 	pthread_join(opener, NULL);
@@ -520,14 +520,14 @@ static int by_truncation(const struct eh_image *image)
 
 static int truncated(void)
 {
-	return rewritten(by_truncation);
+	return rewritten_on_ramfs(by_truncation);
 }
 
 static int replaced_by_rename(void)
 {
 	char *old, *new;
 
-	PD_TRY(prepare());
+	PD_TRY(prepare_on_ramfs());
 	PD_TRY(eh_write_image(A, &small));
 	PD_TRY(eh_write_image(B, &large));
 	PD_TRY(map_file(A, &old));
@@ -544,7 +544,7 @@ static int deleted(void)
 {
 	char *old, *new;
 
-	PD_TRY(prepare());
+	PD_TRY(prepare_on_ramfs());
 	PD_TRY(eh_write_image(A, &small));
 	PD_TRY(map_file(A, &old));
 	PD_TRY(walk_at(old));
@@ -561,7 +561,7 @@ static int inode_reused(void)
 {
 	unsigned long round, rounds = pd_scale(100);
 
-	PD_TRY(prepare());
+	PD_TRY(prepare_on_ramfs());
 	for (round = 0; round < rounds; round++) {
 		PD_TRY(eh_write_image(A, round & 1 ? &large : &small));
 		PD_TRY(in_child(walk_file, A));
@@ -577,7 +577,7 @@ static int mounted_anew(void)
 {
 	int round;
 
-	PD_TRY(prepare());
+	PD_TRY(prepare_on_ramfs());
 	for (round = 0; round < 6; round++) {
 		PD_TRY(eh_write_image(A, round & 1 ? &large : &small));
 		PD_TRY(in_child(walk_file, A));
@@ -591,7 +591,7 @@ static int equal_contents(void)
 {
 	char *a, *b;
 
-	PD_TRY(prepare());
+	PD_TRY(prepare_on_ramfs());
 	PD_TRY(eh_write_image(A, &small));
 	PD_TRY(eh_write_image(B, &small));
 	PD_TRY(map_file(A, &a));
@@ -616,7 +616,7 @@ static int bind_mount(void)
 {
 	char *a, *b;
 
-	PD_TRY(prepare());
+	PD_TRY(prepare_on_ramfs());
 	PD_TRY(eh_write_image(A, &small));
 	PD_TRY(eh_write_image(B, &large));
 	PD_CHECK(!mount(A, B, NULL, MS_BIND, NULL), "bind: %s", strerror(errno));
@@ -641,7 +641,7 @@ static int on_overlayfs(void)
 {
 	char *a, *b;
 
-	PD_TRY(prepare());
+	PD_TRY(prepare_on_ramfs());
 	PD_CHECK(!mkdir(LOWER, 0700) && !mkdir(UPPER, 0700) && !mkdir(DIR "/work", 0700) &&
 		 !mkdir(MERGED, 0700), "mkdir: %s", strerror(errno));
 	PD_TRY(eh_write_image(LOWER "/a", &small));
@@ -669,7 +669,7 @@ static int memfd(void)
 	char path[64];
 	int fd;
 
-	PD_TRY(prepare());
+	PD_TRY(prepare_on_ramfs());
 	fd = syscall(SYS_memfd_create, "eh_file", 0);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	for (round = 0; round < rounds; round++) {
@@ -677,9 +677,9 @@ static int memfd(void)
 
 		PD_TRY(write_fd(fd, &small));
 		PD_TRY(in_child(walk_file, path));
-		to = mmap(NULL, span(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		to = mmap(NULL, file_span(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		memcpy(to, large.bytes, large.size);
-		munmap(to, span());
+		munmap(to, file_span());
 		PD_TRY(in_child(walk_file, path));
 	}
 	return PD_PASS;
@@ -692,9 +692,11 @@ static int walk_private_copy(const char *path)
 
 	PD_TRY(map_file(path, &at));
 	PD_TRY(walk_at(at));
-	PD_CHECK(!mprotect(at, span(), PROT_READ | PROT_WRITE), "mprotect: %s", strerror(errno));
+	PD_CHECK(!mprotect(at, file_span(), PROT_READ | PROT_WRITE), "mprotect: %s",
+		 strerror(errno));
 	memcpy(at, large.bytes, large.size);
-	PD_CHECK(!mprotect(at, span(), PROT_READ | PROT_EXEC), "mprotect: %s", strerror(errno));
+	PD_CHECK(!mprotect(at, file_span(), PROT_READ | PROT_EXEC), "mprotect: %s",
+		 strerror(errno));
 	return walk_at(at);
 }
 
@@ -702,7 +704,7 @@ static int private_copy(void)
 {
 	char *at;
 
-	PD_TRY(prepare());
+	PD_TRY(prepare_on_ramfs());
 	PD_TRY(eh_write_image(A, &small));
 	PD_TRY(map_file(A, &at));
 	PD_TRY(in_child(walk_private_copy, A));
@@ -736,9 +738,11 @@ static int walk_other_tables(const char *path)
 	int fd;
 
 	PD_TRY(map_file(path, &at));
-	PD_CHECK(!mprotect(at, span(), PROT_READ | PROT_WRITE), "mprotect: %s", strerror(errno));
+	PD_CHECK(!mprotect(at, file_span(), PROT_READ | PROT_WRITE), "mprotect: %s",
+		 strerror(errno));
 	memcpy(at, large.bytes, large.size);
-	PD_CHECK(!mprotect(at, span(), PROT_READ | PROT_EXEC), "mprotect: %s", strerror(errno));
+	PD_CHECK(!mprotect(at, file_span(), PROT_READ | PROT_EXEC), "mprotect: %s",
+		 strerror(errno));
 	PD_TRY(walk_at(at));
 
 	/* this process maps the text of the file again, with the same size */
@@ -751,7 +755,7 @@ static int walk_other_tables(const char *path)
 
 static int other_tables_first(void)
 {
-	PD_TRY(prepare());
+	PD_TRY(prepare_on_ramfs());
 	PD_TRY(eh_write_image(A, &small));
 	PD_TRY(in_child(walk_other_tables, A));
 	PD_TRY(in_child(walk_file, A));
@@ -855,8 +859,9 @@ static int rewritten_by_device_from(size_t from)
 	PD_TRY(eh_write_image(DIR "/c", &large));
 	fd[0] = open(B, O_RDONLY | O_CLOEXEC);
 	fd[1] = open(DIR "/c", O_RDONLY | O_CLOEXEC);
-	PD_CHECK(fd[0] >= 0 && fd[1] >= 0 && !truncate(A, span()), "open: %s", strerror(errno));
-	bytes = span() - from;
+	PD_CHECK(fd[0] >= 0 && fd[1] >= 0 && !truncate(A, file_span()), "open: %s",
+		 strerror(errno));
+	bytes = file_span() - from;
 	PD_TRY(open_ring(&ring));
 	PD_TRY(pin_file(&ring, A, from, bytes));
 	PD_TRY(map_file(A, &at));
@@ -868,7 +873,7 @@ static int rewritten_by_device_from(size_t from)
 		PD_TRY(walk_at(at));
 		PD_TRY(in_child(walk_file, A));
 	}
-	munmap(at, span());
+	munmap(at, file_span());
 	close(ring.fd);
 	return 0;
 }

@@ -153,7 +153,7 @@ static int make_jit(unsigned char *to)
 }
 
 /* Walk through random sequences of all kinds of frames. */
-static int shuffled(const eh_step *kinds, unsigned int nr)
+static int walk_shuffled(const eh_step *kinds, unsigned int nr)
 {
 	static struct eh_walk walk;
 	unsigned long round, rounds = pd_scale(300);
@@ -179,7 +179,7 @@ static int mixed(void)
 		eh_aligned_allocates, eh_sorts, eh_searches, with_frame_pointer,
 	};
 
-	return shuffled(kinds, ARRAY_SIZE(kinds));
+	return walk_shuffled(kinds, ARRAY_SIZE(kinds));
 }
 
 /* Frames that need a register which most walks do not follow. */
@@ -190,7 +190,7 @@ static int based_on_other_registers(void)
 		eh_based_on_r15,
 	};
 
-	return shuffled(kinds, ARRAY_SIZE(kinds));
+	return walk_shuffled(kinds, ARRAY_SIZE(kinds));
 }
 
 static int shuffled_with_jit(void)
@@ -200,7 +200,7 @@ static int shuffled_with_jit(void)
 		jit, jit,
 	};
 
-	return shuffled(kinds, ARRAY_SIZE(kinds));
+	return walk_shuffled(kinds, ARRAY_SIZE(kinds));
 }
 
 static unsigned char *map_pages(unsigned int nr)
@@ -260,7 +260,7 @@ static const eh_step two_signals[] = {
 	eh_sorts, eh_leaf,
 };
 
-static int handlers(bool first_on_altstack, bool second_on_altstack)
+static int walk_handlers(bool first_on_altstack, bool second_on_altstack)
 {
 	static struct eh_walk walk;
 	struct pd_event event;
@@ -277,18 +277,18 @@ static int handlers(bool first_on_altstack, bool second_on_altstack)
 
 static int signals_same_stack(void)
 {
-	return handlers(false, false);
+	return walk_handlers(false, false);
 }
 
 static int signals_altstack(void)
 {
-	return handlers(true, true);
+	return walk_handlers(true, true);
 }
 
 static int signals_both_stacks(void)
 {
-	PD_TRY(handlers(true, false));
-	return handlers(false, true);
+	PD_TRY(walk_handlers(true, false));
+	return walk_handlers(false, true);
 }
 
 /* The alternate stack is above the interrupted stack. */
@@ -520,7 +520,7 @@ struct worker {
 	struct pd_log log;
 };
 
-static long work(struct eh_walk *unused)
+static long work_step(struct eh_walk *unused)
 {
 	(void)unused;
 	eh_spin(pd_scale(1500));
@@ -530,7 +530,7 @@ static long work(struct eh_walk *unused)
 static PD_LEAF long work_in_name(void *unused)
 {
 	static __thread struct eh_walk walk;
-	static const eh_step steps[] = { eh_aligned, eh_pushes, work };
+	static const eh_step steps[] = { eh_aligned, eh_pushes, work_step };
 
 	(void)unused;
 	walk.steps = steps;
@@ -539,7 +539,7 @@ static PD_LEAF long work_in_name(void *unused)
 
 static pthread_barrier_t opened, started;
 
-static void *worker(void *arg)
+static void *run_worker(void *arg)
 {
 	struct worker *self = arg;
 
@@ -618,7 +618,7 @@ static int threads(void)
 	pthread_barrier_init(&started, NULL, THREADS + 1);
 	for (i = 0; i < THREADS; i++) {
 		workers[i].name = i;
-		PD_CHECK(!pthread_create(&ids[i], NULL, worker, &workers[i]), "no thread");
+		PD_CHECK(!pthread_create(&ids[i], NULL, run_worker, &workers[i]), "no thread");
 	}
 	pthread_barrier_wait(&started);
 	ret = open_workers(workers);

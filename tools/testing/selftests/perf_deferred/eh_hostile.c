@@ -31,7 +31,7 @@
 static struct eh_image image, other, bad;
 static const Elf64_Phdr *tables;	/* of the segment with .eh_frame_hdr and .eh_frame */
 
-static int prepare(void)
+static int prepare_images(void)
 {
 	const Elf64_Ehdr *elf = (void *)image.bytes;
 	const Elf64_Phdr *ph;
@@ -114,7 +114,7 @@ static unsigned int next_random(unsigned long *seed)
 }
 
 /* Change one to four values of the headers or the tables; mostly to numbers that are at a limit. */
-static void lie(unsigned long seed)
+static void damage_image(unsigned long seed)
 {
 	static const __u64 limits[] = { 0, 1, 7, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 0x7fffffff,
 		0x80000000, 0xffffffff, 1UL << 47, (1UL << 47) - 4096, 1UL << 63, -1UL, -8UL };
@@ -140,12 +140,12 @@ static int tables_that_lie(void)
 	struct pd_event event;
 	char *at, *good;
 
-	PD_TRY(prepare());
+	PD_TRY(prepare_images());
 	PD_TRY(eh_write_image(GOOD, &image));
 	PD_TRY(eh_map_image(GOOD, eh_whole_pages(image.size), &good));
 	PD_TRY(eh_open(&event));
 	for (round = 0; round < rounds; round++) {
-		lie(round);
+		damage_image(round);
 		PD_TRY(eh_write_image(BAD, &bad));
 		PD_TRY(eh_map_image(BAD, eh_whole_pages(image.size), &at));
 		if (walk_through_lies(&event, at) || walk_through_lies(&event, at))
@@ -191,7 +191,7 @@ static int tables_that_come_late(void)
 	int ret;
 	char *at;
 
-	PD_TRY(prepare());
+	PD_TRY(prepare_images());
 	PD_TRY(map_slow_tables(&at));
 	PD_CHECK(!pthread_create(&server, NULL, serve_later, NULL), "no thread");
 	ret = walk_right(at);
@@ -210,7 +210,7 @@ static int tables_that_never_come(void)
 	struct pd_child child;
 	char *at;
 
-	PD_TRY(prepare());
+	PD_TRY(prepare_images());
 	PD_TRY(map_slow_tables(&at));
 	PD_TRY(pd_child_start(&child, walk_in_child, at));
 	pd_child_go(&child);

@@ -37,7 +37,7 @@ asm(".pushsection .text\n"
 	".cfi_endproc\n"
 	".popsection\n");
 
-static long inner(struct eh_walk *walk, unsigned long unused, const unsigned long *ra)
+static long walk_inner(struct eh_walk *walk, unsigned long unused, const unsigned long *ra)
 {
 	(void)unused;
 	eh_note(walk, *ra);
@@ -52,7 +52,7 @@ long eh_object_step(struct eh_walk *walk)
 
 	EH_ENTER(walk);
 	asm volatile("" : : "r" (room) : "memory");
-	ret = eh_object_keeps(walk, inner);
+	ret = eh_object_keeps(walk, walk_inner);
 	asm volatile("" : "+r" (ret));
 	return ret;
 }

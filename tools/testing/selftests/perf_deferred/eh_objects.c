@@ -110,7 +110,7 @@ static int map_image(const struct eh_image *image, char *to)
 	return 0;
 }
 
-static char *reserve(void)
+static char *reserve_span(void)
 {
 	size_t span = eh_whole_pages(small.span > large.span ? small.span : large.span);
 	char *at = mmap(NULL, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -140,7 +140,7 @@ static int mapped_over(void)
 
 	PD_TRY(eh_open(&event));
 	PD_TRY(eh_read_images(&small, &large));
-	at = reserve();
+	at = reserve_span();
 	PD_CHECK(at, "mmap: %s", strerror(errno));
 	for (round = 0; round < rounds; round++)
 		PD_TRY(map_and_walk(&event, &walk, at));
@@ -175,7 +175,7 @@ static int moved_over(void)
 
 	PD_TRY(eh_open(&event));
 	PD_TRY(eh_read_images(&small, &large));
-	at = reserve();
+	at = reserve_span();
 	PD_CHECK(at, "mmap: %s", strerror(errno));
 	function = at + small.step;
 	memcpy(&step, &function, sizeof(step));
@@ -222,7 +222,7 @@ struct watcher {
 
 static int watching = 1;
 
-static void *watch(void *arg)
+static void *watch_stack(void *arg)
 {
 	struct watcher *self = arg;
 
@@ -238,7 +238,7 @@ static int start_watcher(struct watcher *watcher, unsigned long ra)
 
 	/* no frame pointer, and this return address; the rest of the stack is 0 */
 	watcher->stack[1] = ra;
-	PD_CHECK(!pthread_create(&watcher->thread, NULL, watch, watcher), "no thread");
+	PD_CHECK(!pthread_create(&watcher->thread, NULL, watch_stack, watcher), "no thread");
 	while (!PD_READ(watcher->tid))
 		pd_sleep_ms(1);
 	PD_TRY(eh_attr(&attr));
@@ -273,7 +273,7 @@ static int mapped_over_while_walked(void)
 
 	PD_TRY(eh_open(&event));
 	PD_TRY(eh_read_images(&small, &large));
-	at = reserve();
+	at = reserve_span();
 	PD_CHECK(at, "mmap: %s", strerror(errno));
 	PD_TRY(map_and_walk(&event, &walk, at));
 	for (i = 0; i < WATCHERS; i++)
@@ -451,7 +451,7 @@ static int in_huge_page(void)
 	PD_TRY(eh_read_images(&small, &large));
 	span = eh_whole_pages(large.span);
 	at = map_huge();
-	image = reserve();
+	image = reserve_span();
 	PD_CHECK(at && image, "no memory: %s", strerror(errno));
 	PD_TRY(map_image(&large, image));
 	memcpy(at, image, span);
@@ -488,7 +488,7 @@ static unsigned long random_word(unsigned long *state)
 }
 
 /* Restore the target after every eighth change, else each walk would soon end at its header. */
-static void *scribble(void *seed)
+static void *scribble_targets(void *seed)
 {
 	unsigned long state = (unsigned long)seed, i, word;
 
@@ -554,20 +554,20 @@ static int take_aim(char *at)
 	return mprotect(at + (hdr & ~(page - 1)), page, PROT_READ | PROT_WRITE);
 }
 
-static int hostile(void *unused)
+static int hostile_child(void *unused)
 {
 	pthread_t thread;
 	char *at;
 	long i;
 
 	(void)unused;
-	at = reserve();
+	at = reserve_span();
 	if (!at || map_image(&large, at) || take_aim(at))
 		return 1;
 	at += large.step;
 	memcpy(&hostile_step, &at, sizeof(hostile_step));
 	for (i = 1; i <= 4; i++)
-		if (pthread_create(&thread, NULL, i & 1 ? run_by_tables : scribble,
+		if (pthread_create(&thread, NULL, i & 1 ? run_by_tables : scribble_targets,
 				   (void *)(i * 77773)))
 			return 1;
 	pause();
@@ -615,7 +615,7 @@ static int tables_that_change(void)
 	PD_TRY(eh_read_images(&small, &large));
 	pd_attr_clock(&attr, 10000);
 	attr.inherit = 1;
-	PD_TRY(pd_child_start(&child, hostile, NULL));
+	PD_TRY(pd_child_start(&child, hostile_child, NULL));
 	PD_TRY(pd_set_must_open(&set, &attr, child.pid));
 	pd_set_enable(&set);
 	pd_child_go(&child);

@@ -135,8 +135,8 @@ asm(".pushsection pd_calls, \"ax\", @progbits\n"
 
 static jmp_buf before_call;
 
-static PD_ATTR(noinline, noreturn) void leaves(struct eh_walk *walk, void *unused,
-					       unsigned long ra)
+static PD_ATTR(noinline, noreturn) void leave_by_longjmp(struct eh_walk *walk, void *unused,
+							 unsigned long ra)
 {
 	(void)unused;
 	eh_note(walk, ra);
@@ -147,13 +147,13 @@ static PD_ATTR(noinline, noreturn) void leaves(struct eh_walk *walk, void *unuse
 
 static PD_ATTR(noinline) long calls_noreturn(struct eh_walk *walk)
 {
-	void (*call)(struct eh_walk *walk, typeof(leaves) *what);
+	void (*call)(struct eh_walk *walk, typeof(leave_by_longjmp) *what);
 	const char *start = __start_pd_calls;
 
 	EH_ENTER(walk);
 	memcpy(&call, &start, sizeof(call));
 	if (!setjmp(before_call))
-		call(walk, leaves);
+		call(walk, leave_by_longjmp);
 	return 0;
 }
 

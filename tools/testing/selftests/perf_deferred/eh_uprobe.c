@@ -79,7 +79,7 @@ static int map_fresh_page(void)
 	return 0;
 }
 
-static int probe(struct pd_event *event, const void *at, bool on_return)
+static int open_probe(struct pd_event *event, const void *at, bool on_return)
 {
 	struct perf_event_attr attr;
 
@@ -107,7 +107,7 @@ static int walk_probed(struct perf_event_attr *attr, const struct probe *probes,
 	PD_TRY(map_fresh_page());
 	eh_run(&unprobed, steps);
 	for (i = 0; probes[i].at; i++)
-		PD_TRY(probe(&probing[i], probes[i].at, probes[i].on_return));
+		PD_TRY(open_probe(&probing[i], probes[i].at, probes[i].on_return));
 	/* The first probe makes uprobes map the page in which copies of instructions run. */
 	eh_run(&walk, steps);
 	PD_TRY(map_fresh_page());
@@ -281,7 +281,7 @@ static int trampoline_interrupted(void)
 	struct pd_log log = {};
 
 	PD_TRY(map_fresh_page());
-	PD_TRY(probe(&probing, eh_probed_target, true));
+	PD_TRY(open_probe(&probing, eh_probed_target, true));
 	eh_run(&walk, steps);
 	trampoline = find_trampoline();
 	PD_CHECK(trampoline, "no [uprobes]");

@@ -93,7 +93,7 @@ static int wrong_frame(const struct pd_rec *stack, __u32 at, unsigned long want)
 		       at < stack->nr_user ? stack->user[at] : 0, want);
 }
 
-static bool within(const struct pd_rec *stack, __u32 at, const char *low, const char *high)
+static bool is_within(const struct pd_rec *stack, __u32 at, const char *low, const char *high)
 {
 	return at < stack->nr_user && stack->user[at] >= (unsigned long)low &&
 	       stack->user[at] < (unsigned long)high;
@@ -104,7 +104,7 @@ static __u32 skip_library(const struct pd_rec *stack, __u32 at)
 {
 	__u32 most = at + EH_MAX_LIBRARY;
 
-	while (at < most && !within(stack, at, __start_eh_text_library, __stop_eh_text_library))
+	while (at < most && !is_within(stack, at, __start_eh_text_library, __stop_eh_text_library))
 		at++;
 	return at;
 }
@@ -115,12 +115,12 @@ int eh_check(const struct eh_walk *walk, const struct pd_rec *stack)
 	__u32 at = 1;
 	int i;
 
-	PD_CHECK(within(stack, 0, __start_eh_text_leaf, __stop_eh_text_leaf),
+	PD_CHECK(is_within(stack, 0, __start_eh_text_leaf, __stop_eh_text_leaf),
 		 "the leaf is missing");
 	for (step = walk->nr; step--; at++) {
 		if (walk->ra[step] == EH_LIBRARY) {
 			at = skip_library(stack, at);
-			if (!within(stack, at, __start_eh_text_library, __stop_eh_text_library))
+			if (!is_within(stack, at, __start_eh_text_library, __stop_eh_text_library))
 				return wrong_frame(stack, at, walk->ra[step]);
 		} else if (at >= stack->nr_user || stack->user[at] != walk->ra[step]) {
 			return wrong_frame(stack, at, walk->ra[step]);

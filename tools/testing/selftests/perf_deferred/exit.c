@@ -22,7 +22,7 @@
 #define DEPTH	4
 #define THREADS	10
 
-static PD_LEAF long segfault(void *unused)
+static PD_LEAF long cause_segfault(void *unused)
 {
 	(void)unused;
 	pd_frame();
@@ -52,7 +52,7 @@ static int by_segfault(void *unused)
 
 	(void)unused;
 	setrlimit(RLIMIT_CORE, &no_core);
-	return pd_call(NAME, DEPTH, segfault, NULL);
+	return pd_call(NAME, DEPTH, cause_segfault, NULL);
 }
 
 static int by_kill_spinning(void *unused)

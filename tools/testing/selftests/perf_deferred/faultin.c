@@ -39,7 +39,7 @@ static int check_chain(struct perf_event_attr *attr, char *memory, unsigned int 
 	return pd_fail("%u of %u frames", pd_frames_of(stack, NAME), frames);
 }
 
-static size_t resident(char *memory, size_t page)
+static size_t resident_pages(char *memory, size_t page)
 {
 	unsigned char map[FRAMES];
 	size_t i, count = 0;
@@ -61,7 +61,7 @@ static int unread_file_pages(void)
 	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_getppid"));
 	memory = pd_chain_map_file(NAME, FRAMES);
 	PD_CHECK(memory, "no file to map: %s", strerror(errno));
-	if (resident(memory, page) == FRAMES)
+	if (resident_pages(memory, page) == FRAMES)
 		return pd_skip("all pages are already in memory");
 	return check_chain(&attr, memory, FRAMES);
 }
@@ -99,11 +99,11 @@ static int swapped_out_pages(void)
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	PD_CHECK(memory != MAP_FAILED, "mmap: %s", strerror(errno));
 	pd_chain_lay(memory, NAME, FRAMES);
-	for (i = 0; i < 50 && resident(memory, page); i++) {
+	for (i = 0; i < 50 && resident_pages(memory, page); i++) {
 		madvise(memory, FRAMES * page, MADV_PAGEOUT);
 		pd_sleep_ms(20);
 	}
-	left = resident(memory, page);
+	left = resident_pages(memory, page);
 	if (left == FRAMES)
 		return pd_skip("nothing was swapped out");
 	pd_note("%zu of %d pages are still in memory", left, FRAMES);

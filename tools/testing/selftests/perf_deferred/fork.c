@@ -37,7 +37,7 @@ static void *thread_work(void *unused)
 	return NULL;
 }
 
-static int forks(void *unused)
+static int make_forks(void *unused)
 {
 	unsigned long i;
 	long pid;
@@ -61,7 +61,7 @@ static void one_vfork(void)
 	waitpid(pid, NULL, 0);
 }
 
-static int vforks(void *unused)
+static int make_vforks(void *unused)
 {
 	unsigned long i;
 
@@ -85,7 +85,7 @@ static int namespace_and_fork(void)
 	return 0;
 }
 
-static int namespaces(void *unused)
+static int make_namespaces(void *unused)
 {
 	unsigned long i;
 	int status;
@@ -102,7 +102,7 @@ static int namespaces(void *unused)
 	return 0;
 }
 
-static int threads(void *unused)
+static int make_threads(void *unused)
 {
 	pthread_t thread;
 	unsigned long i;
@@ -172,12 +172,12 @@ static int children_call(int (*body)(void *))
 
 static int fork_children(void)
 {
-	return children_call(forks);
+	return children_call(make_forks);
 }
 
 static int vfork_children(void)
 {
-	return children_call(vforks);
+	return children_call(make_vforks);
 }
 
 static int namespace_children(void)
@@ -190,12 +190,12 @@ static int namespace_children(void)
 	waitpid(pid, &status, 0);
 	if (status)
 		return pd_skip("no pid namespaces here");
-	return children_call(namespaces);
+	return children_call(make_namespaces);
 }
 
 static int thread_children(void)
 {
-	return children_call(threads);
+	return children_call(make_threads);
 }
 
 /* The parent is sampled inside its fork, where it has a cookie. */
@@ -208,7 +208,7 @@ static int parent_waits(void)
 	__u32 parent;
 
 	PD_TRY(pd_attr_kprobe(&attr, "copy_process"));
-	PD_TRY(record_family(&attr, forks, &log, &parent));
+	PD_TRY(record_family(&attr, make_forks, &log, &parent));
 	while (pd_log_next(&log, PERF_RECORD_SAMPLE, &sample)) {
 		samples++;
 		PD_CHECK(sample->tid == parent, "copy_process in task %u", sample->tid);
@@ -232,7 +232,7 @@ static int first_steps(void)
 	__u32 parent;
 
 	PD_TRY(pd_attr_kprobe(&attr, "calculate_sigpending"));
-	PD_TRY(record_family(&attr, forks, &log, &parent));
+	PD_TRY(record_family(&attr, make_forks, &log, &parent));
 	while (pd_log_next(&log, PERF_RECORD_SAMPLE, &sample)) {
 		samples++;
 		PD_CHECK(sample->tid != parent, "calculate_sigpending() in the parent");

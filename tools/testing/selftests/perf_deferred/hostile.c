@@ -36,7 +36,7 @@ static void set_frame(size_t offset, unsigned long next)
 	set_frame_ip(offset, next, pd_name_address(NAME));
 }
 
-static unsigned long at(size_t offset)
+static unsigned long memory_at(size_t offset)
 {
 	return (unsigned long)memory + offset;
 }
@@ -50,26 +50,26 @@ struct lie {
 
 static void to_itself(void)
 {
-	set_frame(0, at(0));
+	set_frame(0, memory_at(0));
 }
 
 static void to_and_fro(void)
 {
-	set_frame(0, at(64));
-	set_frame(64, at(0));
+	set_frame(0, memory_at(64));
+	set_frame(64, memory_at(0));
 }
 
-static void downward(void)
+static void to_lower(void)
 {
-	set_frame(page, at(64));
-	set_frame(64, at(32));
+	set_frame(page, memory_at(64));
+	set_frame(64, memory_at(32));
 	set_frame(32, 0);
 }
 
-static void unaligned(void)
+static void to_unaligned(void)
 {
-	set_frame(0, at(33));
-	set_frame(33, at(65));
+	set_frame(0, memory_at(33));
+	set_frame(33, memory_at(65));
 }
 
 static void to_kernel(void)
@@ -99,29 +99,29 @@ static void to_vsyscall(void)
 
 static void to_unmapped(void)
 {
-	set_frame(0, at(PAGES * page));
+	set_frame(0, memory_at(PAGES * page));
 }
 
 static void across_the_end(void)
 {
-	set_frame(0, at(PAGES * page - 8));
+	set_frame(0, memory_at(PAGES * page - 8));
 }
 
 static void into_prot_none(void)
 {
-	set_frame(0, at(2 * page));
+	set_frame(0, memory_at(2 * page));
 	mprotect(memory + 2 * page, page, PROT_NONE);
 }
 
 static void like_contexts(void)
 {
-	set_frame_ip(0, at(16), PERF_CONTEXT_KERNEL);
-	set_frame_ip(16, at(32), PD_CONTEXT_DEFERRED);
+	set_frame_ip(0, memory_at(16), PERF_CONTEXT_KERNEL);
+	set_frame_ip(16, memory_at(32), PD_CONTEXT_DEFERRED);
 }
 
 static void kernel_ips(void)
 {
-	set_frame_ip(0, at(16), 0xffffffff81000000UL);
+	set_frame_ip(0, memory_at(16), 0xffffffff81000000UL);
 	set_frame(16, 0);
 }
 
@@ -130,14 +130,14 @@ static void long_chain(void)
 	size_t offset;
 
 	for (offset = 0; offset + 32 <= PAGES * page; offset += 16)
-		set_frame(offset, at(offset + 16));
+		set_frame(offset, memory_at(offset + 16));
 }
 
 static const struct lie lies[] = {
 	{ "a frame that follows itself", to_itself, 0, 1, 2 },
 	{ "two frames in a circle", to_and_fro, 0, 2, 2 },
-	{ "a caller's frame at a lower address", downward, 4096, 1, 1 },
-	{ "an unaligned frame pointer", unaligned, 0, 1, 3 },
+	{ "a caller's frame at a lower address", to_lower, 4096, 1, 1 },
+	{ "an unaligned frame pointer", to_unaligned, 0, 1, 3 },
 	{ "a kernel address", to_kernel, 0, 1, 1 },
 	{ "a non-canonical address", to_noncanonical, 0, 1, 1 },
 	{ "the last bytes of memory", to_far_end, 0, 1, 1 },
@@ -242,21 +242,21 @@ static unsigned long random_word(unsigned long *state)
 	return *state;
 }
 
-static void *scribble(void *seed)
+static void *scribble_frames(void *seed)
 {
 	unsigned long state = (unsigned long)seed, *word;
 
 	while (!PD_READ(stop)) {
 		word = (unsigned long *)(memory + (random_word(&state) % (PAGES * page) & ~7UL));
 		if (random_word(&state) & 7)
-			*word = at(random_word(&state) % (PAGES * page) & ~7UL);
+			*word = memory_at(random_word(&state) % (PAGES * page) & ~7UL);
 		else
 			*word = random_word(&state);
 	}
 	return NULL;
 }
 
-static void *walk(void *seed)
+static void *walk_memory(void *seed)
 {
 	unsigned long state = (unsigned long)seed;
 	size_t from;
@@ -268,7 +268,7 @@ static void *walk(void *seed)
 	return NULL;
 }
 
-static int liars(void *milliseconds)
+static int run_liars(void *milliseconds)
 {
 	unsigned long i;
 	pthread_t thread;
@@ -276,7 +276,8 @@ static int liars(void *milliseconds)
 	if (map_memory())
 		return 1;
 	for (i = 1; i <= 4; i++)
-		if (pthread_create(&thread, NULL, i & 1 ? walk : scribble, (void *)(i * 77773)))
+		if (pthread_create(&thread, NULL, i & 1 ? walk_memory : scribble_frames,
+				   (void *)(i * 77773)))
 			return 1;
 	pd_sleep_ms((long)milliseconds);
 	PD_WRITE(stop, 1);
@@ -292,7 +293,7 @@ static int under_load(struct perf_event_attr *attr)
 	int status;
 
 	attr->inherit = 1;
-	PD_TRY(pd_child_start(&child, liars, (void *)pd_scale(3000)));
+	PD_TRY(pd_child_start(&child, run_liars, (void *)pd_scale(3000)));
 	PD_TRY(pd_set_must_open(&set, attr, child.pid));
 	pd_set_enable(&set);
 	pd_child_go(&child);

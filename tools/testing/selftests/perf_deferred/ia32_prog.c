@@ -58,14 +58,14 @@ struct kernel_sigaction {
 
 static long handled;
 
-static PD_IN("pd_handler") void handler(int sig)
+static PD_IN("pd_handler") void count_signal(int sig)
 {
 	pd_frame();
 	(void)sig;
 	PD_WRITE(handled, handled + 1);
 }
 
-static PD_IN("pd_one") long one(long nr, long a, long b)
+static PD_IN("pd_one") long call_one(long nr, long a, long b)
 {
 	long ret;
 
@@ -74,23 +74,23 @@ static PD_IN("pd_one") long one(long nr, long a, long b)
 	return ret;
 }
 
-static PD_IN("pd_two") long two(long nr, long a, long b)
+static PD_IN("pd_two") long call_two(long nr, long a, long b)
 {
-	long ret = one(nr, a, b);
+	long ret = call_one(nr, a, b);
 
 	asm volatile("" : "+r" (ret));
 	return ret;
 }
 
-static PD_IN("pd_three") long three(long nr, long a, long b)
+static PD_IN("pd_three") long call_three(long nr, long a, long b)
 {
-	long ret = two(nr, a, b);
+	long ret = call_two(nr, a, b);
 
 	asm volatile("" : "+r" (ret));
 	return ret;
 }
 
-static void say(const char *start, const char *stop)
+static void print_bounds(const char *start, const char *stop)
 {
 	printf("%lx %lx\n", (unsigned long)start, (unsigned long)stop);
 }
@@ -98,7 +98,7 @@ static void say(const char *start, const char *stop)
 static int raise_signals(long turns, bool siginfo)
 {
 	struct kernel_sigaction action = {
-		.handler = handler,
+		.handler = count_signal,
 		.flags = SA_RESTORER | (siginfo ? SA_SIGINFO : 0),
 		.restorer = siginfo ? __start_pd_rt_restorer : __start_pd_restorer,
 	};
@@ -107,7 +107,7 @@ static int raise_signals(long turns, bool siginfo)
 	if (syscall(SYS_rt_sigaction, SIGUSR1, &action, NULL, sizeof(action.mask)))
 		return 2;
 	for (i = 0; i < turns; i++)
-		three(SYS_kill, getpid(), SIGUSR1);
+		call_three(SYS_kill, getpid(), SIGUSR1);
 	return PD_READ(handled) == turns ? 0 : 3;
 }
 
@@ -116,18 +116,18 @@ int main(int argc, char **argv)
 	bool siginfo = argc > 2 && !strcmp(argv[2], "siginfo");
 	long turns = argc > 1 ? atol(argv[1]) : 10;
 
-	say(__start_pd_one, __stop_pd_one);
-	say(__start_pd_two, __stop_pd_two);
-	say(__start_pd_three, __stop_pd_three);
-	say(__start_pd_handler, __stop_pd_handler);
+	print_bounds(__start_pd_one, __stop_pd_one);
+	print_bounds(__start_pd_two, __stop_pd_two);
+	print_bounds(__start_pd_three, __stop_pd_three);
+	print_bounds(__start_pd_handler, __stop_pd_handler);
 	if (siginfo)
-		say(__start_pd_rt_restorer, __stop_pd_rt_restorer);
+		print_bounds(__start_pd_rt_restorer, __stop_pd_rt_restorer);
 	else
-		say(__start_pd_restorer, __stop_pd_restorer);
+		print_bounds(__start_pd_restorer, __stop_pd_restorer);
 	fflush(stdout);
 	if (argc > 2)
 		return raise_signals(turns, siginfo);
 	while (turns--)
-		three(SYS_getppid, 0, 0);
+		call_three(SYS_getppid, 0, 0);
 	return 0;
 }

@@ -45,7 +45,7 @@ static long irq_works(void)
 
 static int to_partner[2], from_partner[2];
 
-static int answer(void *unused)
+static int answer_partner(void *unused)
 {
 	char byte;
 
@@ -70,11 +70,12 @@ static PD_LEAF long take_turns(void *turns)
 	return 0;
 }
 
-static int turn(void *turns)
+static int run_turns(void *turns)
 {
 	struct pd_child partner;
 
-	if (pipe(to_partner) || pipe(from_partner) || pd_child_start(&partner, answer, NULL))
+	if (pipe(to_partner) || pipe(from_partner) ||
+	    pd_child_start(&partner, answer_partner, NULL))
 		return 1;
 	pd_child_go(&partner);
 	pd_pin(0, 0);
@@ -97,7 +98,7 @@ static int at_tracepoint(const char *system, const char *name)
 	if (before < 0)
 		return pd_skip("/proc/interrupts has no line for irq_work");
 	PD_TRY(pd_attr_tracepoint(&attr, system, name));
-	PD_TRY(pd_child_start(&child, turn, (void *)pd_scale(500)));
+	PD_TRY(pd_child_start(&child, run_turns, (void *)pd_scale(500)));
 	PD_TRY(pd_must_open(&event, &attr, child.pid, -1));
 	pd_enable(&event);
 	before = irq_works();

@@ -61,7 +61,7 @@ static int walk_into_unserved(void *flags)
 	return 0;
 }
 
-static int unserved(int flags)
+static int kill_unserved(int flags)
 {
 	const struct pd_rec *sample, *stack;
 	struct perf_event_attr attr;
@@ -99,12 +99,12 @@ static int unserved(int flags)
 
 static int userfaultfd_private(void)
 {
-	return unserved(MAP_PRIVATE);
+	return kill_unserved(MAP_PRIVATE);
 }
 
 static int userfaultfd_shared(void)
 {
-	return unserved(MAP_SHARED);
+	return kill_unserved(MAP_SHARED);
 }
 
 /* Keeps walking a chain whose pages it has just evicted. */
@@ -424,7 +424,7 @@ static int dying_walk(int (*spinner)(void *unused), int sig, int expected, bool 
 	return pd_watch_exit(&allocs, "allocates memory");
 }
 
-static int spin(void *unused)
+static int say_and_spin(void *unused)
 {
 	(void)unused;
 	return pd_call(NAME, 4, pd_leaf_says_and_spins, (void *)60000L);
@@ -450,7 +450,7 @@ static int one_round(void)
 	inner_attr.bp_len = sizeof(long);
 	if (pd_try_open(&inner_attr))
 		return pd_skip("no breakpoint in the kernel");
-	PD_TRY(pd_child_start(&child, spin, NULL));
+	PD_TRY(pd_child_start(&child, say_and_spin, NULL));
 	PD_TRY(pd_must_open(&event, &attr, child.pid, -1));
 	PD_TRY(pd_must_open(&inner, &inner_attr, child.pid, -1));
 	pd_child_go(&child);
@@ -531,7 +531,7 @@ static int killed_before_swapped_copy(void)
 }
 
 /* Kill a process and free its memory (process_mrelease) before it runs again. */
-static int reap(pid_t pid)
+static int kill_and_reap(pid_t pid)
 {
 	int fd = syscall(SYS_pidfd_open, pid, 0);
 	int err;
@@ -567,7 +567,7 @@ static int reaped_before_walk(void)
 	pd_pin(hog.pid, 0);
 	pd_child_go(&hog);
 	PD_CHECK(pd_child_wait_said(&hog, 1, PATIENCE), "no real-time task");
-	PD_TRY(reap(child.pid));
+	PD_TRY(kill_and_reap(child.pid));
 	PD_WRITE(slow->go, true);
 	PD_CHECK(pd_child_wait(&hog, PATIENCE) == 0, "the real-time task does not end");
 	PD_CHECK(pd_child_wait(&child, PATIENCE) == SIGKILL, "the task does not end");

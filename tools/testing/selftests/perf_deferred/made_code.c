@@ -100,7 +100,7 @@ static unsigned char *code;
 /* looks like a frame, but is not */
 static struct pd_frame fake[2];
 
-static int make(const struct made_code *made)
+static int make_code(const struct made_code *made)
 {
 	if (!code)
 		code = mmap(NULL, getpagesize(), PROT_READ | PROT_WRITE | PROT_EXEC,
@@ -148,7 +148,7 @@ static int check_calls(unsigned long times)
 
 static int check_code(const struct made_code *made)
 {
-	PD_TRY(make(made));
+	PD_TRY(make_code(made));
 	return check_calls(pd_scale(20));
 }
 
@@ -200,7 +200,7 @@ static int code_that_changes(void)
 	unsigned int i;
 
 	for (i = 0; i < 5 * ARRAY_SIZE(all); i++) {
-		PD_TRY(make(all[i % ARRAY_SIZE(all)]));
+		PD_TRY(make_code(all[i % ARRAY_SIZE(all)]));
 		PD_TRY(check_calls(2));
 	}
 	return PD_PASS;

@@ -113,7 +113,7 @@ static int event_of_a_task_on_a_cpu(void)
 	return migrate_many(false);
 }
 
-static int spin(void *unused)
+static int spin_forever(void *unused)
 {
 	(void)unused;
 	for (;;)
@@ -131,7 +131,7 @@ static int migrate_beside(const struct pd_cgroup *group)
 	struct pd_event event;
 	int fd, err;
 
-	PD_TRY(pd_child_start(&spinner, spin, NULL));
+	PD_TRY(pd_child_start(&spinner, spin_forever, NULL));
 	PD_TRY(pd_cgroup_join(group, spinner.pid));
 	pd_pin(spinner.pid, 0);
 	fd = open(group->path, O_RDONLY | O_DIRECTORY);
@@ -165,7 +165,7 @@ static int beside_a_cgroup(void)
 }
 
 /* A task spins and makes system calls while it is moved between the CPUs. */
-static int wanderer(void *unused)
+static int make_calls(void *unused)
 {
 	unsigned long i;
 
@@ -188,7 +188,7 @@ static int to_and_fro(void)
 	if (pd_online_cpus() < 2)
 		return pd_skip("needs two CPUs");
 	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_getppid"));
-	PD_TRY(pd_child_start(&child, wanderer, NULL));
+	PD_TRY(pd_child_start(&child, make_calls, NULL));
 	PD_TRY(pd_set_must_open(&set, &attr, -1));
 	pd_set_enable(&set);
 	pd_child_go(&child);

@@ -12,7 +12,7 @@
 #define NAME	2
 #define DEPTH	5
 
-static int spin(void *in_kernel)
+static int spin_or_call(void *in_kernel)
 {
 	pd_pin(0, 1);
 	for (;;)
@@ -32,7 +32,7 @@ static int record_nmis(struct pd_log *log, pid_t *pid, void *in_kernel)
 	if (pd_online_cpus() < 2)
 		return pd_skip("needs two CPUs");
 	PD_TRY(pd_attr_kprobe(&attr, "show_regs"));
-	PD_TRY(pd_child_start(&child, spin, in_kernel));
+	PD_TRY(pd_child_start(&child, spin_or_call, in_kernel));
 	*pid = child.pid;
 	PD_TRY(pd_set_must_open(&set, &attr, -1));
 	pd_pin(0, 0);
@@ -75,7 +75,7 @@ static int check_nmis(void *in_kernel)
 		}
 		samples++;
 		PD_CHECK(!pd_foreign_frame(stack, NAME), "a foreign frame");
-		/* An NMI in spin() itself, between two calls, finds no frames of NAME. */
+		/* An NMI in spin_or_call() itself, between two calls, finds no frames of NAME. */
 		if (pd_frames_of(stack, NAME) && !pd_has_outermost(stack, NAME)) {
 			pd_note_stack("NMI", stack);
 			return pd_fail("the outermost frame is missing");

@@ -33,7 +33,7 @@ static int read_true(const char *program, __u64 *frames, struct pd_rec *true_sta
 	return 0;
 }
 
-static int execute(void *program)
+static int execute_program(void *program)
 {
 	execl(pd_beside(program), program, "1", "2", "3", "4", "5", "6", "7", "8", NULL);
 	return 1;
@@ -53,7 +53,7 @@ static int sample_program(const char *program, const char *function, struct pd_e
 	attr.enable_on_exec = 1;
 	PD_TRY(pd_attr_tracepoint(&alloc_attr, "kmem", "kmalloc"));
 	alloc_attr.enable_on_exec = 1;
-	PD_TRY(pd_child_start(&child, execute, (void *)program));
+	PD_TRY(pd_child_start(&child, execute_program, (void *)program));
 	PD_TRY(pd_must_open(&event, &attr, child.pid, -1));
 	if (allocs)
 		PD_TRY(pd_watch_open(allocs, &alloc_attr, child.pid, -1));

@@ -38,7 +38,7 @@ static void set_flags(struct perf_event_attr *attr, int mask)
 	pd_attr_flag(attr, PD_FLAG_DEFER_OUTPUT, mask & 2);
 }
 
-static int refuses(const char *what, struct perf_event_attr *attr)
+static int refuses_flags(const char *what, struct perf_event_attr *attr)
 {
 	int err, mask;
 
@@ -56,7 +56,7 @@ static int flags_of_a_clock(void)
 	struct perf_event_attr attr;
 
 	pd_attr_clock(&attr, 100);
-	return refuses("clock", &attr);
+	return refuses_flags("clock", &attr);
 }
 
 static int flags_of_a_dummy(void)
@@ -64,7 +64,7 @@ static int flags_of_a_dummy(void)
 	struct perf_event_attr attr;
 
 	pd_attr_dummy(&attr);
-	return refuses("dummy", &attr);
+	return refuses_flags("dummy", &attr);
 }
 
 static int flags_of_a_tracepoint(void)
@@ -72,7 +72,7 @@ static int flags_of_a_tracepoint(void)
 	struct perf_event_attr attr;
 
 	PD_TRY(pd_attr_tracepoint(&attr, "raw_syscalls", "sys_enter"));
-	return refuses("tracepoint", &attr);
+	return refuses_flags("tracepoint", &attr);
 }
 
 /* The base kernel returns the same error for any unknown bit. */

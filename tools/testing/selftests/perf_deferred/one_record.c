@@ -152,7 +152,7 @@ struct profiler {
 	int ready, done, cookie_out;
 };
 
-static int profile(void *arg)
+static int run_profiler(void *arg)
 {
 	struct profiler *profiler = arg;
 	struct perf_event_attr attr;
@@ -192,7 +192,7 @@ static int profilers_share(void)
 	PD_CHECK(!pipe(ready) && !pipe(done) && !pipe(out), "pipe failed");
 	profiler = (struct profiler){ getpid(), ready[1], done[0], out[1] };
 	for (i = 0; i < 3; i++) {
-		PD_TRY(pd_child_start(&children[i], profile, &profiler));
+		PD_TRY(pd_child_start(&children[i], run_profiler, &profiler));
 		pd_child_go(&children[i]);
 		PD_CHECK(read(ready[0], &byte, 1) == 1, "profiler %d ended early", i);
 	}
@@ -306,7 +306,7 @@ static int inherited_output(void)
 	return check_record_in(&dummy, child.pid, cookie, "the parent") ? PD_FAIL : PD_PASS;
 }
 
-static int sleeper(void *unused)
+static int pause_task(void *unused)
 {
 	(void)unused;
 	pause();
@@ -323,7 +323,7 @@ static int no_output_that_does_not(void)
 	if (pd_online_cpus() < 2)
 		return pd_skip("needs two CPUs");
 	pd_pin(0, 0);
-	PD_TRY(pd_child_start(&other, sleeper, NULL));
+	PD_TRY(pd_child_start(&other, pause_task, NULL));
 	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_getppid"));
 	pd_attr_dummy(&dummy_attr);
 	PD_TRY(pd_must_open(&event, &attr, 0, -1));

@@ -28,7 +28,7 @@
 #define MAP_FD(d, fd)		INSN(BPF_LD | BPF_DW | BPF_IMM, d, BPF_PSEUDO_MAP_FD, 0, fd)
 #define UPPER_HALF()		INSN(0, 0, 0, 0, 0)
 
-static inline long bpf(int cmd, union bpf_attr *attr)
+static inline long sys_bpf(int cmd, union bpf_attr *attr)
 {
 	return syscall(SYS_bpf, cmd, attr, sizeof(*attr));
 }
@@ -42,7 +42,7 @@ static inline int make_map(int type, unsigned int value_size, unsigned int entri
 		.max_entries = entries,
 	};
 
-	return bpf(BPF_MAP_CREATE, &attr);
+	return sys_bpf(BPF_MAP_CREATE, &attr);
 }
 
 static inline int look_up(int map, __u32 key, void *value)
@@ -53,7 +53,7 @@ static inline int look_up(int map, __u32 key, void *value)
 		.value = (unsigned long)value,
 	};
 
-	return bpf(BPF_MAP_LOOKUP_ELEM, &attr);
+	return sys_bpf(BPF_MAP_LOOKUP_ELEM, &attr);
 }
 
 /* Load a program of the type in @attr; report the verifier's log if it is refused. */
@@ -69,7 +69,7 @@ static inline int load_program(union bpf_attr *attr, const struct bpf_insn *code
 	attr->log_buf = (unsigned long)log;
 	attr->log_size = sizeof(log);
 	attr->log_level = 1;
-	fd = bpf(BPF_PROG_LOAD, attr);
+	fd = sys_bpf(BPF_PROG_LOAD, attr);
 	if (fd < 0)
 		pd_note("%s: %s: %.600s", what, strerror(errno), log);
 	return fd;

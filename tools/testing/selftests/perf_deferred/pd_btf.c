@@ -12,7 +12,7 @@
 
 static const char *types, *types_end, *strings;
 
-static int load(void)
+static int load_types(void)
 {
 	static char room[64 << 20];
 	const struct btf_header *header = (void *)room;
@@ -36,7 +36,7 @@ static int load(void)
 }
 
 /* The number of bytes that follow a struct btf_type, by its kind. */
-static size_t more(const struct btf_type *type)
+static size_t trailing_bytes(const struct btf_type *type)
 {
 	unsigned int n = BTF_INFO_VLEN(type->info);
 
@@ -55,11 +55,11 @@ static size_t more(const struct btf_type *type)
 	}
 }
 
-static const struct btf_type *find(unsigned int kind, const char *name, int *id)
+static const struct btf_type *find_type(unsigned int kind, const char *name, int *id)
 {
 	const char *at;
 
-	if (load())
+	if (load_types())
 		return NULL;
 	*id = 1;
 	for (at = types; at < types_end; ++*id) {
@@ -67,7 +67,7 @@ static const struct btf_type *find(unsigned int kind, const char *name, int *id)
 
 		if (BTF_INFO_KIND(type->info) == kind && !strcmp(strings + type->name_off, name))
 			return type;
-		at += sizeof(*type) + more(type);
+		at += sizeof(*type) + trailing_bytes(type);
 	}
 	return NULL;
 }
@@ -76,7 +76,7 @@ int pd_btf_find(unsigned int kind, const char *name)
 {
 	int id;
 
-	return find(kind, name, &id) ? id : -1;
+	return find_type(kind, name, &id) ? id : -1;
 }
 
 int pd_btf_offset(const char *name, const char *member)
@@ -86,7 +86,7 @@ int pd_btf_offset(const char *name, const char *member)
 	unsigned int i;
 	int id;
 
-	type = find(BTF_KIND_STRUCT, name, &id);
+	type = find_type(BTF_KIND_STRUCT, name, &id);
 	if (!type)
 		return -1;
 	members = (void *)(type + 1);

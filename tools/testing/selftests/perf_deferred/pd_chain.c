@@ -37,7 +37,7 @@ static int write_all(int fd, const char *data, size_t size)
  * Open the file again, read-only, delete it, and drop its pages from the page cache, so that the
  * first access to each page of a mapping reads the file.
  */
-static int reopen(int fd, const char *path)
+static int reopen_cold(int fd, const char *path)
 {
 	close(fd);
 	fd = open(path, O_RDONLY);
@@ -61,7 +61,7 @@ char *pd_chain_map_file(unsigned int name, unsigned int frames)
 	pd_chain_lay(memory, name, frames);
 	if (write_all(fd, memory, size))
 		return NULL;
-	fd = reopen(fd, path);
+	fd = reopen_cold(fd, path);
 	memory = mmap(memory, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0);
 	close(fd);
 	return memory == MAP_FAILED ? NULL : memory;

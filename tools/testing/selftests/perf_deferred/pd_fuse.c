@@ -17,7 +17,7 @@
 #include "pd_proc.h"
 #include "pd_test.h"
 
-static void reply(struct pd_fuse *fuse, __u64 unique, int error, void *data, size_t size)
+static void send_reply(struct pd_fuse *fuse, __u64 unique, int error, void *data, size_t size)
 {
 	struct fuse_out_header header = {
 		.len = sizeof(header) + size, .error = -error, .unique = unique,
@@ -41,7 +41,7 @@ static void reply_init(struct pd_fuse *fuse, __u64 unique)
 		.max_background = 8, .congestion_threshold = 8, .time_gran = 1,
 	};
 
-	reply(fuse, unique, 0, &out, sizeof(out));
+	send_reply(fuse, unique, 0, &out, sizeof(out));
 }
 
 static void reply_attr(struct pd_fuse *fuse, __u64 unique)
@@ -52,7 +52,7 @@ static void reply_attr(struct pd_fuse *fuse, __u64 unique)
 			  .mode = S_IFREG | 0444, .blksize = sizeof(fuse->page) },
 	};
 
-	reply(fuse, unique, 0, &out, sizeof(out));
+	send_reply(fuse, unique, 0, &out, sizeof(out));
 }
 
 /* Without a flush request, a process can close the file after the server has gone. */
@@ -60,10 +60,10 @@ static void reply_open(struct pd_fuse *fuse, __u64 unique)
 {
 	struct fuse_open_out out = { .fh = 1, .open_flags = FOPEN_NOFLUSH };
 
-	reply(fuse, unique, 0, &out, sizeof(out));
+	send_reply(fuse, unique, 0, &out, sizeof(out));
 }
 
-static void handle(struct pd_fuse *fuse, const struct fuse_in_header *in)
+static void handle_request(struct pd_fuse *fuse, const struct fuse_in_header *in)
 {
 	switch (in->opcode) {
 	case FUSE_INIT:
@@ -74,20 +74,20 @@ static void handle(struct pd_fuse *fuse, const struct fuse_in_header *in)
 		return reply_open(fuse, in->unique);
 	case FUSE_READ:
 		if (PD_READ(fuse->served))
-			return reply(fuse, in->unique, 0, fuse->page, sizeof(fuse->page));
+			return send_reply(fuse, in->unique, 0, fuse->page, sizeof(fuse->page));
 		return PD_WRITE(fuse->reader, in->unique);
 	case FUSE_FORGET:
 	case FUSE_BATCH_FORGET:
 	case FUSE_INTERRUPT:
 		return;
 	case FUSE_RELEASE:
-		return reply(fuse, in->unique, 0, NULL, 0);
+		return send_reply(fuse, in->unique, 0, NULL, 0);
 	default:
-		return reply(fuse, in->unique, EOPNOTSUPP, NULL, 0);
+		return send_reply(fuse, in->unique, EOPNOTSUPP, NULL, 0);
 	}
 }
 
-static void *serve(void *arg)
+static void *serve_requests(void *arg)
 {
 	static union {
 		struct fuse_in_header header;
@@ -96,7 +96,7 @@ static void *serve(void *arg)
 	struct pd_fuse *fuse = arg;
 
 	while (read(fuse->device, &in, sizeof(in)) >= (ssize_t)sizeof(in.header))
-		handle(fuse, &in.header);
+		handle_request(fuse, &in.header);
 	return NULL;
 }
 
@@ -133,7 +133,7 @@ int pd_fuse_start(struct pd_fuse *fuse)
 	close(ret);
 	ret = mount_on(path, fuse->device);
 	if (!ret) {
-		ret = pthread_create(&server, NULL, serve, fuse);
+		ret = pthread_create(&server, NULL, serve_requests, fuse);
 		PD_CHECK(!ret, "pthread_create: %s", strerror(ret));
 		fuse->file = open(path, O_RDONLY);
 		umount2(path, MNT_DETACH);
@@ -158,7 +158,7 @@ void pd_fuse_serve(struct pd_fuse *fuse)
 {
 	PD_WRITE(fuse->served, true);
 	if (PD_READ(fuse->reader))
-		reply(fuse, fuse->reader, 0, fuse->page, sizeof(fuse->page));
+		send_reply(fuse, fuse->reader, 0, fuse->page, sizeof(fuse->page));
 }
 
 int pd_fuse_cache(struct pd_fuse *fuse)

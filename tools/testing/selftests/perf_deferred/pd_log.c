@@ -14,7 +14,7 @@ struct words {
 	bool short_read;
 };
 
-static __u64 next(struct words *in)
+static __u64 next_word(struct words *in)
 {
 	if (in->at >= in->end) {
 		in->short_read = true;
@@ -25,7 +25,7 @@ static __u64 next(struct words *in)
 
 static void next_pair(struct words *in, __u32 *low, __u32 *high)
 {
-	__u64 word = next(in);
+	__u64 word = next_word(in);
 
 	*low = word;
 	*high = word >> 32;
@@ -66,7 +66,7 @@ static void add_user_frame(struct pd_rec *rec, __u64 ip)
 
 static void parse_chain(struct pd_log *log, struct words *in, struct pd_rec *rec)
 {
-	__u64 nr = next(in), context = 0, ip;
+	__u64 nr = next_word(in), context = 0, ip;
 
 	if (nr > (__u64)(in->end - in->at)) {
 		pd_log_malformed(log, "a callchain of %llu words in %td", nr, in->end - in->at);
@@ -74,7 +74,7 @@ static void parse_chain(struct pd_log *log, struct words *in, struct pd_rec *rec
 	}
 	make_frames(rec, nr);
 	while (nr--) {
-		ip = next(in);
+		ip = next_word(in);
 		if (rec->deferred) {
 			pd_log_malformed(log, "words after the marker's cookie");
 			return;
@@ -105,7 +105,7 @@ static void parse_chain(struct pd_log *log, struct words *in, struct pd_rec *rec
 static void parse_raw(struct pd_log *log, struct words *in, struct pd_rec *rec)
 {
 	const char *data = (const char *)in->at + sizeof(rec->raw_size);
-	__u32 size = next(in), words = size / 8;
+	__u32 size = next_word(in), words = size / 8;
 
 	if (size % 8 != 4 || words > in->end - in->at) {
 		pd_log_malformed(log, "%u raw bytes in %td words", size, in->end - in->at);
@@ -123,17 +123,17 @@ static void parse_sample(struct pd_log *log, struct words *in, struct pd_rec *re
 	__u32 unused;
 
 	if (type & PERF_SAMPLE_IDENTIFIER)
-		rec->identifier = next(in);
+		rec->identifier = next_word(in);
 	if (type & PERF_SAMPLE_IP)
-		rec->ip = next(in);
+		rec->ip = next_word(in);
 	if (type & PERF_SAMPLE_TID)
 		next_pair(in, &rec->pid, &rec->tid);
 	if (type & PERF_SAMPLE_TIME)
-		rec->time = next(in);
+		rec->time = next_word(in);
 	if (type & PERF_SAMPLE_ID)
-		rec->id = next(in);
+		rec->id = next_word(in);
 	if (type & PERF_SAMPLE_STREAM_ID)
-		rec->stream_id = next(in);
+		rec->stream_id = next_word(in);
 	if (type & PERF_SAMPLE_CPU)
 		next_pair(in, &rec->cpu, &unused);
 	if (type & PERF_SAMPLE_CALLCHAIN)
@@ -152,23 +152,23 @@ static void parse_sample_id(struct words *in, struct pd_rec *rec)
 	if (type & PERF_SAMPLE_TID)
 		next_pair(in, &rec->pid, &rec->tid);
 	if (type & PERF_SAMPLE_TIME)
-		rec->time = next(in);
+		rec->time = next_word(in);
 	if (type & PERF_SAMPLE_ID)
-		rec->id = next(in);
+		rec->id = next_word(in);
 	if (type & PERF_SAMPLE_STREAM_ID)
-		rec->stream_id = next(in);
+		rec->stream_id = next_word(in);
 	if (type & PERF_SAMPLE_CPU)
 		next_pair(in, &rec->cpu, &unused);
 	if (type & PERF_SAMPLE_IDENTIFIER)
-		rec->identifier = next(in);
+		rec->identifier = next_word(in);
 }
 
 static void parse_deferred(struct pd_log *log, struct words *in, struct pd_rec *rec)
 {
 	__u64 nr, ip;
 
-	rec->cookie = next(in);
-	nr = next(in);
+	rec->cookie = next_word(in);
+	nr = next_word(in);
 	if (!rec->cookie)
 		pd_log_malformed(log, "a record with cookie zero");
 	if (rec->misc != PERF_RECORD_MISC_USER)
@@ -179,7 +179,7 @@ static void parse_deferred(struct pd_log *log, struct words *in, struct pd_rec *
 	}
 	make_frames(rec, nr);
 	while (nr--) {
-		ip = next(in);
+		ip = next_word(in);
 		if (ip >= PERF_CONTEXT_MAX)
 			pd_log_malformed(log, "a context %llx inside a record", ip);
 		add_user_frame(rec, ip);
@@ -195,7 +195,7 @@ static void parse_fork(struct words *in, struct pd_rec *rec)
 
 	next_pair(in, &pid, &parent);
 	next_pair(in, &tid, &rec->parent_tid);
-	next(in);
+	next_word(in);
 	parse_sample_id(in, rec);
 	rec->pid = pid;
 	rec->tid = tid;
@@ -261,11 +261,11 @@ void pd_log_add(struct pd_log *log, const struct perf_event_header *header,
 		parse_comm(&in, rec);
 		break;
 	case PERF_RECORD_LOST:
-		next(&in);
-		log->lost += next(&in);
+		next_word(&in);
+		log->lost += next_word(&in);
 		break;
 	case PERF_RECORD_LOST_SAMPLES:
-		log->lost += next(&in);
+		log->lost += next_word(&in);
 		break;
 	}
 	if (in.short_read)
@@ -299,7 +299,7 @@ static int compare_index(const void *a, const void *b)
 	return compare_key(*(const struct pd_rec **)a, *(const struct pd_rec **)b);
 }
 
-static void reindex(struct pd_log *log)
+static void reindex_log(struct pd_log *log)
 {
 	const struct pd_rec *rec = NULL;
 
@@ -318,7 +318,7 @@ static size_t lower_bound(struct pd_log *log, const struct pd_rec *key)
 	size_t low = 0, high;
 
 	if (!log->index || log->indexed_at != log->nr)
-		reindex(log);
+		reindex_log(log);
 	high = log->indexed;
 	while (low < high) {
 		size_t mid = (low + high) / 2;

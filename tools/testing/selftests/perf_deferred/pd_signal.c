@@ -43,8 +43,8 @@ asm(".pushsection .text\n"
 	"	ud2\n"
 	".popsection\n");
 
-static void handle(int sig, void (*handler)(int sig), bool on_altstack,
-		   void (*restorer)(void))
+static void set_handler(int sig, void (*handler)(int sig), bool on_altstack,
+			void (*restorer)(void))
 {
 	struct kernel_sigaction action = {
 		.handler = handler,
@@ -57,12 +57,12 @@ static void handle(int sig, void (*handler)(int sig), bool on_altstack,
 
 void pd_handle(int sig, void (*handler)(int sig), bool on_altstack)
 {
-	handle(sig, handler, on_altstack, pd_restorer);
+	set_handler(sig, handler, on_altstack, pd_restorer);
 }
 
 void pd_handle_known(int sig, void (*handler)(int sig), bool on_altstack)
 {
-	handle(sig, handler, on_altstack, pd_known_restorer);
+	set_handler(sig, handler, on_altstack, pd_known_restorer);
 }
 
 void pd_altstack(void)

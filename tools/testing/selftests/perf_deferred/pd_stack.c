@@ -57,14 +57,14 @@ long pd_call(unsigned int name, unsigned int depth, pd_leaf_fn leaf, void *arg)
 	return names[name].outermost(depth, leaf, arg);
 }
 
-static bool within(__u64 ip, const char *low, const char *high)
+static bool is_within(__u64 ip, const char *low, const char *high)
 {
 	return ip >= (unsigned long)low && ip < (unsigned long)high;
 }
 
 static bool is_outermost(__u64 ip, int name)
 {
-	return within(ip, names[name].outer_low, names[name].outer_high);
+	return is_within(ip, names[name].outer_low, names[name].outer_high);
 }
 
 int pd_frame_name(__u64 ip)
@@ -72,7 +72,7 @@ int pd_frame_name(__u64 ip)
 	int i;
 
 	for (i = 0; i < PD_NAMES; i++)
-		if (within(ip, names[i].low, names[i].high) || is_outermost(ip, i))
+		if (is_within(ip, names[i].low, names[i].high) || is_outermost(ip, i))
 			return i;
 	return -1;
 }

@@ -20,7 +20,7 @@
 
 #define SLOW_HZ 400
 
-static void say(const char *fmt, va_list args)
+static void print_comment(const char *fmt, va_list args)
 {
 	char line[1024];
 
@@ -34,7 +34,7 @@ int pd_fail(const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	say(fmt, args);
+	print_comment(fmt, args);
 	va_end(args);
 	return PD_FAIL;
 }
@@ -44,7 +44,7 @@ int pd_skip(const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	say(fmt, args);
+	print_comment(fmt, args);
 	va_end(args);
 	return PD_SKIP;
 }
@@ -54,7 +54,7 @@ void pd_note(const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	say(fmt, args);
+	print_comment(fmt, args);
 	va_end(args);
 }
 

@@ -24,12 +24,12 @@
 /* Made-up frames of another stack, for the frame pointer that the tracer sets. */
 static unsigned long fake_frames[4];
 
-static unsigned long calls(void)
+static unsigned long nr_calls(void)
 {
 	return pd_scale(40);
 }
 
-static int tracee(void *unused)
+static int run_tracee(void *unused)
 {
 	unsigned long i;
 
@@ -38,7 +38,7 @@ static int tracee(void *unused)
 	fake_frames[1] = pd_name_address(FOREIGN);
 	fake_frames[3] = pd_name_address(FOREIGN);
 	raise(SIGSTOP);
-	for (i = 0; i < calls(); i++)
+	for (i = 0; i < nr_calls(); i++)
 		pd_call(NAME, DEPTH, pd_leaf_getppid, NULL);
 	return 0;
 }
@@ -102,7 +102,7 @@ static int swap_frame_pointer(pid_t pid, int (*set)(pid_t, struct user_regs_stru
 	return set_frame_pointer(pid, set_all, rbp, NULL);
 }
 
-static int trace(pid_t pid, int (*set)(pid_t, struct user_regs_struct *))
+static int trace_calls(pid_t pid, int (*set)(pid_t, struct user_regs_struct *))
 {
 	struct user_regs_struct regs;
 	bool entry = true;
@@ -131,14 +131,14 @@ static int traced_calls(int (*set)(pid_t, struct user_regs_struct *), bool compl
 	size_t samples = 0;
 
 	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_getppid"));
-	PD_TRY(pd_child_start(&child, tracee, NULL));
+	PD_TRY(pd_child_start(&child, run_tracee, NULL));
 	PD_TRY(pd_must_open(&event, &attr, child.pid, -1));
 	pd_enable(&event);
 	PD_CHECK(!ptrace(PTRACE_SEIZE, child.pid, NULL, PTRACE_O_TRACESYSGOOD),
 		 "PTRACE_SEIZE failed");
 	pd_child_go(&child);
 	PD_CHECK(wait_stop(child.pid) == SIGSTOP, "the tracee did not stop");
-	PD_TRY(trace(child.pid, set));
+	PD_TRY(trace_calls(child.pid, set));
 	pd_disable(&event);
 	pd_drain(&event, &log);
 	PD_TRY(pd_log_clean(&log));
@@ -147,7 +147,7 @@ static int traced_calls(int (*set)(pid_t, struct user_regs_struct *), bool compl
 		PD_TRY(complete ? pd_check_right(&log, sample, NAME, DEPTH) :
 				  pd_check_right_or_none(&log, sample, NAME, DEPTH));
 	}
-	PD_CHECK(samples == calls(), "%zu samples of %lu calls", samples, calls());
+	PD_CHECK(samples == nr_calls(), "%zu samples of %lu calls", samples, nr_calls());
 	return PD_PASS;
 }
 
@@ -190,7 +190,7 @@ static int asked_in_stop(void)
 	enum pd_half half;
 
 	PD_TRY(pd_attr_kprobe(&attr, "cgroup_enter_frozen"));
-	PD_TRY(pd_child_start(&child, tracee, NULL));
+	PD_TRY(pd_child_start(&child, run_tracee, NULL));
 	PD_TRY(pd_must_open(&event, &attr, child.pid, -1));
 	PD_CHECK(!ptrace(PTRACE_SEIZE, child.pid, NULL, PTRACE_O_TRACESYSGOOD),
 		 "PTRACE_SEIZE failed");
@@ -213,9 +213,10 @@ static int asked_in_stop(void)
 			 pd_foreign_frame(stack, NAME));
 		PD_CHECK(!pd_frames_of(stack, NAME), "unwound with changed registers");
 	}
-	PD_CHECK(samples >= 2 * calls(), "%zu samples at the stops of %lu calls", samples, calls());
-	PD_CHECK(without >= calls(), "%zu of %lu calls have a record without a stack", without,
-		 calls());
+	PD_CHECK(samples >= 2 * nr_calls(), "%zu samples at the stops of %lu calls", samples,
+		 nr_calls());
+	PD_CHECK(without >= nr_calls(), "%zu of %lu calls have a record without a stack", without,
+		 nr_calls());
 	return PD_PASS;
 }
 

@@ -49,7 +49,7 @@ struct attr_of_sched {
 	__u64 period;
 };
 
-static int become(int policy)
+static int set_policy(int policy)
 {
 	struct attr_of_sched attr = { .size = sizeof(attr), .policy = policy };
 
@@ -88,11 +88,11 @@ static int call_as(int policy, bool deferred)
 
 	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_getppid"));
 	PD_TRY(pd_must_open(&event, &attr, 0, -1));
-	PD_TRY(become(policy));
+	PD_TRY(set_policy(policy));
 	pd_enable(&event);
 	pd_call(NAME, DEPTH, pd_leaf_getppid, NULL);
 	pd_disable(&event);
-	PD_TRY(become(SCHED_OTHER));
+	PD_TRY(set_policy(SCHED_OTHER));
 	pd_drain(&event, &log);
 	pd_event_close(&event);
 	PD_TRY(pd_log_clean(&log));
@@ -118,9 +118,9 @@ static int call_as_each(int realtime)
 	return call_as(SCHED_OTHER, true);
 }
 
-static int restored(int ret)
+static int restore_and_return(int ret)
 {
-	become(SCHED_OTHER);
+	set_policy(SCHED_OTHER);
 	set_realtime(AS_OTHERS);
 	return ret;
 }
@@ -129,17 +129,17 @@ static int deferred_by_default(void)
 {
 	PD_CHECK(pd_read_long(REALTIME) == AS_OTHERS, "%s is %ld", REALTIME,
 		 pd_read_long(REALTIME));
-	return restored(call_as_each(AS_OTHERS));
+	return restore_and_return(call_as_each(AS_OTHERS));
 }
 
 static int deferred_without_faults(void)
 {
-	return restored(call_as_each(NO_FAULTS));
+	return restore_and_return(call_as_each(NO_FAULTS));
 }
 
 static int unwound_in_place(void)
 {
-	return restored(call_as_each(IN_PLACE));
+	return restore_and_return(call_as_each(IN_PLACE));
 }
 
 static int check_values(void)
@@ -150,7 +150,7 @@ static int check_values(void)
 	return PD_PASS;
 }
 
-static size_t resident(char *memory)
+static size_t resident_pages(char *memory)
 {
 	unsigned char map[FRAMES];
 	size_t i, count = 0;
@@ -175,16 +175,16 @@ static int walk_unread(int policy, unsigned int *frames, bool *brought_in)
 	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_getppid"));
 	memory = pd_chain_map_file(NAME, FRAMES);
 	PD_CHECK(memory, "no file to map: %s", strerror(errno));
-	before = resident(memory);
+	before = resident_pages(memory);
 	if (before == FRAMES)
 		return pd_skip("all pages are already in memory");
 	PD_TRY(pd_must_open(&event, &attr, 0, -1));
-	PD_TRY(become(policy));
+	PD_TRY(set_policy(policy));
 	pd_enable(&event);
 	pd_getppid_on(memory, memory);
 	pd_disable(&event);
-	PD_TRY(become(SCHED_OTHER));
-	*brought_in = resident(memory) != before;
+	PD_TRY(set_policy(SCHED_OTHER));
+	*brought_in = resident_pages(memory) != before;
 	pd_drain(&event, &log);
 	pd_event_close(&event);
 	PD_TRY(pd_log_clean(&log));
@@ -218,7 +218,7 @@ static int walk_unread_as_each(void)
 
 static int nothing_brought_in(void)
 {
-	return restored(walk_unread_as_each());
+	return restore_and_return(walk_unread_as_each());
 }
 
 static int nothing_brought_in_by_io_flusher(void)
@@ -226,7 +226,7 @@ static int nothing_brought_in_by_io_flusher(void)
 	unsigned int frames;
 	bool brought_in;
 
-	PD_TRY(restored(walk_unread(IO_FLUSHER, &frames, &brought_in)));
+	PD_TRY(restore_and_return(walk_unread(IO_FLUSHER, &frames, &brought_in)));
 	PD_CHECK(!brought_in && frames < FRAMES, "%u frames, pages were faulted in", frames);
 	PD_TRY(walk_unread(SCHED_OTHER, &frames, &brought_in));
 	PD_CHECK(frames == FRAMES, "afterwards: %u frames", frames);

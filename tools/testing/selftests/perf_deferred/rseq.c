@@ -45,7 +45,7 @@ static struct rseq *my_area(void)
 }
 
 /* Return true if the sequence was not aborted. */
-static PD_LEAF long restartable(void *arg)
+static PD_LEAF long run_restartable(void *arg)
 {
 	struct rseq *area = arg;
 	long turns = TURNS, ended;
@@ -71,7 +71,7 @@ static PD_LEAF long restartable(void *arg)
 }
 
 /* Exits with 77 if the thread has no rseq area. */
-static int restart(void *unused)
+static int restart_sections(void *unused)
 {
 	long long end = pd_now_ns() + pd_scale(MILLISECONDS) * 1000000LL;
 	struct rseq *area = my_area();
@@ -85,12 +85,12 @@ static int restart(void *unused)
 		.abort_ip = (unsigned long)section_aborted,
 	};
 	while (pd_now_ns() < end)
-		pd_call(NAME, DEPTH, restartable, area);
+		pd_call(NAME, DEPTH, run_restartable, area);
 	return 0;
 }
 
 /* Preempts the task of the sequence. */
-static int compete(void *unused)
+static int compete_for_cpu(void *unused)
 {
 	(void)unused;
 	return pd_leaf_spin((void *)60000L);
@@ -102,7 +102,7 @@ static bool in_section(__u64 ip)
 }
 
 /* A sample's innermost user frame, or 0. */
-static __u64 innermost(struct pd_log *log, const struct pd_rec *sample)
+static __u64 innermost_frame(struct pd_log *log, const struct pd_rec *sample)
 {
 	const struct pd_rec *stack;
 
@@ -133,8 +133,9 @@ static int check_clock(struct pd_log *log, const struct pd_rec *sample, size_t *
 	if (!in_section(sample->ip))
 		return 0;
 	PD_TRY(pd_check_right(log, sample, NAME, DEPTH));
-	PD_CHECK(innermost(log, sample) == sample->ip, "sampled at %llx, and the stack is of %llx",
-		 sample->ip, innermost(log, sample));
+	PD_CHECK(innermost_frame(log, sample) == sample->ip,
+		 "sampled at %llx, and the stack is of %llx", sample->ip,
+		 innermost_frame(log, sample));
 	(*checked)++;
 	return 0;
 }
@@ -144,13 +145,13 @@ static int check_abort(struct pd_log *log, const struct pd_rec *sample,
 		       const struct events *events)
 {
 	const struct pd_rec *next = next_of(log, &events->update, sample->time);
-	__u64 ip = innermost(log, sample);
+	__u64 ip = innermost_frame(log, sample);
 
 	PD_TRY(pd_check_right_or_none(log, sample, NAME, DEPTH));
 	PD_CHECK(!ip || in_section(ip), "before the abort, and the stack is of %llx", ip);
 	PD_CHECK(next, "no sample after the abort");
 	PD_TRY(pd_check_right_or_none(log, next, NAME, DEPTH));
-	ip = innermost(log, next);
+	ip = innermost_frame(log, next);
 	PD_CHECK(!ip || ip == (unsigned long)section_aborted,
 		 "after the abort, and the stack is of %llx", ip);
 	return 0;
@@ -202,10 +203,10 @@ static int abort_many(bool sampled)
 	struct pd_log log = {};
 	int status;
 
-	PD_TRY(pd_child_start(&other, compete, NULL));
+	PD_TRY(pd_child_start(&other, compete_for_cpu, NULL));
 	pd_pin(other.pid, 0);
 	pd_child_go(&other);
-	PD_TRY(pd_child_start(&child, restart, NULL));
+	PD_TRY(pd_child_start(&child, restart_sections, NULL));
 	PD_TRY(open_all(&events, child.pid));
 	pd_pin(child.pid, 0);
 	if (sampled)

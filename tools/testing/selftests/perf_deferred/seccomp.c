@@ -42,7 +42,7 @@ static void on_sigsys(int sig)
 }
 
 /* Ends with 77 when the filter could not be installed. */
-static int filtered(void *action)
+static int call_filtered(void *action)
 {
 	struct rlimit no_core = {};
 	int i;
@@ -75,7 +75,7 @@ static int with_action(unsigned long action, int expected_status, size_t expecte
 	int status;
 
 	PD_TRY(pd_attr_kprobe(&attr, "__secure_computing"));
-	PD_TRY(pd_child_start(&child, filtered, (void *)action));
+	PD_TRY(pd_child_start(&child, call_filtered, (void *)action));
 	PD_TRY(pd_must_open(&event, &attr, child.pid, -1));
 	pd_enable(&event);
 	pd_child_go(&child);

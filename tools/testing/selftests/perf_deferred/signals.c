@@ -170,7 +170,7 @@ static PD_LEAF long spin_between_times(void *milliseconds)
 	return 0;
 }
 
-static int storm(bool on_altstack)
+static int record_storm(bool on_altstack)
 {
 	const struct itimerval every = { { 0, 3000 }, { 0, 3000 } };
 	const struct itimerval never = {};
@@ -214,12 +214,12 @@ static int storm(bool on_altstack)
 
 static int under_load(void)
 {
-	return storm(false);
+	return record_storm(false);
 }
 
 static int under_load_altstack(void)
 {
-	return storm(true);
+	return record_storm(true);
 }
 
 const struct pd_test pd_tests[] = {

@@ -18,7 +18,7 @@
 
 static int handled;
 
-static void handler(int sig)
+static void count_signal(int sig)
 {
 	(void)sig;
 	PD_WRITE(handled, handled + 1);
@@ -76,7 +76,7 @@ static int signals_with(const char *function, bool entry, bool on_altstack)
 	PD_TRY(pd_attr_kprobe(&attr, function));
 	PD_TRY(pd_must_open(&event, &attr, 0, -1));
 	pd_altstack();
-	pd_handle(SIGUSR1, handler, on_altstack);
+	pd_handle(SIGUSR1, count_signal, on_altstack);
 	pd_enable(&event);
 	for (i = 0; i < rounds; i++) {
 		pd_call(NAME, DEPTH, raise_usr1, NULL);
@@ -129,7 +129,7 @@ static int entry_and_later(void)
 		PD_TRY(pd_must_open(&events[i], &attrs[i], 0, -1));
 		pd_enable(&events[i]);
 	}
-	pd_handle(SIGUSR1, handler, false);
+	pd_handle(SIGUSR1, count_signal, false);
 	for (i = 0; i < rounds; i++)
 		pd_call(NAME, DEPTH, raise_usr1, NULL);
 	for (i = 0; i < 2; i++) {
@@ -159,7 +159,7 @@ static int from_timer(void)
 
 	pd_attr_clock(&attr, pd_hz(10000));
 	PD_TRY(pd_must_open(&event, &attr, 0, -1));
-	pd_handle(SIGUSR1, handler, false);
+	pd_handle(SIGUSR1, count_signal, false);
 	pd_enable(&event);
 	while (pd_now_ns() < end) {
 		int i;

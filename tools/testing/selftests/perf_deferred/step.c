@@ -61,7 +61,7 @@ struct stepper {
 	char first[512];	/* description of the first wrong stack */
 };
 
-static unsigned long peek(pid_t pid, unsigned long addr)
+static unsigned long peek_word(pid_t pid, unsigned long addr)
 {
 	return ptrace(PTRACE_PEEKDATA, pid, (void *)addr, NULL);
 }
@@ -69,7 +69,7 @@ static unsigned long peek(pid_t pid, unsigned long addr)
 /* Does the instruction at the address call?  Prefixes of calls are REX and such. */
 static bool is_call(pid_t pid, unsigned long ip)
 {
-	unsigned long word = peek(pid, ip);
+	unsigned long word = peek_word(pid, ip);
 	unsigned char *insn = (unsigned char *)&word;
 
 	while (*insn == 0x66 || *insn == 0x67 || *insn == 0x3e || *insn == 0xf2 ||
@@ -78,7 +78,7 @@ static bool is_call(pid_t pid, unsigned long ip)
 	return *insn == 0xe8 || (*insn == 0xff && (insn[1] & 0x38) == 0x10);
 }
 
-static int push(struct stepper *s, unsigned long slot, unsigned long ra)
+static int push_call(struct stepper *s, unsigned long slot, unsigned long ra)
 {
 	PD_CHECK(s->nr < MAX_CALLS, "too many nested calls");
 	s->calls[s->nr++] = (struct call) { .slot = slot, .ra = ra };
@@ -86,21 +86,21 @@ static int push(struct stepper *s, unsigned long slot, unsigned long ra)
 }
 
 /* Update the calls after one instruction or a signal, which led to @regs. */
-static int follow(struct stepper *s, const struct user_regs_struct *before, bool call,
-		  const struct user_regs_struct *regs)
+static int follow_calls(struct stepper *s, const struct user_regs_struct *before, bool call,
+			const struct user_regs_struct *regs)
 {
 	while (s->nr && s->calls[s->nr - 1].slot < regs->rsp)
 		s->nr--;
 	/* while the program blocks a signal, its handler does not begin */
 	if (!s->signal || before->rsp - regs->rsp < 256 || regs->rsp > before->rsp)
-		return call ? push(s, regs->rsp, peek(s->pid, regs->rsp)) : 0;
+		return call ? push_call(s, regs->rsp, peek_word(s->pid, regs->rsp)) : 0;
 	/*
 	 * A handler begins. It returns to the restorer, and the restorer to the
 	 * program, with the rest of the signal frame still on the stack.
 	 */
 	s->handlers++;
-	PD_TRY(push(s, regs->rsp + sizeof(long), before->rip));
-	return push(s, regs->rsp, peek(s->pid, regs->rsp));
+	PD_TRY(push_call(s, regs->rsp + sizeof(long), before->rip));
+	return push_call(s, regs->rsp, peek_word(s->pid, regs->rsp));
 }
 
 static const char *module_of(pid_t pid, unsigned long addr, unsigned long *offset)
@@ -240,7 +240,7 @@ static bool in_bare_code(pid_t pid, unsigned long ip)
 }
 
 /* Compare the unwound stack with the calls that have not returned. */
-static void compare(struct stepper *s, const struct pd_rec *stack, unsigned long ip)
+static void compare_stack(struct stepper *s, const struct pd_rec *stack, unsigned long ip)
 {
 	unsigned int i;
 
@@ -309,7 +309,7 @@ static bool ends_at_the_entry(struct stepper *s, const struct pd_rec *stack)
  * the record if the record is complete and has each return address as often as
  * the stack.
  */
-static void begin(struct stepper *s, const struct pd_rec *stack, unsigned long sp)
+static void begin_window(struct stepper *s, const struct pd_rec *stack, unsigned long sp)
 {
 	size_t words = read_stack(s, sp), w = 0;
 	unsigned int i;
@@ -335,7 +335,7 @@ static void begin(struct stepper *s, const struct pd_rec *stack, unsigned long s
  * Each step ends with a signal.  The function that sends it is sampled, so each step has a
  * sample, and its record is written before the task stops.
  */
-static void look(struct stepper *s, const struct user_regs_struct *regs)
+static void look_at_step(struct stepper *s, const struct user_regs_struct *regs)
 {
 	const struct pd_rec *sample = NULL, *stack;
 	bool seen = false;
@@ -347,9 +347,9 @@ static void look(struct stepper *s, const struct user_regs_struct *regs)
 			continue;
 		seen = true;
 		if (s->begun)
-			compare(s, stack, regs->rip);
+			compare_stack(s, stack, regs->rip);
 		else if (s->steps % TRY_STEPS == 0)
-			begin(s, stack, regs->rsp);
+			begin_window(s, stack, regs->rsp);
 		break;
 	}
 	s->none += !seen;
@@ -358,7 +358,7 @@ static void look(struct stepper *s, const struct user_regs_struct *regs)
 }
 
 /* One step; false when the program has ended or is about to. */
-static bool step(struct stepper *s)
+static bool single_step(struct stepper *s)
 {
 	struct user_regs_struct before = s->regs;
 	bool call = is_call(s->pid, before.rip);
@@ -369,11 +369,11 @@ static bool step(struct stepper *s)
 	    status >> 16 || ptrace(PTRACE_GETREGS, s->pid, NULL, &s->regs))
 		return false;
 	s->steps++;
-	if (s->begun && follow(s, &before, call && s->regs.rip != before.rip, &s->regs))
+	if (s->begun && follow_calls(s, &before, call && s->regs.rip != before.rip, &s->regs))
 		return false;
 	s->signal = WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
 	if (!s->signal)
-		look(s, &s->regs);
+		look_at_step(s, &s->regs);
 	return true;
 }
 
@@ -410,7 +410,7 @@ static unsigned long auxv_of(pid_t pid, unsigned long type)
 	return value;
 }
 
-static int start(struct stepper *s, char *const argv[])
+static int start_program(struct stepper *s, char *const argv[])
 {
 	struct perf_event_attr attr;
 	int status;
@@ -446,7 +446,7 @@ static int start(struct stepper *s, char *const argv[])
 	return 0;
 }
 
-static void finish(struct stepper *s)
+static void finish_program(struct stepper *s)
 {
 	int status;
 
@@ -458,7 +458,7 @@ static void finish(struct stepper *s)
 }
 
 /* Has the program installed its handler? */
-static bool handles(pid_t pid, int signal)
+static bool handles_signal(pid_t pid, int signal)
 {
 	unsigned long caught = 0;
 	char line[256], path[64];
@@ -475,24 +475,24 @@ static bool handles(pid_t pid, int signal)
 }
 
 /* Step a window; in its middle the program gets a signal, if it has a handler for it. */
-static bool window(struct stepper *s, unsigned long until, int signal)
+static bool step_window(struct stepper *s, unsigned long until, int signal)
 {
 	unsigned long from = s->steps + (until - s->steps) / 2;
-	bool sent = !signal || !handles(s->pid, signal);
+	bool sent = !signal || !handles_signal(s->pid, signal);
 
 	while (s->steps < until) {
 		if (!sent && s->steps >= from && s->begun && !s->signal) {
 			s->signal = signal;
 			sent = true;
 		}
-		if (!step(s))
+		if (!single_step(s))
 			return false;
 	}
 	return true;
 }
 
 /* Step the beginning of a program, and windows of it later on. */
-static int windows(char *const argv[], int signal, unsigned long steps)
+static int step_windows(char *const argv[], int signal, unsigned long steps)
 {
 	unsigned long most = pd_scale(pd_slow() ? FEW_STEPS : steps);
 	unsigned long least = most / 3, until;
@@ -504,11 +504,11 @@ static int windows(char *const argv[], int signal, unsigned long steps)
 	memset(s, 0, sizeof(*s));
 	if (access(argv[0], X_OK))
 		return pd_skip("%s is not here", argv[0]);
-	PD_TRY(start(s, argv));
+	PD_TRY(start_program(s, argv));
 	for (until = most / 4; alive && s->steps < most; until += WINDOW) {
-		alive = window(s, until, signal);
+		alive = step_window(s, until, signal);
 		/* The program takes a while until it has installed its handler. */
-		for (i = 0; alive && signal && !handles(s->pid, signal) && i < 100; i++)
+		for (i = 0; alive && signal && !handles_signal(s->pid, signal) && i < 100; i++)
 			alive = run_on(s, 20);
 		/* A window may also begin where the program cannot get a signal. */
 		if (signal && !s->handlers && more) {
@@ -518,7 +518,7 @@ static int windows(char *const argv[], int signal, unsigned long steps)
 		if (alive)
 			alive = run_on(s, 1 + rand_r(&seed) % 16);
 	}
-	finish(s);
+	finish_program(s);
 	pd_note("%s: %lu steps: %lu stacks right and complete, %lu cut, %lu wrong, %lu none",
 		argv[0], s->steps, s->right, s->cut, s->wrong, s->none);
 	pd_note("%lu in code without tables; %lu handlers were entered", s->bare, s->handlers);
@@ -539,7 +539,7 @@ static int step_some(unsigned long steps, int signal, char *const argv[])
 	if (pd_read_long("/proc/sys/kernel/unwind_user_methods") < 2)
 		return pd_skip("no .eh_frame method here");
 	pd_write_str("/proc/sys/kernel/perf_event_max_stack", "512");
-	return windows(argv, signal, steps);
+	return step_windows(argv, signal, steps);
 }
 
 static int step_handling(int signal, char *const argv[])
@@ -580,7 +580,7 @@ static int git(void)
 }
 
 /* Return the first file whose path matches, or NULL. */
-static char *find(const char *pattern)
+static char *find_file(const char *pattern)
 {
 	glob_t found;
 
@@ -589,7 +589,7 @@ static char *find(const char *pattern)
 
 static int sort(void)
 {
-	char *file = find("/usr/share/perl/*/unicore/Name.pl");
+	char *file = find_file("/usr/share/perl/*/unicore/Name.pl");
 
 	return step_program((char *[]) { "/usr/bin/sort", "-n", file ? file : "/etc/services",
 		NULL });
@@ -597,7 +597,7 @@ static int sort(void)
 
 static int compiler(void)
 {
-	char *cc1 = find("/usr/lib/gcc/*/*/cc1");
+	char *cc1 = find_file("/usr/lib/gcc/*/*/cc1");
 
 	if (!cc1)
 		return pd_skip("no compiler");

@@ -58,7 +58,7 @@ static unsigned int depth_of(unsigned int name)
 }
 
 /* Work of the threads: each kind is a leaf without the C library. */
-static PD_LEAF void spin(unsigned int turns)
+static PD_LEAF void spin_turns(unsigned int turns)
 {
 	unsigned int i;
 
@@ -122,10 +122,10 @@ static PD_LEAF void vfork_and_exec(void)
 static void on_signal(int sig)
 {
 	(void)sig;
-	spin(200);
+	spin_turns(200);
 }
 
-static PD_LEAF __u64 now(void)
+static PD_LEAF __u64 now_ns(void)
 {
 	struct timespec time;
 
@@ -150,7 +150,7 @@ static PD_LEAF void one_of_these(unsigned int dice, int zero_fd, char *buffer)
 	case 5:
 		return short_calls();
 	default:
-		return spin(dice % 20000);
+		return spin_turns(dice % 20000);
 	}
 }
 
@@ -161,16 +161,16 @@ static PD_LEAF long thread_life(void *arg)
 	char *buffer = (char *)pd_syscall6(SYS_mmap, 0, ZEROS, PROT_READ | PROT_WRITE,
 					   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	PD_WRITE(shared->threads[name].begin, now());
+	PD_WRITE(shared->threads[name].begin, now_ns());
 	while (!PD_READ(shared->stop)) {
 		dice = dice * 1103515245 + 12345;
 		one_of_these(dice >> 8, zero_fd, buffer);
 	}
-	PD_WRITE(shared->threads[name].end, now());
+	PD_WRITE(shared->threads[name].end, now_ns());
 	return 0;
 }
 
-static void *thread(void *name)
+static void *run_thread(void *name)
 {
 	unsigned long n = (unsigned long)name;
 
@@ -181,7 +181,7 @@ static void *thread(void *name)
 	return NULL;
 }
 
-static int workload(void *unused)
+static int run_workload(void *unused)
 {
 	pthread_t threads[THREADS];
 	unsigned long i;
@@ -189,7 +189,7 @@ static int workload(void *unused)
 	(void)unused;
 	pd_handle_known(SIGUSR1, on_signal, true);
 	for (i = 0; i < THREADS; i++)
-		if (pthread_create(&threads[i], NULL, thread, (void *)i))
+		if (pthread_create(&threads[i], NULL, run_thread, (void *)i))
 			return 1;
 	for (i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
@@ -499,7 +499,7 @@ static int read_until_end(struct pd_set *set, struct pd_log *log, struct pd_chil
 	return status;
 }
 
-static int record(bool everything)
+static int record_workload(bool everything)
 {
 	struct perf_event_attr attr;
 	struct pd_log log = {};
@@ -512,7 +512,7 @@ static int record(bool everything)
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	PD_CHECK(shared != MAP_FAILED, "mmap: %s", strerror(errno));
-	PD_TRY(pd_child_start(&child, workload, NULL));
+	PD_TRY(pd_child_start(&child, run_workload, NULL));
 	pd_attr_clock(&attr, pd_hz(10000));
 	attr.inherit = !everything;
 	attr.task = 1;
@@ -533,12 +533,12 @@ static int record(bool everything)
 
 static int per_task(void)
 {
-	return record(false);
+	return record_workload(false);
 }
 
 static int all_cpus(void)
 {
-	return record(true);
+	return record_workload(true);
 }
 
 const struct pd_test pd_tests[] = {

@@ -93,7 +93,7 @@ static int load_asking(const char *tracepoint, int arg, pid_t tid, int results,
 }
 
 /* When argument @arg is the task @tid, the program requests the stack of that task. */
-static int load(const char *tracepoint, int arg, pid_t tid, int results)
+static int load_request(const char *tracepoint, int arg, pid_t tid, int results)
 {
 	const struct bpf_insn ask[] = {
 		MOV_REG(BPF_REG_1, BPF_REG_6),
@@ -136,7 +136,7 @@ static int open_event(struct switches *sw)
 	return 0;
 }
 
-static int prepare(struct switches *sw, bool with_event)
+static int prepare_switches(struct switches *sw, bool with_event)
 {
 	if (pd_btf_find(BTF_KIND_TYPEDEF, "btf_trace_sched_switch") < 0)
 		return pd_skip("no types for BPF");
@@ -154,18 +154,18 @@ static int run_program(struct switches *sw, int program)
 
 	PD_CHECK(program >= 0, "the program does not load");
 	attr.raw_tracepoint.prog_fd = program;
-	sw->link = bpf(BPF_RAW_TRACEPOINT_OPEN, &attr);
+	sw->link = sys_bpf(BPF_RAW_TRACEPOINT_OPEN, &attr);
 	PD_CHECK(sw->link >= 0, "the program does not attach: %s", strerror(errno));
 	return 0;
 }
 
-static int begin(struct switches *sw, bool with_event)
+static int begin_switches(struct switches *sw, bool with_event)
 {
-	PD_TRY(prepare(sw, with_event));
-	return run_program(sw, load("btf_trace_sched_switch", 2, getpid(), sw->results));
+	PD_TRY(prepare_switches(sw, with_event));
+	return run_program(sw, load_request("btf_trace_sched_switch", 2, getpid(), sw->results));
 }
 
-static int end(struct switches *sw, bool with_event)
+static int end_switches(struct switches *sw, bool with_event)
 {
 	close(sw->link);
 	if (with_event) {
@@ -180,7 +180,7 @@ static int end(struct switches *sw, bool with_event)
 }
 
 /* Number of cookies that differ from the previous one. */
-static unsigned int contexts(const struct result *result)
+static unsigned int count_contexts(const struct result *result)
 {
 	unsigned int i, nr = 0;
 
@@ -222,7 +222,7 @@ static int check_records(struct switches *sw)
 		whole += pd_has_outermost(record, NAME);
 	}
 	pd_note("%llu switches, %u contexts, %u of the named stack", sw->result.calls,
-		contexts(&sw->result), whole);
+		count_contexts(&sw->result), whole);
 	return 0;
 }
 
@@ -242,9 +242,9 @@ static int every_sleep_has_its_record(void)
 	struct switches sw = {};
 	unsigned int i, named = 0;
 
-	PD_TRY(begin(&sw, true));
+	PD_TRY(begin_switches(&sw, true));
 	pd_call(NAME, DEPTH, sleep_often, NULL);
-	PD_TRY(end(&sw, true));
+	PD_TRY(end_switches(&sw, true));
 	PD_TRY(check_records(&sw));
 	for (i = 0; i < sw.result.calls; i++) {
 		const struct pd_rec *record;
@@ -282,16 +282,16 @@ static int one_cookie_for_a_system_call(void)
 	call.args[0] = fds[1];
 	call.args[1] = (long)calloc(1, BYTES);
 	pd_child_go(&child);
-	PD_TRY(begin(&sw, true));
+	PD_TRY(begin_switches(&sw, true));
 	pd_call(NAME, DEPTH, pd_leaf_syscall, &call);
-	PD_TRY(end(&sw, true));
+	PD_TRY(end_switches(&sw, true));
 	close(fds[1]);
 	kill(child.pid, SIGKILL);
 	PD_TRY(check_records(&sw));
 	PD_CHECK(sw.result.calls >= 4, "only %llu waits", sw.result.calls);
 	/* there may be one more context before the system call, and one after it */
-	PD_CHECK(contexts(&sw.result) <= 3, "%u cookies for %llu waits", contexts(&sw.result),
-		 sw.result.calls);
+	PD_CHECK(count_contexts(&sw.result) <= 3, "%u cookies for %llu waits",
+		 count_contexts(&sw.result), sw.result.calls);
 	/* and one more if the task was switched away while it sent a record */
 	PD_CHECK(pd_log_count(&sw.log, PD_RECORD_DEFERRED) <= 4, "%zu records for %llu waits",
 		 pd_log_count(&sw.log, PD_RECORD_DEFERRED), sw.result.calls);
@@ -299,7 +299,7 @@ static int one_cookie_for_a_system_call(void)
 }
 
 /* A task is preempted in user mode and in the kernel, by another one that spins on the same CPU. */
-static int spin(void *unused)
+static int spin_forever(void *unused)
 {
 	(void)unused;
 	for (;;)
@@ -329,11 +329,11 @@ static int when_preempted(void)
 	struct pd_child child;
 
 	pd_pin(0, 0);
-	PD_CHECK(!pd_child_start(&child, spin, NULL), "no child");
+	PD_CHECK(!pd_child_start(&child, spin_forever, NULL), "no child");
 	pd_child_go(&child);
-	PD_TRY(begin(&sw, true));
+	PD_TRY(begin_switches(&sw, true));
 	pd_call(NAME, DEPTH, spin_until_preempted, &sw.results);
-	PD_TRY(end(&sw, true));
+	PD_TRY(end_switches(&sw, true));
 	kill(child.pid, SIGKILL);
 	PD_CHECK(sw.result.calls >= SLEEPS, "preempted only %llu times", sw.result.calls);
 	return check_records(&sw);
@@ -363,10 +363,10 @@ static int one_cookie_for_preemptions(void)
 	memset((void *)call.args[0], 1, LONG_BYTES);
 	pd_pin(0, 0);
 	PD_CHECK(!pd_child_start(&child, spin_a_while, NULL), "no child");
-	PD_TRY(begin(&sw, true));
+	PD_TRY(begin_switches(&sw, true));
 	pd_child_go(&child);
 	pd_call(NAME, DEPTH, pd_leaf_syscall, &call);
-	PD_TRY(end(&sw, true));
+	PD_TRY(end_switches(&sw, true));
 	kill(child.pid, SIGKILL);
 	PD_TRY(check_records(&sw));
 	for (i = 0; i < sw.result.calls; i += run) {
@@ -417,9 +417,9 @@ static int none_without_events(void)
 {
 	struct switches sw = {};
 
-	PD_TRY(begin(&sw, false));
+	PD_TRY(begin_switches(&sw, false));
 	pd_call(NAME, DEPTH, sleep_often, NULL);
-	PD_TRY(end(&sw, false));
+	PD_TRY(end_switches(&sw, false));
 	return check_none(&sw, "without an event for the record");
 }
 
@@ -428,10 +428,10 @@ static int none_for_the_one_before(void)
 {
 	struct switches sw = {};
 
-	PD_TRY(prepare(&sw, true));
-	PD_TRY(run_program(&sw, load("btf_trace_sched_switch", 1, getpid(), sw.results)));
+	PD_TRY(prepare_switches(&sw, true));
+	PD_TRY(run_program(&sw, load_request("btf_trace_sched_switch", 1, getpid(), sw.results)));
 	pd_call(NAME, DEPTH, sleep_often, NULL);
-	PD_TRY(end(&sw, true));
+	PD_TRY(end_switches(&sw, true));
 	PD_CHECK(sw.result.calls >= SLEEPS / 2, "only %llu switches", sw.result.calls);
 	PD_CHECK(!pd_log_count(&sw.log, PD_RECORD_DEFERRED), "a record without a request");
 	return check_none(&sw, "for the previous task");
@@ -447,10 +447,10 @@ static int none_for_others(int (*other)(void *unused), int cpu)
 	pd_pin(child.pid, cpu);
 	pd_pin(0, 0);
 	pd_child_go(&child);
-	PD_TRY(prepare(&sw, true));
+	PD_TRY(prepare_switches(&sw, true));
 	PD_TRY(run_program(&sw, load_for_other(getpid(), child.pid, sw.results)));
 	pd_call(NAME, DEPTH, sleep_often, NULL);
-	PD_TRY(end(&sw, true));
+	PD_TRY(end_switches(&sw, true));
 	kill(child.pid, SIGKILL);
 	PD_CHECK(sw.result.calls >= SLEEPS / 2, "only %llu switches", sw.result.calls);
 	return check_none(&sw, "for another task");
@@ -467,7 +467,7 @@ static int none_for_a_running_one(void)
 {
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		return pd_skip("one CPU");
-	return none_for_others(spin, 1);
+	return none_for_others(spin_forever, 1);
 }
 
 static int none_for_a_sleeping_one(void)
@@ -487,12 +487,12 @@ static int none_for_kernel_threads(void)
 	    syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
 		return pd_skip("no grace periods");
 	PD_CHECK(thread > 0, "no thread of RCU");
-	PD_TRY(prepare(&sw, true));
-	PD_TRY(run_program(&sw, load("btf_trace_sched_switch", 2, thread, sw.results)));
+	PD_TRY(prepare_switches(&sw, true));
+	PD_TRY(run_program(&sw, load_request("btf_trace_sched_switch", 2, thread, sw.results)));
 	for (i = 0; i < SLEEPS; i++)
 		PD_CHECK(!syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0), "%s",
 			 strerror(errno));
-	PD_TRY(end(&sw, true));
+	PD_TRY(end_switches(&sw, true));
 	return check_none(&sw, "for a kernel thread");
 }
 
@@ -502,10 +502,11 @@ static int refused_elsewhere(void)
 
 	if (pd_btf_find(BTF_KIND_FUNC, "bpf_perf_defer_callchain") < 0)
 		return pd_skip("no types for BPF");
-	PD_CHECK(load("btf_trace_sched_switch", 2, getpid(), results) >= 0, "it does not load");
-	PD_CHECK(load("btf_trace_sched_wakeup", 0, getpid(), results) < 0,
+	PD_CHECK(load_request("btf_trace_sched_switch", 2, getpid(), results) >= 0,
+		 "it does not load");
+	PD_CHECK(load_request("btf_trace_sched_wakeup", 0, getpid(), results) < 0,
 		 "it loads on sched_wakeup");
-	PD_CHECK(load("btf_trace_task_newtask", 0, getpid(), results) < 0,
+	PD_CHECK(load_request("btf_trace_task_newtask", 0, getpid(), results) < 0,
 		 "it loads on task_newtask");
 	return 0;
 }

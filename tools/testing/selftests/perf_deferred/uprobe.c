@@ -17,7 +17,7 @@
 #define DEPTH	4
 #define STALE	6
 
-static PD_LEAF long inner(void *arg)
+static PD_LEAF long inner_call(void *arg)
 {
 	long ret = pd_leaf_getppid(arg);
 
@@ -25,15 +25,15 @@ static PD_LEAF long inner(void *arg)
 	return ret;
 }
 
-static PD_LEAF long outer(void *arg)
+static PD_LEAF long outer_call(void *arg)
 {
-	long ret = inner(arg);
+	long ret = inner_call(arg);
 
 	asm volatile("" : "+r" (ret));
 	return ret;
 }
 
-static unsigned long rounds(void)
+static unsigned long nr_rounds(void)
 {
 	return pd_scale(50);
 }
@@ -45,13 +45,13 @@ static int record_calls(struct perf_event_attr *attr, struct pd_log *log)
 
 	PD_TRY(pd_must_open(&event, attr, 0, -1));
 	pd_enable(&event);
-	for (i = 0; i < rounds(); i++)
-		pd_call(NAME, DEPTH, outer, NULL);
+	for (i = 0; i < nr_rounds(); i++)
+		pd_call(NAME, DEPTH, outer_call, NULL);
 	pd_disable(&event);
 	pd_drain(&event, log);
 	PD_TRY(pd_log_clean(log));
-	PD_CHECK(pd_log_count(log, PERF_RECORD_SAMPLE) == rounds(), "%zu samples of %lu calls",
-		 pd_log_count(log, PERF_RECORD_SAMPLE), rounds());
+	PD_CHECK(pd_log_count(log, PERF_RECORD_SAMPLE) == nr_rounds(), "%zu samples of %lu calls",
+		 pd_log_count(log, PERF_RECORD_SAMPLE), nr_rounds());
 	return 0;
 }
 
@@ -71,13 +71,13 @@ static int first_instruction(void)
 	struct perf_event_attr attr;
 	struct pd_log log = {};
 
-	PD_TRY(pd_attr_uprobe(&attr, outer, false));
+	PD_TRY(pd_attr_uprobe(&attr, outer_call, false));
 	PD_TRY(record_calls(&attr, &log));
 	sample = pd_log_nth(&log, PERF_RECORD_SAMPLE, 0);
 	pd_user_half(&log, sample, &stack);
-	PD_CHECK(stack && stack->nr_user && stack->user[0] == (unsigned long)outer,
+	PD_CHECK(stack && stack->nr_user && stack->user[0] == (unsigned long)outer_call,
 		 "innermost frame %llx instead of %lx",
-		 stack && stack->nr_user ? stack->user[0] : 0, (unsigned long)outer);
+		 stack && stack->nr_user ? stack->user[0] : 0, (unsigned long)outer_call);
 	return check_all(&log);
 }
 
@@ -86,7 +86,7 @@ static int on_return(void)
 	struct perf_event_attr attr;
 	struct pd_log log = {};
 
-	PD_TRY(pd_attr_uprobe(&attr, outer, true));
+	PD_TRY(pd_attr_uprobe(&attr, outer_call, true));
 	PD_TRY(record_calls(&attr, &log));
 	return check_all(&log);
 }
@@ -123,14 +123,14 @@ static int below_uretprobes(const void **functions, int nr)
 
 static int below_one_uretprobe(void)
 {
-	const void *functions[] = { outer };
+	const void *functions[] = { outer_call };
 
 	return below_uretprobes(functions, 1);
 }
 
 static int below_two_uretprobes(void)
 {
-	const void *functions[] = { inner, outer };
+	const void *functions[] = { inner_call, outer_call };
 
 	return below_uretprobes(functions, 2);
 }
