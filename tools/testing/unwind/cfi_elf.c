@@ -29,7 +29,7 @@ static const struct layout layout_64 = {
 	.addr = 16, .offset = 24, .size = 32,
 };
 
-static unsigned long field(const u8 *at, unsigned int size)
+static unsigned long read_field(const u8 *at, unsigned int size)
 {
 	unsigned long val = 0;
 
@@ -37,23 +37,23 @@ static unsigned long field(const u8 *at, unsigned int size)
 	return val;
 }
 
-static int find(struct cfi_elf *elf, const u8 *map, const struct layout *l)
+static int find_tables(struct cfi_elf *elf, const u8 *map, const struct layout *l)
 {
-	const u8 *sections = map + field(map + l->shoff, l->word);
-	unsigned int each = field(map + l->shentsize, 2);
-	unsigned int nr = field(map + l->shnum, 2), i;
+	const u8 *sections = map + read_field(map + l->shoff, l->word);
+	unsigned int each = read_field(map + l->shentsize, 2);
+	unsigned int nr = read_field(map + l->shnum, 2), i;
 	const char *names;
 
 	names = (const char *)map +
-		field(sections + each * field(map + l->shstrndx, 2) + l->offset,
-		      l->word);
+		read_field(sections + each * read_field(map + l->shstrndx, 2) + l->offset,
+			   l->word);
 	for (i = 0; i < nr; i++, sections += each) {
-		if (strcmp(names + field(sections, 4), ".eh_frame") ||
-		    field(sections + 4, 4) == SHT_NOBITS)
+		if (strcmp(names + read_field(sections, 4), ".eh_frame") ||
+		    read_field(sections + 4, 4) == SHT_NOBITS)
 			continue;
-		elf->bytes = map + field(sections + l->offset, l->word);
-		elf->addr = field(sections + l->addr, l->word);
-		elf->size = field(sections + l->size, l->word);
+		elf->bytes = map + read_field(sections + l->offset, l->word);
+		elf->addr = read_field(sections + l->addr, l->word);
+		elf->size = read_field(sections + l->size, l->word);
 		elf->word = l->word;
 		return 0;
 	}
@@ -89,7 +89,7 @@ int cfi_elf_open(struct cfi_elf *elf, const char *name)
 		return -1;
 	}
 	elf->file = map;
-	if (find(elf, map, map[EI_CLASS] == ELFCLASS64 ? &layout_64 : &layout_32)) {
+	if (find_tables(elf, map, map[EI_CLASS] == ELFCLASS64 ? &layout_64 : &layout_32)) {
 		fprintf(stderr, "%s: no .eh_frame\n", name);
 		return -1;
 	}
@@ -129,15 +129,15 @@ unsigned int cfi_elf_code(const struct cfi_elf *elf, unsigned long addr, u8 *to,
 			  unsigned int len)
 {
 	const bool is_64 = elf->word == 8;
-	const u8 *ph = elf->file + field(elf->file + (is_64 ? 32 : 28), elf->word);
-	unsigned int nr = field(elf->file + (is_64 ? 56 : 44), 2), i;
+	const u8 *ph = elf->file + read_field(elf->file + (is_64 ? 32 : 28), elf->word);
+	unsigned int nr = read_field(elf->file + (is_64 ? 56 : 44), 2), i;
 	unsigned long offset, vaddr, size;
 
 	for (i = 0; i < nr; i++, ph += is_64 ? 56 : 32) {
-		offset = field(ph + (is_64 ? 8 : 4), elf->word);
-		vaddr = field(ph + (is_64 ? 16 : 8), elf->word);
-		size = field(ph + (is_64 ? 32 : 16), elf->word);
-		if (field(ph, 4) != PT_LOAD || addr < vaddr || addr - vaddr >= size)
+		offset = read_field(ph + (is_64 ? 8 : 4), elf->word);
+		vaddr = read_field(ph + (is_64 ? 16 : 8), elf->word);
+		size = read_field(ph + (is_64 ? 32 : 16), elf->word);
+		if (read_field(ph, 4) != PT_LOAD || addr < vaddr || addr - vaddr >= size)
 			continue;
 		if (len > size - (addr - vaddr))
 			len = size - (addr - vaddr);
@@ -161,11 +161,11 @@ bool cfi_elf_fde(const struct cfi_elf *elf, size_t *pos, size_t *fde)
 
 	while (*pos + 8 <= elf->size) {
 		*fde = *pos;
-		len = field(elf->bytes + *pos, 4);
+		len = read_field(elf->bytes + *pos, 4);
 		if (!len || len == 0xffffffff)
 			return false;
 		*pos += 4 + len;
-		if (field(elf->bytes + *fde + 4, 4))
+		if (read_field(elf->bytes + *fde + 4, 4))
 			return true;
 	}
 	return false;

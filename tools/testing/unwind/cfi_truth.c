@@ -126,8 +126,8 @@ static void describe_cfa(const struct table *t, char *to, size_t size)
 }
 
 /* what readelf prints for a register whose value is at @where, @off */
-static void describe(const struct table *t, u8 where, s32 off, char *to,
-		     size_t size)
+static void describe_register(const struct table *t, u8 where, s32 off, char *to,
+			      size_t size)
 {
 	/* the number in i386's DWARF of each UNWIND_REG_*, up to UNWIND_REG_SP */
 	static const u8 dwarf_32[] = { 0, 2, 1, 3, 6, 7, 5, 4 };
@@ -151,8 +151,8 @@ static void describe(const struct table *t, u8 where, s32 off, char *to,
 	}
 }
 
-static void wrong(struct table *t, const char *what, const char *want,
-		  const char *got)
+static void report_wrong(struct table *t, const char *what, const char *want,
+			 const char *got)
 {
 	if (t->wrong++ < 10)
 		printf("# FDE at %#lx, row %#lx, %s: %s, readelf: %s\n",
@@ -172,7 +172,7 @@ static void check_cfa(struct table *t, const char *want)
 		count_kind(kind);
 	} else if (t->ret || t->rule.ra_where != UNWIND_UNDEFINED) {
 		if (strcmp(want, got))
-			wrong(t, "CFA", want, got);
+			report_wrong(t, "CFA", want, got);
 	}
 }
 
@@ -204,7 +204,7 @@ static void check_register(struct table *t, const char *name, const char *want)
 	if (slot < 0 || t->ret)
 		return;
 	register_rule(&t->rule, slot, &where, &off);
-	describe(t, where, off, got, sizeof(got));
+	describe_register(t, where, off, got, sizeof(got));
 
 	if (strstr(want, "exp")) {
 		snprintf(kind, sizeof(kind), "%s by expression: %s", name,
@@ -222,7 +222,7 @@ static void check_register(struct table *t, const char *name, const char *want)
 				     (slot == UNWIND_SLOT_SP && !strcmp(want, "v+0"))))
 		return;
 	if (strcmp(want, got))
-		wrong(t, name, want, got);
+		report_wrong(t, name, want, got);
 }
 
 /* Check the last row, which is complete when a row of another address begins. */
@@ -237,7 +237,7 @@ static void check_row(struct table *t)
 	if (!t->is_fde || t->loc >= t->end)
 		return;
 	if (t->loc != t->next)
-		wrong(t, "row", "starts here", "starts elsewhere");
+		report_wrong(t, "row", "starts here", "starts elsewhere");
 	row_at(t, t->loc);
 	t->rows++;
 	t->fde_rows++;
@@ -257,7 +257,7 @@ static void check_row(struct table *t)
 		col++;
 	}
 	if (col != t->nr_columns)
-		wrong(t, "row", "other columns", "?");
+		report_wrong(t, "row", "other columns", "?");
 }
 
 static void read_columns(struct table *t, char *line)
@@ -317,7 +317,7 @@ static void end_fde(struct table *t)
 	if (!t->fde_rows)
 		only_first_row(t);
 	if (t->next && t->next < t->end)
-		wrong(t, "row", "no more rows", "another one");
+		report_wrong(t, "row", "no more rows", "another one");
 	t->is_fde = false;
 }
 
@@ -346,7 +346,7 @@ static void begin_fde(struct table *t, unsigned long offset, const char *cie,
 	t->fde_rows = 0;
 	if (unwind_cfi_rule(&t->cfi, t->fde, t->start - 1, &t->rule) != -ENOENT ||
 	    t->cfi.row_start != t->start || t->cfi.row_end != t->end)
-		wrong(t, "range", pc, "another one");
+		report_wrong(t, "range", pc, "another one");
 }
 
 static void read_line(struct table *t, char *line)
@@ -380,7 +380,7 @@ static void read_line(struct table *t, char *line)
 	}
 }
 
-static void begin(struct table *t, struct cfi_elf *elf)
+static void init_table(struct table *t, struct cfi_elf *elf)
 {
 	memset(t, 0, sizeof(*t));
 	t->elf = elf;
@@ -391,7 +391,7 @@ static void begin(struct table *t, struct cfi_elf *elf)
 	t->cfi.word = elf->word;
 }
 
-static int compare(const char *name, int nr)
+static int compare_file(const char *name, int nr)
 {
 	unsigned long fdes = 0;
 	size_t pos = 0, fde;
@@ -406,7 +406,7 @@ static int compare(const char *name, int nr)
 	in = popen(line, "r");
 	if (!in)
 		return -1;
-	begin(&t, &elf);
+	init_table(&t, &elf);
 	while (fgets(line, sizeof(line), in))
 		read_line(&t, line);
 	end_fde(&t);
@@ -446,7 +446,7 @@ static void count_rule(const struct table *t)
 	count_kind(kind);
 }
 
-static int count(const char *name)
+static int count_file(const char *name)
 {
 	size_t pos = 0, fde;
 	struct cfi_elf elf;
@@ -454,7 +454,7 @@ static int count(const char *name)
 
 	if (cfi_elf_open(&elf, name))
 		return -1;
-	begin(&t, &elf);
+	init_table(&t, &elf);
 	while (cfi_elf_fde(&elf, &pos, &fde)) {
 		t.fde = elf.addr + fde;
 		if (unwind_cfi_rule(&t.cfi, t.fde, 0, &t.rule) != -ENOENT) {
@@ -483,7 +483,7 @@ int main(int argc, char **argv)
 	unsigned int k;
 
 	for (i = first; i < argc; i++) {
-		if (only_count ? count(argv[i]) : compare(argv[i], i - first + 1))
+		if (only_count ? count_file(argv[i]) : compare_file(argv[i], i - first + 1))
 			bad = 1;
 		fflush(stdout);
 	}

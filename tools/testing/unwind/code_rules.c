@@ -579,7 +579,7 @@ static unsigned int read_code(void *ctx, unsigned long addr, u8 *to, unsigned in
 	return len;
 }
 
-static void print(const struct unwind_code *code, char *text, size_t size)
+static void print_rule(const struct unwind_code *code, char *text, size_t size)
 {
 	FILE *to = fmemopen(text, size, "w");
 
@@ -648,7 +648,7 @@ static bool check_rule(const struct rule_case *c,
 	nr_told_wrong = 0;
 	memset(memory, 0xa5, sizeof(memory));
 	if (!unwind_code_find(&code, (unsigned long)c->code.mark)) {
-		print(&code, rule, sizeof(rule));
+		print_rule(&code, rule, sizeof(rule));
 		unwind_code_tell(&code);
 	}
 	if (!strcmp(rule, c->rule) && !nr_told_wrong)
@@ -658,7 +658,7 @@ static bool check_rule(const struct rule_case *c,
 	return false;
 }
 
-static bool check(const struct rule_case *c)
+static bool check_case(const struct rule_case *c)
 {
 	return check_rule(c, NULL) && check_rule(c, find_other);
 }
@@ -732,7 +732,7 @@ static bool check_depth(const struct depth_case *c)
 
 static unsigned int nr_done, nr_failed;
 
-static void result(bool good, const char *name, long number)
+static void print_test(bool good, const char *name, long number)
 {
 	nr_failed += !good;
 	printf("%s %u - %s, %ld\n", good ? "ok" : "not ok", ++nr_done, name, number);
@@ -743,17 +743,17 @@ int main(void)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++)
-		result(check(&cases[i]), cases[i].code.name, cases[i].fp_above_sp);
+		print_test(check_case(&cases[i]), cases[i].code.name, cases[i].fp_above_sp);
 	for (i = 0; i < ARRAY_SIZE(size_cases); i++)
-		result(check_size(&size_cases[i]), size_cases[i].code.name, size_cases[i].size);
+		print_test(check_size(&size_cases[i]), size_cases[i].code.name, size_cases[i].size);
 	for (i = 0; i < ARRAY_SIZE(depth_cases); i++)
-		result(check_depth(&depth_cases[i]), depth_cases[i].code.name,
-		       depth_cases[i].want);
+		print_test(check_depth(&depth_cases[i]), depth_cases[i].code.name,
+			   depth_cases[i].want);
 	for (i = 0; i < ARRAY_SIZE(live_cases); i++)
-		result(check_live(&live_cases[i]), live_cases[i].code.name, live_cases[i].want);
+		print_test(check_live(&live_cases[i]), live_cases[i].code.name, live_cases[i].want);
 	for (i = 0; i < ARRAY_SIZE(left_cases); i++)
-		result(check_left(&left_cases[i]), left_cases[i].code.name, left_cases[i].want);
-	result(check_add(), "add of a byte in 32-bit code", 4);
+		print_test(check_left(&left_cases[i]), left_cases[i].code.name, left_cases[i].want);
+	print_test(check_add(), "add of a byte in 32-bit code", 4);
 	printf("1..%u\n", nr_done);
 	return !!nr_failed;
 }

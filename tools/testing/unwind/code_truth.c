@@ -47,8 +47,8 @@ static bool is_plain(const struct unwind_cfi_rule *rule, unsigned int word)
 	       (rule->cfa_reg == UNWIND_REG_SP || rule->cfa_reg == UNWIND_REG_FP);
 }
 
-static void complain(const char *what, const struct cfi_elf *elf, unsigned long ip,
-		     const struct unwind_cfi_rule *rule, const struct unwind_code *code)
+static void report_difference(const char *what, const struct cfi_elf *elf, unsigned long ip,
+			      const struct unwind_cfi_rule *rule, const struct unwind_code *code)
 {
 	if (!verbose)
 		return;
@@ -82,11 +82,11 @@ static void compare_fp(const struct cfi_elf *elf, unsigned long ip,
 	if (right)
 		return;
 	counts->fp_wrong++;
-	complain("frame pointer", elf, ip, rule, code);
+	report_difference("frame pointer", elf, ip, rule, code);
 }
 
-static void compare(struct cfi_elf *elf, unsigned long ip,
-		    const struct unwind_cfi_rule *rule, struct counts *counts)
+static void compare_rule(struct cfi_elf *elf, unsigned long ip,
+			 const struct unwind_cfi_rule *rule, struct counts *counts)
 {
 	struct unwind_code code = {
 		.read = read_code, .ctx = elf, .word = elf->word, .memory = MEMORY,
@@ -104,13 +104,13 @@ static void compare(struct cfi_elf *elf, unsigned long ip,
 	if (code.by_mem || code.by_fp != table_by_fp) {
 		/* if the frame pointer is set up, both give the same CFA, and FP >= SP */
 		if (code.by_mem || (code.by_fp && code.cfa_off - rule->cfa_off > 0))
-			complain("base", elf, ip, rule, &code);
+			report_difference("base", elf, ip, rule, &code);
 		counts->other_base++;
 		return;
 	}
 	if (code.cfa_off != rule->cfa_off) {
 		counts->wrong++;
-		complain("CFA", elf, ip, rule, &code);
+		report_difference("CFA", elf, ip, rule, &code);
 		return;
 	}
 	counts->right++;
@@ -143,7 +143,7 @@ static void compare_fde(struct cfi_elf *elf, struct unwind_cfi *cfi, unsigned lo
 			break;
 		if (!is_nop(bytes, nr, elf->word) &&
 		    !unwind_cfi_rule(cfi, fde, ip, &rule) && is_plain(&rule, elf->word))
-			compare(elf, ip, &rule, counts);
+			compare_rule(elf, ip, &rule, counts);
 		ip += unwind_code_length(bytes, nr, elf->word);
 	}
 }

@@ -468,7 +468,7 @@ static void lay_maps(const struct finder_fuzz *in)
 }
 
 /* The address to look up: in or just after the mapping that the input selects, if there is one. */
-static unsigned long address(const struct finder_fuzz *in)
+static unsigned long chosen_address(const struct finder_fuzz *in)
 {
 	unsigned long offset = in->ip[0] | in->ip[1] << 8 | in->ip[2] << 16;
 	const struct vm_area_struct *map;
@@ -529,7 +529,7 @@ int finder_fuzz_run(const u8 *data, size_t size, struct unwind_user_rule *rule,
 	state.word = in->flags & FINDER_FUZZ_32BIT ? 4 : 8;
 	state.exact = in->flags & FINDER_FUZZ_EXACT;
 	state.back = !state.exact;
-	process.ip = address(in);
+	process.ip = chosen_address(in);
 	state.ip = process.ip + state.back;
 	unwind_cfi_init(&cfi);
 	find_object(&state, process.ip);

@@ -177,15 +177,15 @@ static unsigned int text_of(const struct seed *seed)
 	return (seed->text ? seed->text : 1) * PAGE;
 }
 
-static void put(struct image *to, const void *bytes, size_t nr)
+static void put_bytes(struct image *to, const void *bytes, size_t nr)
 {
 	memcpy(to->bytes + to->nr, bytes, nr);
 	to->nr += nr;
 }
 
-static void put32(struct image *to, u32 val)
+static void put_u32(struct image *to, u32 val)
 {
-	put(to, &val, sizeof(val));
+	put_bytes(to, &val, sizeof(val));
 }
 
 static void put_elf(struct image *to, const struct seed *seed)
@@ -209,9 +209,9 @@ static void put_elf(struct image *to, const struct seed *seed)
 	};
 
 	if (seed->word == 8)
-		put(to, &e64, sizeof(e64));
+		put_bytes(to, &e64, sizeof(e64));
 	else
-		put(to, &e32, sizeof(e32));
+		put_bytes(to, &e32, sizeof(e32));
 }
 
 static void put_segment(struct image *to, const struct seed *seed, u32 type, u32 flags,
@@ -224,9 +224,9 @@ static void put_segment(struct image *to, const struct seed *seed, u32 type, u32
 		.p_vaddr = seed->vaddr + vaddr, .p_filesz = size, .p_memsz = size };
 
 	if (seed->word == 8)
-		put(to, &p64, sizeof(p64));
+		put_bytes(to, &p64, sizeof(p64));
 	else
-		put(to, &p32, sizeof(p32));
+		put_bytes(to, &p32, sizeof(p32));
 }
 
 static void put_cie(struct image *to, unsigned int word)
@@ -236,14 +236,14 @@ static void put_cie(struct image *to, unsigned int word)
 	const u8 tail64[] = { 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x80 | 16, 1, 0, 0 };
 	const u8 tail32[] = { 0x7c, 8, 1, 0x1b, 0x0c, 4, 4, 0x80 | 8, 1, 0, 0 };
 
-	put32(to, 20);
-	put32(to, 0);
-	put(to, augmentation, sizeof(augmentation));
-	put(to, word == 8 ? tail64 : tail32, sizeof(tail64));
+	put_u32(to, 20);
+	put_u32(to, 0);
+	put_bytes(to, augmentation, sizeof(augmentation));
+	put_bytes(to, word == 8 ? tail64 : tail32, sizeof(tail64));
 }
 
 /* With MOVED, the distance from an FDE to its code is wrong by this number of bytes. */
-static unsigned int moved(const struct seed *seed)
+static unsigned int moved_by(const struct seed *seed)
 {
 	return seed->broken == MOVED ? 2 * PAGE : 0;
 }
@@ -252,25 +252,25 @@ static void put_fde(struct image *to, const struct seed *seed, unsigned int cie,
 {
 	/* DW_CFA_advance_loc, DW_CFA_def_cfa_offset */
 	const u8 program[] = { 0, 0x40 | PROLOGUE, 0x0e, (2 + n) * seed->word, 0, 0, 0, 0 };
-	unsigned int code = text_of(seed) + n * FUNCTION - moved(seed);
+	unsigned int code = text_of(seed) + n * FUNCTION - moved_by(seed);
 
-	put32(to, 20);
-	put32(to, to->nr - cie);
-	put32(to, code - to->nr);
-	put32(to, CODE);
-	put(to, program, sizeof(program));
+	put_u32(to, 20);
+	put_u32(to, to->nr - cie);
+	put_u32(to, code - to->nr);
+	put_u32(to, CODE);
+	put_bytes(to, program, sizeof(program));
 }
 
 static void put_tables(struct image *to, const struct seed *seed)
 {
 	unsigned int n, cie = CIE;
 
-	put32(to, seed->broken == ENCODING ? 0x3b0b1b01 : 0x3b031b01);
-	put32(to, cie - to->nr);
-	put32(to, FUNCTIONS + (seed->broken == COUNT));
+	put_u32(to, seed->broken == ENCODING ? 0x3b0b1b01 : 0x3b031b01);
+	put_u32(to, cie - to->nr);
+	put_u32(to, FUNCTIONS + (seed->broken == COUNT));
 	for (n = 0; n < FUNCTIONS; n++) {
-		put32(to, text_of(seed) + n * FUNCTION - HDR);
-		put32(to, moved(seed) + cie + 24 + (FUNCTIONS - 1 - n) * 24 - HDR);
+		put_u32(to, text_of(seed) + n * FUNCTION - HDR);
+		put_u32(to, moved_by(seed) + cie + 24 + (FUNCTIONS - 1 - n) * 24 - HDR);
 	}
 	put_cie(to, seed->word);
 	for (n = FUNCTIONS; n-- > 0;)
@@ -278,8 +278,8 @@ static void put_tables(struct image *to, const struct seed *seed)
 	if (seed->broken == TWO_FDES)
 		put_fde(to, seed, cie, 2);
 	if (seed->broken == BAD_LENGTH)
-		put32(to, PAGE);
-	put32(to, 0);
+		put_u32(to, PAGE);
+	put_u32(to, 0);
 }
 
 static void put_section(struct image *to, const struct seed *seed, u32 name, u32 type,
@@ -291,9 +291,9 @@ static void put_section(struct image *to, const struct seed *seed, u32 name, u32
 		.sh_addr = addr, .sh_offset = offset, .sh_size = size };
 
 	if (seed->word == 8)
-		put(to, &s64, sizeof(s64));
+		put_bytes(to, &s64, sizeof(s64));
 	else
-		put(to, &s32, sizeof(s32));
+		put_bytes(to, &s32, sizeof(s32));
 }
 
 /* sections: none, .eh_frame, and the names */
@@ -314,7 +314,7 @@ static void put_sections(struct image *to, const struct seed *seed, u32 end)
 	put_section(to, seed, 0, SHT_STRTAB, 0, NAMES,
 		    seed->broken == FAR_NAMES ? 12 : sizeof(names));
 	to->nr = NAMES;
-	put(to, names, sizeof(names));
+	put_bytes(to, names, sizeof(names));
 }
 
 static u32 table_bytes(const struct seed *seed)
@@ -324,7 +324,7 @@ static u32 table_bytes(const struct seed *seed)
 	return seed->broken == SHORT_HDR ? 8 : 12 + FUNCTIONS * 8;
 }
 
-static void make(struct image *to, const struct seed *seed)
+static void make_image(struct image *to, const struct seed *seed)
 {
 	memset(to, 0, sizeof(*to));
 	to->head.flags = seed->flags | (seed->word == 4 ? FINDER_FUZZ_32BIT : 0);
@@ -337,7 +337,7 @@ static void make(struct image *to, const struct seed *seed)
 	put_elf(to, seed);
 	put_segment(to, seed, PT_LOAD, PF_R, 0, PAGE);
 	put_segment(to, seed, PT_LOAD, seed->broken == NOT_CODE ? PF_R : PF_R | PF_X,
-		    text_of(seed), PAGE + moved(seed));
+		    text_of(seed), PAGE + moved_by(seed));
 	put_segment(to, seed, seed->sections ? PT_NULL : PT_GNU_EH_FRAME, PF_R,
 		    seed->broken == FAR_HDR ? 9 * PAGE : HDR, table_bytes(seed));
 	to->nr = HDR;
@@ -346,7 +346,7 @@ static void make(struct image *to, const struct seed *seed)
 		put_sections(to, seed, to->nr);
 }
 
-static int check(const struct image *image, size_t size, const struct seed *seed)
+static int check_image(const struct image *image, size_t size, const struct seed *seed)
 {
 	struct unwind_user_rule rule;
 	struct unwind_cfi_rule full;
@@ -398,9 +398,9 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	for (i = 0; i < ARRAY_SIZE(seeds); i++) {
-		make(&image, &seeds[i]);
+		make_image(&image, &seeds[i]);
 		size = offsetof(struct image, bytes) + image.nr;
-		if (check(&image, size, &seeds[i]) ||
+		if (check_image(&image, size, &seeds[i]) ||
 		    write_seed(&image, size, argv[1], seeds[i].name))
 			bad = 1;
 	}

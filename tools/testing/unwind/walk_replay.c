@@ -89,7 +89,7 @@ static const struct {
 	REG(ip), REG(cs), REG(flags), REG(sp), REG(ss),
 };
 
-static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *format, ...)
+static void __attribute__((noreturn, format(printf, 1, 2))) exit_error(const char *format, ...)
 {
 	va_list args;
 
@@ -111,7 +111,7 @@ static int compare_seen(const void *a, const void *b)
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-static void note(int file, unsigned long at, const u8 *bytes, size_t len)
+static void note_bytes(int file, unsigned long at, const u8 *bytes, size_t len)
 {
 	size_t i;
 
@@ -120,7 +120,7 @@ static void note(int file, unsigned long at, const u8 *bytes, size_t len)
 			room_seen = room_seen * 2 + 4096;
 			seen = realloc(seen, room_seen * sizeof(*seen));
 			if (!seen)
-				die("no memory");
+				exit_error("no memory");
 		}
 		seen[nr_seen++] = (struct seen) { file, at + i, bytes[i] };
 	}
@@ -160,7 +160,7 @@ int replay_read(unsigned long addr, void *to, size_t len)
 		return find_seen(NO_FILE, addr, to, len);
 	if (addr >= TASK_SIZE_MAX || pread(memory, to, len, addr) != (ssize_t)len)
 		return -EFAULT;
-	note(NO_FILE, addr, to, len);
+	note_bytes(NO_FILE, addr, to, len);
 	return 0;
 }
 
@@ -201,7 +201,7 @@ int unwind_read_file(struct unwind_user_state *state, unsigned long addr, u64 po
 		return find_seen(vma->vm_file->inode.nr, pos, to, len);
 	ret = read_path(paths[vma->vm_file - files], pos, to, len);
 	if (!ret)
-		note(vma->vm_file->inode.nr, pos, to, len);
+		note_bytes(vma->vm_file->inode.nr, pos, to, len);
 	return ret;
 }
 
@@ -332,7 +332,7 @@ static void fill_table(struct unwind_rule_table *table)
 			refused++;
 	}
 	if (refused > added)
-		die("the table refused most rules");
+		exit_error("the table refused most rules");
 }
 
 struct unwind_cache *unwind_cache_use(struct unwind_user_state *state,
@@ -346,7 +346,7 @@ struct unwind_cache *unwind_cache_use(struct unwind_user_state *state,
 		if (table)
 			table->pages[0] = calloc(1 << TABLE_BITS, sizeof(*table->pages[0]));
 		if (!table || !table->pages[0])
-			die("no memory");
+			exit_error("no memory");
 		table->shift = unwind_rules_shift(TABLE_BITS);
 	}
 	fill_table(table);
@@ -549,7 +549,7 @@ void unwind_count_walk(const struct unwind_user_state *state, enum unwind_end en
 	the_end = end;
 }
 
-static void walk(struct unwind_stacktrace *trace)
+static void walk_stack(struct unwind_stacktrace *trace)
 {
 	static unsigned long entries[MAX_ENTRIES];
 
@@ -566,23 +566,23 @@ static void get_regs(int tid)
 	struct pt_regs *to = &replay_regs;
 
 	if (ptrace(PTRACE_GETREGS, tid, NULL, &user))
-		die("%d: its registers cannot be read: %s", tid, strerror(errno));
+		exit_error("%d: its registers cannot be read: %s", tid, strerror(errno));
 	*to = (struct pt_regs) {
 		user.r15, user.r14, user.r13, user.r12, user.rbp, user.rbx, user.r11, user.r10,
 		user.r9, user.r8, user.rax, user.rcx, user.rdx, user.rsi, user.rdi,
 		user.orig_rax, user.rip, user.cs, user.eflags, user.rsp, user.ss,
 	};
 	if (user.cs == __USER32_CS)
-		die("%d: 32-bit code is not supported", tid);
+		exit_error("%d: 32-bit code is not supported", tid);
 }
 
-static void hold(int tid)
+static void hold_thread(int tid)
 {
 	int status;
 
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) || ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) ||
 	    waitpid(tid, &status, __WALL) != tid || !WIFSTOPPED(status))
-		die("%d: cannot stop the thread: %s", tid, strerror(errno));
+		exit_error("%d: cannot stop the thread: %s", tid, strerror(errno));
 }
 
 static void read_maps(int tid)
@@ -593,16 +593,16 @@ static void read_maps(int tid)
 	snprintf(name, sizeof(name), "/proc/%d/maps", tid);
 	file = fopen(name, "r");
 	if (!file)
-		die("%s: %s", name, strerror(errno));
+		exit_error("%s: %s", name, strerror(errno));
 	while (fgets(line, sizeof(line), file)) {
 		if (!add_map(line))
-			die("%s: too many mappings, or an invalid line: %s", name, line);
+			exit_error("%s: too many mappings, or an invalid line: %s", name, line);
 	}
 	fclose(file);
 	snprintf(name, sizeof(name), "/proc/%d/mem", tid);
 	memory = open(name, O_RDONLY);
 	if (memory < 0)
-		die("%s: %s", name, strerror(errno));
+		exit_error("%s: %s", name, strerror(errno));
 }
 
 static void write_bytes(FILE *to)
@@ -643,28 +643,28 @@ static void write_walk(FILE *to, const struct unwind_stacktrace *trace)
 	fprintf(to, "end %s\n", end_names[the_end]);
 }
 
-static int save(int tid, const char *name)
+static int save_walk(int tid, const char *name)
 {
 	struct unwind_stacktrace trace;
 	FILE *to;
 
-	hold(tid);
+	hold_thread(tid);
 	get_regs(tid);
 	read_maps(tid);
 	/* only to save what it reads */
 	has_memory = false;
-	walk(&trace);
+	walk_stack(&trace);
 	has_memory = true;
 	nr_rules = 0;
-	walk(&trace);
+	walk_stack(&trace);
 	ptrace(PTRACE_DETACH, tid, NULL, NULL);
 	to = fopen(name, "w");
 	if (!to)
-		die("%s: %s", name, strerror(errno));
+		exit_error("%s: %s", name, strerror(errno));
 	fprintf(to, "# a walk of walk_replay: %u frames\n", trace.nr);
 	write_walk(to, &trace);
 	if (fclose(to))
-		die("%s: %s", name, strerror(errno));
+		exit_error("%s: %s", name, strerror(errno));
 	printf("%u frames, %s, %zu bytes read\n", trace.nr, end_names[the_end], nr_seen);
 	return 0;
 }
@@ -699,7 +699,7 @@ static bool add_bytes(const char *line)
 	for (line += len; sscanf(line, "%2x", &byte) == 1; line += 2) {
 		u8 one = byte;
 
-		note(file, at++, &one, 1);
+		note_bytes(file, at++, &one, 1);
 	}
 	return true;
 }
@@ -726,14 +726,14 @@ static bool add_line(const char *line, struct expected *expected)
 	return sscanf(line, "end %15s", expected->end) == 1;
 }
 
-static void load(const char *name, struct expected *expected)
+static void load_walk(const char *name, struct expected *expected)
 {
 	FILE *file = fopen(name, "r");
 	char *line = NULL;
 	size_t size = 0;
 
 	if (!file)
-		die("%s: %s", name, strerror(errno));
+		exit_error("%s: %s", name, strerror(errno));
 	memset(expected, 0, sizeof(*expected));
 	mm.nr_maps = 0;
 	nr_seen = 0;
@@ -741,7 +741,7 @@ static void load(const char *name, struct expected *expected)
 	nr_objects = 0;
 	while (getline(&line, &size, file) > 0) {
 		if (!add_line(line, expected))
-			die("%s: invalid line of a saved walk: %.60s", name, line);
+			exit_error("%s: invalid line of a saved walk: %.60s", name, line);
 	}
 	free(line);
 	fclose(file);
@@ -753,7 +753,7 @@ static bool walks_as_expected(const char *name, const struct expected *expected)
 	struct unwind_stacktrace trace;
 	unsigned int i;
 
-	walk(&trace);
+	walk_stack(&trace);
 	for (i = 0; i < trace.nr && i < expected->nr; i++) {
 		if (trace.entries[i] != expected->entries[i])
 			break;
@@ -768,12 +768,12 @@ static bool walks_as_expected(const char *name, const struct expected *expected)
 	return false;
 }
 
-static bool replay(const char *name)
+static bool replay_walk(const char *name)
 {
 	struct expected expected;
 	bool good;
 
-	load(name, &expected);
+	load_walk(name, &expected);
 	has_cache = false;
 	has_memory = false;
 	good = walks_as_expected(name, &expected);
@@ -784,14 +784,14 @@ static bool replay(const char *name)
 	return walks_as_expected(name, &expected) && good;
 }
 
-static int print(const char *name)
+static int print_walk(const char *name)
 {
 	struct unwind_stacktrace trace;
 	struct expected expected;
 	unsigned int i;
 
-	load(name, &expected);
-	walk(&trace);
+	load_walk(name, &expected);
+	walk_stack(&trace);
 	for (i = 0; i < trace.nr; i++)
 		printf("%lx\n", trace.entries[i]);
 	puts(end_names[the_end]);
@@ -804,15 +804,15 @@ int main(int argc, char **argv)
 	bool good;
 
 	if (argc == 4 && !strcmp(argv[1], "--save"))
-		return save(atoi(argv[2]), argv[3]);
+		return save_walk(atoi(argv[2]), argv[3]);
 	if (argc == 3 && !strcmp(argv[1], "--print"))
-		return print(argv[2]);
+		return print_walk(argv[2]);
 	if (argc < 2 || argv[1][0] == '-')
-		die("usage: walk_replay --save TID FILE | --print FILE | FILE...");
+		exit_error("usage: walk_replay --save TID FILE | --print FILE | FILE...");
 	for (i = 1; i < argc; i++) {
 		const char *base = strrchr(argv[i], '/');
 
-		good = replay(argv[i]);
+		good = replay_walk(argv[i]);
 		failed += !good;
 		printf("%s %d - %s\n", good ? "ok" : "not ok", i, base ? base + 1 : argv[i]);
 	}
