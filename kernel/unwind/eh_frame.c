@@ -251,7 +251,7 @@ static void eh_keep_file_object(const struct unwind_cache_state *begun, unsigned
 /*
  * Handle an error of unwind_file_object(), after which rules are read from memory. Unless the
  * error is -EOPNOTSUPP, they must not be cached, for instance because the file is being written
- * to. They must not even be used if a file was opened for writing since the walk began.
+ * to. They must not even be used if a file with rules was opened for writing since the walk began.
  */
 static int eh_note_file_error(struct unwind_user_state *state, int ret, bool *unkept)
 {
