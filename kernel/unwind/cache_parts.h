@@ -53,6 +53,7 @@ struct unwind_object_list {
  * @gen: the generation
  * @unmaps: number of calls of __unwind_user_invalidate()
  * @last_replaced: index of the object that was last dropped to make room
+ * @displaced: for unwind_rules_count_displaced()
  * @code_start: lowest address with a rule whose code may have no tables
  * @code_end: highest such address
  * @node: in all_caches
@@ -74,6 +75,7 @@ struct unwind_cache {
 	u64				gen;
 	unsigned long			unmaps;
 	unsigned int			last_replaced;
+	u32				displaced;
 	unsigned long			code_start;
 	unsigned long			code_end;
 	struct list_head		node;

@@ -38,6 +38,15 @@ struct unwind_full_table {
 	struct unwind_full_entry	entries[FULL_RULES];
 };
 
+static void cache_add_compact(struct unwind_cache *cache, u64 key,
+			      const struct unwind_user_rule *rule)
+{
+	struct unwind_rule_table *table = cache_rules(cache);
+
+	if (unwind_rules_add(table, unwind_rules_hash(key), key, rule))
+		unwind_rules_count_displaced(table, &cache->displaced, RULES_SPILL);
+}
+
 static unsigned long cache_key_addr(u64 key)
 {
 	return key & (BIT_ULL(UNWIND_KEY_WORD) - 1);
@@ -71,9 +80,7 @@ bool unwind_cache_peek_file(struct unwind_cache *cache, u64 key, struct unwind_u
 	if (!spin_trylock(&cache->lock))
 		return true;
 	if (gen && cache->gen == gen)
-		unwind_rules_add(rcu_dereference_protected(cache->rules,
-							   lockdep_is_held(&cache->lock)),
-				 unwind_rules_hash(key), key, rule);
+		cache_add_compact(cache, key, rule);
 	spin_unlock(&cache->lock);
 	return true;
 }
@@ -224,8 +231,7 @@ void unwind_cache_add_rule(const struct unwind_cache_state *state, u64 key,
 		if (cache_state_holds(cache, state)) {
 			cache_note_code(cache, cache_key_addr(key));
 			if (!is_full)
-				unwind_rules_add(cache_rules(cache), unwind_rules_hash(key), key,
-						 rule);
+				cache_add_compact(cache, key, rule);
 			else if (cache_full_table(cache))
 				cache_add_full(cache_full_table(cache), key, full);
 		}
@@ -255,7 +261,7 @@ void unwind_cache_add_file_rule(const struct unwind_cache_state *state, u64 key,
 	if (cache) {
 		spin_lock(&cache->lock);
 		if (state->gen && cache->gen == state->gen)
-			unwind_rules_add(cache_rules(cache), unwind_rules_hash(key), key, rule);
+			cache_add_compact(cache, key, rule);
 		spin_unlock(&cache->lock);
 	}
 	rcu_read_unlock();
@@ -291,7 +297,7 @@ static void cache_copy_rule(struct unwind_rule_table *table, u64 key,
 /* Allocate a table with 2^@bits entries, or return NULL. */
 struct unwind_rule_table *unwind_cache_alloc_rules(unsigned int bits)
 {
-	return unwind_rules_alloc(bits, RULES_SPILL, UNWIND_CACHE_GFP);
+	return unwind_rules_alloc(bits, UNWIND_CACHE_GFP);
 }
 
 /* Enlarge the table when rules displace each other. */

@@ -429,21 +429,26 @@ static unsigned int row_size(u32 len)
 	return i;
 }
 
-/* Add a row to the granules that it covers; a long row only to those around @at. */
-static void files_add_row(struct unwind_rule_table *table, u32 start, u32 len, u32 at,
+/*
+ * Add a row to the granules that it covers; a long row only to those around @at.  Return how many
+ * rules were displaced.
+ */
+static unsigned int files_add_row(struct unwind_rule_table *table, u32 start, u32 len, u32 at,
 			  const struct unwind_user_rule *rule)
 {
 	unsigned int i = row_size(len);
 	u32 shift = unwind_row_shift(i), low = start >> shift;
 	u32 high = (start + len - 1) >> shift, mid = at >> shift, n;
+	unsigned int displaced = 0;
 
 	if (high - low > UNWIND_ROW_GRANULES) {
 		low = mid > low ? mid - 1 : low;
 		high = mid < high ? mid + 1 : high;
 	}
 	for (n = low; n <= high; n++)
-		unwind_rules_add(table, unwind_row_hash(n << shift, i),
-				 unwind_row_key(start, len), rule);
+		displaced += unwind_rules_add(table, unwind_row_hash(n << shift, i),
+					      unwind_row_key(start, len), rule);
+	return displaced;
 }
 
 /* A very long row is copied for its first granules only, until it is added again. */
@@ -472,9 +477,8 @@ static unsigned int wanted_bits(const struct unwind_file *file)
 
 	rcu_read_lock();
 	table = rcu_dereference(file->rules);
-	/* a concurrent decrement may be lost, or overwrite this: either is harmless */
 	if (table && want_room(table) && !unwind_rules_are_many(table))
-		unwind_rules_reset_spill(table);
+		WRITE_ONCE(table->crowded, false);
 	else if (want_room(table))
 		bits = table ? min_t(unsigned int, table->bits + 2, MAX_RULES_BITS) :
 			       UNWIND_RULES_FIRST;
@@ -498,6 +502,7 @@ static struct unwind_rule_table *replace_rules(struct unwind_file *file,
 	} else {
 		if (old)
 			unwind_rules_copy(table, old, files_copy_row);
+		file->displaced = 0;
 		rcu_assign_pointer(file->rules, table);
 	}
 	spin_unlock(&file->lock);
@@ -519,7 +524,7 @@ void unwind_file_grow(struct unwind_file *file)
 		return;
 	if (!files_charge(unwind_rules_bytes(bits)))
 		return;
-	table = unwind_rules_alloc(bits, RULES_SPILL, FILE_GFP);
+	table = unwind_rules_alloc(bits, FILE_GFP);
 	if (!table)
 		atomic_long_sub(unwind_rules_bytes(bits), &files_bytes);
 	else
@@ -732,6 +737,7 @@ int unwind_file_add_rule(struct unwind_file *file, u64 start, u64 end, u64 at,
 {
 	u64 first = file->layout.first;
 	struct unwind_rule_table *table;
+	unsigned int displaced = 0;
 	bool fits, dead;
 	int ret = 0;
 
@@ -741,7 +747,9 @@ int unwind_file_add_rule(struct unwind_file *file, u64 start, u64 end, u64 at,
 	table = rcu_dereference_protected(file->rules, lockdep_is_held(&file->lock));
 	/* a rule that another task has added meanwhile has the same key */
 	if (table && fits && !dead)
-		files_add_row(table, start - first, end - start, at - first, rule);
+		displaced = files_add_row(table, start - first, end - start, at - first, rule);
+	while (displaced--)
+		unwind_rules_count_displaced(table, &file->displaced, RULES_SPILL);
 	if (want_room(table))
 		ret = -ENOSPC;
 	spin_unlock(&file->lock);

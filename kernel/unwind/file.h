@@ -69,6 +69,7 @@ struct unwind_file_layout {
  * @rcu: frees it
  * @refs: one for the hash table, and one for each known object
  * @lock: held by writers of @rules, @layout, @probes and @dead
+ * @displaced: for unwind_rules_count_displaced()
  * @inode: the inode; may be dereferenced only with a reference to it, or under RCU if the
  *	   file was found by an object of the current process
  * @serial: a unique number
@@ -87,6 +88,7 @@ struct unwind_file {
 	struct rcu_head			rcu;
 	refcount_t			refs;
 	spinlock_t			lock;	/* for writers */
+	u32				displaced;
 	struct inode			*inode;
 	u64				serial;
 	bool				used;

@@ -60,13 +60,12 @@ static void free_rcu_callback(struct rcu_head *rcu)
 /**
  * unwind_rules_alloc - make a table without rules
  * @bits: number of bits of its hash; at least one
- * @spill: see struct unwind_rule_table
  * @gfp: how to allocate
  *
  * Context: As @gfp says.
  * Return: the table or NULL.
  */
-struct unwind_rule_table *unwind_rules_alloc(unsigned int bits, u8 spill, gfp_t gfp)
+struct unwind_rule_table *unwind_rules_alloc(unsigned int bits, gfp_t gfp)
 {
 	struct unwind_rule_table *table;
 	unsigned int i;
@@ -76,8 +75,6 @@ struct unwind_rule_table *unwind_rules_alloc(unsigned int bits, u8 spill, gfp_t 
 		return NULL;
 	table->bits = bits;
 	table->shift = unwind_rules_shift(bits);
-	table->spill = spill;
-	unwind_rules_reset_spill(table);
 	for (i = 0; i < nr_pages(bits); i++) {
 		table->pages[i] = kmalloc(page_bytes(bits), gfp);
 		if (!table->pages[i]) {
@@ -131,19 +128,39 @@ static void write_entry(struct unwind_rule_entry *entry, u64 key,
  * The rule becomes the first of its set. The previous first rule replaces the second.
  *
  * Context: The owner's lock is held.
+ * Return: true if a third rule was displaced.
  */
-void unwind_rules_add(struct unwind_rule_table *table, u64 hash, u64 key,
+bool unwind_rules_add(struct unwind_rule_table *table, u64 hash, u64 key,
 		      const struct unwind_user_rule *rule)
 {
 	struct unwind_rule_entry *set = unwind_rules_set(table, hash);
+	bool displaced = false;
 
 	if (has_rule(&set[0]) && set[0].key != key) {
-		/* readers share the cache line of the count: write to it only if needed */
-		if (has_rule(&set[1]) && set[1].key != key && !unwind_rules_is_crowded(table))
-			WRITE_ONCE(table->spill_left, READ_ONCE(table->spill_left) - 1);
+		displaced = has_rule(&set[1]) && set[1].key != key;
 		write_entry(&set[1], set[0].key, &set[0].rule);
 	}
 	write_entry(&set[0], key, rule);
+	return displaced;
+}
+
+/**
+ * unwind_rules_count_displaced - count a displaced rule, and see if the table is crowded
+ * @table: the table
+ * @displaced: the owner's count, outside of the cache lines that readers read
+ * @spill: for each 32 entries, how many rules may be displaced before the table is crowded
+ *
+ * With a @spill of 1, some 40 % of the entries are in use when the table becomes crowded.
+ *
+ * Context: The owner's lock is held.
+ */
+void unwind_rules_count_displaced(struct unwind_rule_table *table, u32 *displaced, u32 spill)
+{
+	/* small tables may displace eight more */
+	if (unwind_rules_is_crowded(table) || ++*displaced < (spill << table->bits >> 5) + 8)
+		return;
+	*displaced = 0;
+	WRITE_ONCE(table->crowded, true);
 }
 
 static struct unwind_rule_entry *nth_entry(const struct unwind_rule_table *table, unsigned long i)
@@ -212,5 +229,4 @@ void unwind_rules_copy(struct unwind_rule_table *to, struct unwind_rule_table *f
 		if (has_rule(entry))
 			add(to, entry->key, &entry->rule);
 	}
-	unwind_rules_reset_spill(to);
 }

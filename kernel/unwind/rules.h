@@ -42,16 +42,16 @@ static_assert(sizeof(struct unwind_rule_entry) == 1 << UNWIND_RULE_SHIFT, "a set
  * @rcu: frees it
  * @shift: unwind_rules_shift() of @bits
  * @bits: number of bits of the hash that are used
- * @spill: for each 32 entries, how many rules may be displaced before the table is crowded
- * @spill_left: how many more rules may be displaced before that
+ * @crowded: it is too small for its rules
  * @pages: blocks of UNWIND_RULE_PAGE entries; a small table has one smaller block
+ *
+ * Adding a rule does not write to the struct, which all readers read, except to set @crowded.
  */
 struct unwind_rule_table {
 	struct rcu_head			rcu;
 	u8				shift;
 	u8				bits;
-	u8				spill;
-	u32				spill_left;
+	bool				crowded;
 	struct unwind_rule_entry	*pages[];
 };
 
@@ -123,12 +123,13 @@ static __always_inline bool unwind_rules_may_have(const struct unwind_rule_table
 	return READ_ONCE(set[0].key) == key || READ_ONCE(set[1].key) == key;
 }
 
-struct unwind_rule_table *unwind_rules_alloc(unsigned int bits, u8 spill, gfp_t gfp);
+struct unwind_rule_table *unwind_rules_alloc(unsigned int bits, gfp_t gfp);
 void unwind_rules_free(struct unwind_rule_table *table);
 void unwind_rules_free_now(struct unwind_rule_table *table);
 size_t unwind_rules_bytes(unsigned int bits);
-void unwind_rules_add(struct unwind_rule_table *table, u64 hash, u64 key,
+bool unwind_rules_add(struct unwind_rule_table *table, u64 hash, u64 key,
 		      const struct unwind_user_rule *rule);
+void unwind_rules_count_displaced(struct unwind_rule_table *table, u32 *displaced, u32 spill);
 void unwind_rules_drop(struct unwind_rule_table *table,
 		       bool (*is_dropped)(u64 key, unsigned long start, unsigned long end),
 		       unsigned long start, unsigned long end);
@@ -139,16 +140,7 @@ void unwind_rules_copy(struct unwind_rule_table *to, struct unwind_rule_table *f
 /* Is the table too small for its rules?  A displaced rule has to be searched for again. */
 static inline bool unwind_rules_is_crowded(const struct unwind_rule_table *table)
 {
-	return !READ_ONCE(table->spill_left);
-}
-
-/*
- * Count displaced rules from the start again.  When their number is 1/32 of the number of entries,
- * some 40 % of the entries are in use.  For small tables, eight more may be displaced.
- */
-static inline void unwind_rules_reset_spill(struct unwind_rule_table *table)
-{
-	WRITE_ONCE(table->spill_left, ((u32)table->spill << table->bits >> 5) + 8);
+	return READ_ONCE(table->crowded);
 }
 
 bool unwind_rules_are_many(const struct unwind_rule_table *table);
