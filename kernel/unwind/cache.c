@@ -75,7 +75,7 @@ atomic_long_t unwind_caches_bytes;
 
 static size_t cache_first_bytes(void)
 {
-	return sizeof(struct unwind_cache) + unwind_rules_bytes(UNWIND_RULES_FIRST) +
+	return sizeof(struct unwind_cache) + unwind_rules_bytes(UNWIND_FIRST_RULES_BITS) +
 	       struct_size_t(struct unwind_object_list, objects, UNWIND_FIRST_OBJECTS);
 }
 
@@ -109,7 +109,7 @@ static struct unwind_cache *cache_new(void)
 	spin_lock_init(&cache->lock);
 	seqcount_spinlock_init(&cache->list_seq, &cache->lock);
 	RCU_INIT_POINTER(cache->list, unwind_cache_alloc_list(UNWIND_FIRST_OBJECTS));
-	RCU_INIT_POINTER(cache->rules, unwind_cache_alloc_rules(UNWIND_RULES_FIRST));
+	RCU_INIT_POINTER(cache->rules, unwind_cache_alloc_rules(UNWIND_FIRST_RULES_BITS));
 	if (!rcu_access_pointer(cache->list) || !rcu_access_pointer(cache->rules)) {
 		cache_free_now(cache);
 		return NULL;

@@ -32,8 +32,8 @@ struct unwind_rule_table;
  * @indexing: a task makes the index of its .eh_frame
  * @index_tries: how often a task has begun to make the index
  * @eh_frame_size: bytes of .eh_frame, if @table is that; else 0
- * @plt_start: first address of its procedure linkage table, if @eh_frame_size is set
- * @plt_end: first address after that; 0 if there is none
+ * @plt: its procedure linkage table, from @start, if @eh_frame_size is set
+ * @plt_size: bytes of that; 0 if there is none
  * @index: the index of its .eh_frame; only for the cache, which owns it
  * @unkept: it is not in the cache, so its rules must not be cached
  * @no_index: do not make an index, as the object cannot be added to the cache
@@ -61,8 +61,8 @@ struct unwind_object {
 	bool		no_index;
 	u8		index_tries;
 	u32		eh_frame_size;
-	unsigned long	plt_start;
-	unsigned long	plt_end;
+	u32		plt;
+	u32		plt_size;
 	struct unwind_eh_index	*index;
 	struct unwind_file	*file;
 	unsigned long		bias;

@@ -316,7 +316,8 @@ static unsigned int cache_next_list_max(void)
 	cache = unwind_cache_of_current();
 	list = cache ? rcu_dereference(cache->list) : NULL;
 	if (list && READ_ONCE(list->nr) == list->max && list->max < MAX_OBJECTS)
-		max = min(list->max * 3, MAX_OBJECTS);
+		/* twice the bytes */
+		max = min(list->max * 2 + 3, MAX_OBJECTS);
 	rcu_read_unlock();
 	return max;
 }

@@ -29,7 +29,8 @@ struct unwind_rule_table;
 #define UNWIND_CACHE_GFP	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN | \
 				 __GFP_NOMEMALLOC)
 
-#define UNWIND_FIRST_OBJECTS	12
+#define UNWIND_FIRST_OBJECTS	5	/* 64 bytes */
+#define UNWIND_FIRST_RULES_BITS	3	/* 256 bytes */
 
 /* objects, sorted by @code_start; their code does not overlap */
 struct unwind_object_list {

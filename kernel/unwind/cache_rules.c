@@ -315,7 +315,7 @@ void unwind_cache_grow_rules(void)
 	rcu_read_unlock();
 	if (!bits || bits >= MAX_RULES_BITS || !unwind_task_may_allocate())
 		return;
-	bits = min_t(unsigned int, bits < 7 ? 7 : bits + 2, MAX_RULES_BITS);
+	bits = min_t(unsigned int, bits + 2, MAX_RULES_BITS);
 	table = unwind_cache_alloc_rules(bits);
 	if (!table)
 		return;

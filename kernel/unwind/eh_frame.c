@@ -115,10 +115,11 @@ static int eh_read_entry(void *ctx, unsigned long addr, void *to, size_t len)
 static int eh_stub_rule(struct unwind_user_state *state, const struct unwind_object *object,
 			unsigned long ip, struct unwind_cfi_rule *full)
 {
+	unsigned long plt = object->start + object->plt;
 	u8 insn[UNWIND_ARCH_STUB_BYTES];
 	int slot;
 
-	if (!state->exact || ip < object->plt_start || ip >= object->plt_end)
+	if (!state->exact || ip - plt >= object->plt_size)
 		return -ENOENT;
 	if (unwind_read(state, ip, insn, sizeof(insn)))
 		return -EFAULT;
@@ -134,7 +135,7 @@ static int eh_stub_rule(struct unwind_user_state *state, const struct unwind_obj
 	for (slot = 0; slot < UNWIND_NR_KEPT; slot++)
 		full->kept_where[slot] = UNWIND_SAME;
 	/* set only the end of the row: code before this stub may need another rule */
-	state->cfi->row_end = object->plt_end;
+	state->cfi->row_end = plt + object->plt_size;
 	return 0;
 }
 

@@ -87,7 +87,8 @@
 #include "file.h"
 #include "task.h"
 
-/* 512 KiB for a file's rules: 16,384 entries */
+/* from 512 bytes to 512 KiB for a file's rules: 16 to 16,384 entries */
+#define FIRST_RULES_BITS	4
 #define MAX_RULES_BITS	14
 /* a displaced rule must be decoded again, so grow soon */
 #define RULES_SPILL	1
@@ -481,7 +482,7 @@ static unsigned int wanted_bits(const struct unwind_file *file)
 		WRITE_ONCE(table->crowded, false);
 	else if (want_room(table))
 		bits = table ? min_t(unsigned int, table->bits + 2, MAX_RULES_BITS) :
-			       UNWIND_RULES_FIRST;
+			       FIRST_RULES_BITS;
 	rcu_read_unlock();
 	return bits;
 }

@@ -392,8 +392,8 @@ static int find_eh_frame(struct unwind_user_state *state, unsigned long ip,
 	plt = bias + found.plt;
 	if (plt >= object->start && plt < object->end &&
 	    found.plt_size <= object->end - plt) {
-		object->plt_start = plt;
-		object->plt_end = plt + found.plt_size;
+		object->plt = plt - object->start;
+		object->plt_size = found.plt_size;
 	}
 	return 0;
 }

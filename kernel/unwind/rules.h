@@ -35,7 +35,6 @@ static_assert(sizeof(struct unwind_rule_entry) == 1 << UNWIND_RULE_SHIFT, "a set
 
 /* the most entries of one allocation, which is a page at most */
 #define UNWIND_RULE_PAGE	(PAGE_SIZE / sizeof(struct unwind_rule_entry))
-#define UNWIND_RULES_FIRST	4	/* bits: 512 bytes */
 
 /**
  * struct unwind_rule_table - rules by hash
