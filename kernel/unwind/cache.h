@@ -32,7 +32,7 @@ struct unwind_rule_table;
  * @indexing: a task makes the index of its .eh_frame
  * @index_tries: how often a task has begun to make the index
  * @eh_frame_size: bytes of .eh_frame, if @table is that; else 0
- * @plt: its procedure linkage table, from @start, if @eh_frame_size is set
+ * @plt: offset of its procedure linkage table from @start, if @eh_frame_size is set
  * @plt_size: bytes of that; 0 if there is none
  * @index: the index of its .eh_frame; only for the cache, which owns it
  * @unkept: it is not in the cache, so its rules must not be cached

@@ -21,6 +21,7 @@
 
 /* the size of an object, as kmalloc() rounds it up */
 #define OBJECT_BYTES	kmalloc_size_roundup(sizeof(struct unwind_object))
+static_assert(sizeof(struct unwind_object) <= 128);
 
 /* about as many pointers as fit in a page after the header */
 #define MAX_OBJECTS	500
@@ -371,6 +372,7 @@ bool unwind_cache_add_object(const struct unwind_cache_state *state,
 		spin_lock(&cache->lock);
 		known = !cache_object_is_void(cache, state, copy);
 		if (known && !cache_drop_overlapping(cache, copy, &dropped)) {
+			/* no larger list was allocated if other threads have just filled this one */
 			cache_grow_list(cache, &larger);
 			if (cache_list(cache)->nr == cache_list(cache)->max)
 				cache_make_room(cache, &dropped);

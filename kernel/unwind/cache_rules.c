@@ -43,8 +43,9 @@ static void cache_add_compact(struct unwind_cache *cache, u64 key,
 {
 	struct unwind_rule_table *table = cache_rules(cache);
 
-	if (unwind_rules_add(table, unwind_rules_hash(key), key, rule))
-		unwind_rules_count_displaced(table, &cache->displaced, RULES_SPILL);
+	bool displaced = unwind_rules_add(table, unwind_rules_hash(key), key, rule);
+
+	unwind_rules_count_displaced(table, &cache->displaced, displaced, RULES_SPILL);
 }
 
 static unsigned long cache_key_addr(u64 key)
@@ -303,15 +304,18 @@ struct unwind_rule_table *unwind_cache_alloc_rules(unsigned int bits)
 /* Enlarge the table when rules displace each other. */
 void unwind_cache_grow_rules(void)
 {
-	struct unwind_rule_table *table = NULL, *old = NULL;
-	unsigned int bits = 0;
+	struct unwind_rule_table *table, *old;
 	struct unwind_cache *cache;
+	unsigned int bits = 0;
 
 	rcu_read_lock();
 	cache = unwind_cache_of_current();
-	/* another thread may just have enlarged it */
-	if (cache && unwind_rules_is_crowded(rcu_dereference(cache->rules)))
-		bits = rcu_dereference(cache->rules)->bits;
+	old = cache ? rcu_dereference(cache->rules) : NULL;
+	/* another thread may have done this meanwhile */
+	if (old && unwind_rules_is_crowded(old)) {
+		unwind_rules_begin_growth(old);
+		bits = old->bits;
+	}
 	rcu_read_unlock();
 	if (!bits || bits >= MAX_RULES_BITS || !unwind_task_may_allocate())
 		return;
@@ -320,6 +324,7 @@ void unwind_cache_grow_rules(void)
 	if (!table)
 		return;
 
+	old = NULL;
 	rcu_read_lock();
 	cache = unwind_cache_of_current();
 	if (cache) {
@@ -336,7 +341,7 @@ void unwind_cache_grow_rules(void)
 	}
 	rcu_read_unlock();
 	unwind_rules_free(old);
-	unwind_rules_free(table);
+	unwind_rules_free_now(table);
 }
 
 /* Memory of the tables of rules. Under the lock. */

@@ -435,7 +435,7 @@ static unsigned int row_size(u32 len)
  * rules were displaced.
  */
 static unsigned int files_add_row(struct unwind_rule_table *table, u32 start, u32 len, u32 at,
-			  const struct unwind_user_rule *rule)
+				  const struct unwind_user_rule *rule)
 {
 	unsigned int i = row_size(len);
 	u32 shift = unwind_row_shift(i), low = start >> shift;
@@ -478,11 +478,13 @@ static unsigned int wanted_bits(const struct unwind_file *file)
 
 	rcu_read_lock();
 	table = rcu_dereference(file->rules);
-	if (table && want_room(table) && !unwind_rules_are_many(table))
-		WRITE_ONCE(table->crowded, false);
-	else if (want_room(table))
-		bits = table ? min_t(unsigned int, table->bits + 2, MAX_RULES_BITS) :
-			       FIRST_RULES_BITS;
+	if (!table) {
+		bits = FIRST_RULES_BITS;
+	} else if (want_room(table)) {
+		unwind_rules_begin_growth(table);
+		if (unwind_rules_are_many(table))
+			bits = min_t(unsigned int, table->bits + 2, MAX_RULES_BITS);
+	}
 	rcu_read_unlock();
 	return bits;
 }
@@ -738,7 +740,7 @@ int unwind_file_add_rule(struct unwind_file *file, u64 start, u64 end, u64 at,
 {
 	u64 first = file->layout.first;
 	struct unwind_rule_table *table;
-	unsigned int displaced = 0;
+	unsigned int nr;
 	bool fits, dead;
 	int ret = 0;
 
@@ -747,10 +749,10 @@ int unwind_file_add_rule(struct unwind_file *file, u64 start, u64 end, u64 at,
 	dead = file->dead;
 	table = rcu_dereference_protected(file->rules, lockdep_is_held(&file->lock));
 	/* a rule that another task has added meanwhile has the same key */
-	if (table && fits && !dead)
-		displaced = files_add_row(table, start - first, end - start, at - first, rule);
-	while (displaced--)
-		unwind_rules_count_displaced(table, &file->displaced, RULES_SPILL);
+	if (table && fits && !dead) {
+		nr = files_add_row(table, start - first, end - start, at - first, rule);
+		unwind_rules_count_displaced(table, &file->displaced, nr, RULES_SPILL);
+	}
 	if (want_room(table))
 		ret = -ENOSPC;
 	spin_unlock(&file->lock);

@@ -68,7 +68,7 @@ struct unwind_file_layout {
  * @lru: in the list of files, until it is dead
  * @rcu: frees it
  * @refs: one for the hash table, and one for each known object
- * @lock: held by writers of @rules, @layout, @probes and @dead
+ * @lock: held by writers of @displaced, @rules, @layout, @probes and @dead
  * @displaced: for unwind_rules_count_displaced()
  * @inode: the inode; may be dereferenced only with a reference to it, or under RCU if the
  *	   file was found by an object of the current process

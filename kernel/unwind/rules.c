@@ -145,19 +145,24 @@ bool unwind_rules_add(struct unwind_rule_table *table, u64 hash, u64 key,
 }
 
 /**
- * unwind_rules_count_displaced - count a displaced rule, and see if the table is crowded
+ * unwind_rules_count_displaced - count displaced rules, and see if the table is crowded
  * @table: the table
  * @displaced: the owner's count, outside of the cache lines that readers read
+ * @nr: how many more rules were displaced
  * @spill: for each 32 entries, how many rules may be displaced before the table is crowded
  *
  * With a @spill of 1, some 40 % of the entries are in use when the table becomes crowded.
  *
  * Context: The owner's lock is held.
  */
-void unwind_rules_count_displaced(struct unwind_rule_table *table, u32 *displaced, u32 spill)
+void unwind_rules_count_displaced(struct unwind_rule_table *table, u32 *displaced, u32 nr,
+				  u32 spill)
 {
+	if (!nr || unwind_rules_is_crowded(table))
+		return;
+	*displaced += nr;
 	/* small tables may displace eight more */
-	if (unwind_rules_is_crowded(table) || ++*displaced < (spill << table->bits >> 5) + 8)
+	if (*displaced < (spill << table->bits >> 5) + 8)
 		return;
 	*displaced = 0;
 	WRITE_ONCE(table->crowded, true);

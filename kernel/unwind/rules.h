@@ -41,7 +41,7 @@ static_assert(sizeof(struct unwind_rule_entry) == 1 << UNWIND_RULE_SHIFT, "a set
  * @rcu: frees it
  * @shift: unwind_rules_shift() of @bits
  * @bits: number of bits of the hash that are used
- * @crowded: it is too small for its rules
+ * @crowded: it has displaced so many rules that it should grow
  * @pages: blocks of UNWIND_RULE_PAGE entries; a small table has one smaller block
  *
  * Adding a rule does not write to the struct, which all readers read, except to set @crowded.
@@ -128,7 +128,8 @@ void unwind_rules_free_now(struct unwind_rule_table *table);
 size_t unwind_rules_bytes(unsigned int bits);
 bool unwind_rules_add(struct unwind_rule_table *table, u64 hash, u64 key,
 		      const struct unwind_user_rule *rule);
-void unwind_rules_count_displaced(struct unwind_rule_table *table, u32 *displaced, u32 spill);
+void unwind_rules_count_displaced(struct unwind_rule_table *table, u32 *displaced, u32 nr,
+				  u32 spill);
 void unwind_rules_drop(struct unwind_rule_table *table,
 		       bool (*is_dropped)(u64 key, unsigned long start, unsigned long end),
 		       unsigned long start, unsigned long end);
@@ -136,10 +137,19 @@ void unwind_rules_copy(struct unwind_rule_table *to, struct unwind_rule_table *f
 		       void (*add)(struct unwind_rule_table *table, u64 key,
 				   const struct unwind_user_rule *rule));
 
-/* Is the table too small for its rules?  A displaced rule has to be searched for again. */
+/* Should the table grow?  A displaced rule has to be searched for again. */
 static inline bool unwind_rules_is_crowded(const struct unwind_rule_table *table)
 {
 	return READ_ONCE(table->crowded);
+}
+
+/*
+ * One task tries to make a larger table; if it cannot, the next attempt comes after as many
+ * displaced rules.  Without the lock: if this undoes a concurrent store, the table grows later.
+ */
+static inline void unwind_rules_begin_growth(struct unwind_rule_table *table)
+{
+	WRITE_ONCE(table->crowded, false);
 }
 
 bool unwind_rules_are_many(const struct unwind_rule_table *table);
