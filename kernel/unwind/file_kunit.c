@@ -17,6 +17,7 @@
 #include <linux/pagemap.h>
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
+#include <linux/sched/mm.h>
 #include <linux/sched/task.h>
 #include <linux/shmem_fs.h>
 #include <linux/sizes.h>
@@ -163,6 +164,22 @@ static void rows_in_grown_table(struct kunit *test)
 			found += rule_at(file, FIRST + 200 * n + i) == n;
 	}
 	KUNIT_EXPECT_GT(test, found, 1800);
+	unwind_file_put(file);
+}
+
+/* A table that cannot grow is tried again, but not for each rule. */
+static void refused_growth(struct kunit *test)
+{
+	struct unwind_file *file = get_file_of(test, make_inode(test));
+	unsigned int flags = memalloc_noreclaim_save();
+	unsigned int n, tries = 0;
+
+	for (n = 0; n < 500; n++)
+		tries += add_rule(file, FIRST + 16 * n, FIRST + 16 * n + 16, FIRST + 16 * n,
+				  n) == -ENOSPC;
+	memalloc_noreclaim_restore(flags);
+	KUNIT_EXPECT_GT(test, tries, 10);
+	KUNIT_EXPECT_LT(test, tries, 100);
 	unwind_file_put(file);
 }
 
@@ -996,6 +1013,7 @@ static struct kunit_case file_cases[] = {
 	KUNIT_CASE(row_ranges),
 	KUNIT_CASE(many_rows),
 	KUNIT_CASE(rows_in_grown_table),
+	KUNIT_CASE(refused_growth),
 	KUNIT_CASE(rows_in_one_granule),
 	KUNIT_CASE(rows_outside),
 	KUNIT_CASE(written_to),
