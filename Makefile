@@ -17,7 +17,7 @@ help:
 	@echo 'make perf          build/perf/perf; SAN=1: with ASan, UBSan and libFuzzer, in'
 	@echo '                   build/perf-san'
 	@echo 'make series        build/$(BASE)/series/SECTION/: patches to send, checked with checkpatch'
-	@echo 'make series-check  apply each of these patches, then build kernel and perf (long);'
+	@echo 'make series-check  apply these patches one by one, and build after each (long);'
 	@echo '                   SECTION=unwind: only the patches of that section'
 	@echo 'make deb           packages of kernel, headers and perf, from the configuration of'
 	@echo '                   Debian'"'"'s kernel (FLAVOUR=cloud: of its cloud kernel; long), and'
@@ -28,7 +28,7 @@ help:
 	@echo 'make bench         measure; prints tables'
 	@echo 'make demo          scripts/demo: from nothing to a call graph'
 	@echo 'make check         scripts/check: the tests for every change'
-	@echo '                   (scripts/check --full: every test)'
+	@echo '                   (scripts/check --full: all but the longest tests)'
 	@echo "make debug-check   tests on kernels with KASAN, lockdep and the like, and PREEMPT_RT"
 	@echo 'make clean         remove build/'
 

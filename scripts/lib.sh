@@ -15,7 +15,7 @@ tree=$bdir/linux
 patches=$top/patches/$BASE
 # The sections in the order in which they apply. A base need not have all of them.
 sections='fixes unwind perf-kernel perf-tool off-cpu tests'
-# perf is one program for all kernels: its sections are those of this base
+# perf is one program for all kernels: only this base has sections of perf
 PERF_BASE=6.12
 perf_tree=$build/$PERF_BASE/linux
 cache=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/perf-deferred
@@ -50,7 +50,7 @@ as_us() {
 	fi
 }
 
-# overlay_files: print the repo's files that belong into the tree
+# overlay_files: print the repo's files that belong in the tree
 overlay_files() {
 	git -C "$top" ls-files -co --exclude-standard -- ':(glob)*/**' \
 		':!patches' ':!scripts' ':!build' ':!.ci' |
@@ -62,7 +62,7 @@ overlay_files() {
 	done
 }
 
-# base_overlay_files: print the overlay files of this base; perf's files belong to perf's base
+# base_overlay_files: print the overlay files of this base. Only perf's base has perf's files.
 base_overlay_files() {
 	if [ -d "$patches/perf-tool" ]; then
 		overlay_files

@@ -29,7 +29,7 @@ static inline void unwind_user_mm_init(struct mm_struct *mm)
  * protection changes, and a mapping that becomes writable, must be reported, too.
  *
  * Context: Any task.  If the mapping itself is removed, too, remove it first, or hold a
- *	    lock that searches for the mapping take.  Until the call returns, nothing else
+ *	    lock that every search for the mapping takes.  Until the call returns, nothing else
  *	    may be mapped in the range.  Before a change of the protection, hold the mmap
  *	    lock for writing.
  */
@@ -41,10 +41,10 @@ static inline void unwind_user_invalidate(struct vm_area_struct *vma,
 	if (!vma->vm_file && !(vma->vm_flags & VM_EXEC))
 		return;
 	/*
-	 * The unmap of a mapping holds the mmap lock, so a search in the mapping has
-	 * ended, or sees the new count of unmaps.  A truncation may miss a cache that
-	 * is just being made.  But then the file has been opened for writing, which
-	 * file.c handles.
+	 * The unmap of a mapping does not miss a cache that is just being made: it holds the
+	 * mmap lock, so a search in the mapping has ended, or sees the new count of unmaps.
+	 * A truncation may miss such a cache.  But then the file has been opened for writing,
+	 * which file.c handles.
 	 */
 	if (unlikely(rcu_access_pointer(mm->unwind_cache)))
 		__unwind_user_invalidate(mm, start, end);

@@ -70,7 +70,7 @@ static inline void unwind_deferred_fork(struct task_struct *task)
  * @trace: set to the stack; its entries belong to the task and are valid until the
  *	   interrupted code continues
  *
- * For samples that are taken while the record is being sent, or after that: they need no
+ * For samples that are taken while the record is being sent, or later: these samples need no
  * second record.  User memory is not accessed.
  *
  * Context: Any, NMI included.
@@ -100,7 +100,7 @@ static inline void unwind_deferred_note_cpu(unsigned int who)
 
 	if (!test_bit(bit, &cpus->bits))
 		set_bit(bit, &cpus->bits);
-	/* a request in an NMI meanwhile notes the same CPU */
+	/* a request by an NMI between the read and the write notes the same CPU */
 	if (only != cpu + 1 && only != -1)
 		WRITE_ONCE(cpus->only, only ? -1 : cpu + 1);
 	if (!test_bit(who, &cpus->who))

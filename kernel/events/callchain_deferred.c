@@ -37,7 +37,7 @@ struct deferred_record {
  * @record: the record; its header differs by event
  * @trace: the frames
  * @task: the task of the frames
- * @reached: readers into whose buffers the record was written, a bit for each number
+ * @reached: readers into whose buffers the record was written, a bit for each reader number
  * @served: readers that do not need the record on other CPUs
  * @away: the sender runs on another CPU than @task, and writes to events bound to its own CPU
  */
@@ -374,7 +374,7 @@ static void add_known(struct perf_event *event, struct perf_callchain_entry *ent
 	entry->nr += nr;
 }
 
-/* The kernel half, and @user: also the user half, in place. */
+/* Get the kernel half and, if @user, the user half, unwound in place. */
 static __always_inline struct perf_callchain_entry *
 callchain_in_place(struct perf_event *event, struct pt_regs *regs, bool user)
 {
@@ -389,19 +389,19 @@ callchain_in_place(struct perf_event *event, struct pt_regs *regs, bool user)
  *
  * The user half is normally a marker and the cookie of the record that will follow.  If the
  * stack is known already, or must be unwound in place, it is the stack itself.  If there is no
- * user stack, it is empty.  If a known stack does not fit, a record is requested, too; if that
- * request is refused, the stack is cut.
+ * user stack, it is empty.  If a known stack exceeds the event's limit, a record is requested
+ * instead; if that request is refused, the stack is cut.
  *
- * perf_callchain() returns what this returns, so the compiler turns the call into a jump and
- * there is one frame less.  For tracepoints the kernel's unwinder steps through all frames from
- * itself to the tracepoint.
+ * perf_callchain() returns what this returns, so the compiler turns the call into a jump.  That
+ * saves a frame: for tracepoints the kernel's unwinder steps through all frames from itself to
+ * the tracepoint.
  *
  * The entry may be used by another sample as soon as get_perf_callchain() has returned, for
- * instance by one of a probe.  So nothing that can be sampled is called after that, until the
- * callchain is complete.
+ * instance by a sample of a probe.  So nothing that can be sampled is called after that, until
+ * the callchain is complete.
  *
  * Context: Any, NMI included, with preemption disabled.
- * Return: the callchain, empty if there is no room for another one.
+ * Return: the callchain; an empty one if no callchain entry is free.
  */
 struct perf_callchain_entry *perf_callchain_deferred(struct perf_event *event,
 						     struct pt_regs *regs)

@@ -240,9 +240,9 @@ static bool has_outputs(const struct deferred_reader *reader)
  * @reached: readers into whose buffers of this CPU the record was written
  *
  * CPUs go online and offline, so the CPUs of a reader are compared with the online CPUs
- * each time.  A reader without a defer_output event gets the record only if an event of
- * another reader writes it into its buffer.  So if such a reader has made a request, no
- * reader counts as served.
+ * each time.  A reader without a defer_output event gets the record only through such an
+ * event of another reader that writes to the same buffer.  So if a reader without one has
+ * made a request, no reader counts as served.
  *
  * Context: Task context.
  * Return: those of @reached that have the buffers of all CPUs; 0 if a reader has asked that has

@@ -14,7 +14,7 @@
  * counts each call of unwind_user_invalidate() for an executable mapping or a file mapping,
  * whether or not it has a known object.  A search notes the generation and the count before
  * it takes the mmap lock to look for the object, and passes both back with its result.  A
- * mapping that it saw under the lock is unmapped only after the search has released the
+ * mapping that the search saw under the lock is unmapped only after the search has released the
  * lock.  The unmap is counted after the page table is cleared, and before anything else is mapped
  * there.  A change of the protection is counted before the flags change, with the mmap lock
  * held.  So rules from tables that are unmapped or replaced during the search are not kept,
@@ -23,17 +23,17 @@
  * An unmap is counted after the page table entries are gone, maybe before the TLB is flushed.
  * With MADV_DONTNEED and truncation the mapping stays.  So a search that begins between the
  * count and the flush finds the mapping, notes the new count, and may read the old page
- * through a stale TLB entry.  So a search also notes whether a flush is pending.  If so, its
- * result is not cached.  mm->tlb_flush_pending is raised before the entries are cleared and
+ * through a stale TLB entry.  Therefore a search also notes whether a flush is pending.  If so, its
+ * result is not cached.  mm->tlb_flush_pending is raised before the page table is cleared and
  * lowered after the flush.  The release of the count in __unwind_user_invalidate() pairs with the
  * acquire in cache_note_state(): a search that sees the count sees the flush pending, or
  * begins after the flush.
  *
  * Rules of files are copied from file.c.  A file that is opened for writing becomes dead.
  * Objects of dead files are dropped when the next walk uses the cache: the cache remembers the
- * count of deaths at its last check of all objects (unwind_cache_use()).  No object of a dead
- * file is added: the check and the addition are made under the lock of the cache, and a file
- * is marked as dead before its death is counted.
+ * count of deaths at its last check of all objects (unwind_cache_use()).  Once a check
+ * has seen a death in the count, no object of that file is added: checks and additions are made
+ * under the lock of the cache, and a file is marked as dead before its death is counted.
  *
  * A dying task, and one that cannot allocate memory, makes no cache.  Without a cache, a
  * result is valid if no writer has held the mmap lock meanwhile.
@@ -93,7 +93,7 @@ static void cache_free_now(struct unwind_cache *cache)
 	kfree(cache);
 }
 
-/* A generation that no cache has had. */
+/* Return a generation that no cache has had. */
 u64 unwind_cache_next_gen(void)
 {
 	return atomic64_inc_return(&last_gen);
@@ -288,7 +288,7 @@ struct unwind_cache *unwind_cache_use(struct unwind_user_state *state,
 
 	if (!cache)
 		return NULL;
-	/* files that died after the walk began are left to the next one */
+	/* files that died after the walk began are left to the next walk */
 	if (unlikely(READ_ONCE(cache->files_seen) < state->changes))
 		unwind_cache_drop_dead_files(cache);
 	until = READ_ONCE(cache->all_regs_until);

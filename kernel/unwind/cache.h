@@ -22,14 +22,14 @@ struct unwind_rule_table;
  * @table: address of the sorted table of FDEs; or of .eh_frame, if there is no such table
  *	   in memory; 0 if there is neither
  * @base: the values in the table are relative to this address
- * @code_start: start of the mapping with the code that the walk needed
- * @code_end: end of the part of the object in this mapping
- * @stay_start: start of the mapping in which the first entries of @table lie
- * @stay_end: end of that mapping; entries elsewhere may change without notice
- * @nr: number of FDEs in @table
+ * @code_start: start of the part of the object in the mapping with the code that the walk needed
+ * @code_end: end of that part
+ * @stay_start: start of a range with the first entries of .eh_frame; all changes in it are reported
+ * @stay_end: end of that range; entries elsewhere may change without notice
+ * @nr: number of FDEs in @table or @index
  * @word: bytes of its addresses, 4 or 8
  * @transient: its code or tables may change without notice, so it is not cached
- * @indexing: a task makes the index of its .eh_frame
+ * @indexing: a task is making the index of its .eh_frame
  * @index_tries: how often a task has begun to make the index
  * @eh_frame_size: bytes of .eh_frame, if @table is that; else 0
  * @plt: offset of its procedure linkage table from @start, if @eh_frame_size is set

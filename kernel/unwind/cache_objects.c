@@ -50,7 +50,7 @@ struct unwind_object *unwind_cache_list_find(const struct unwind_object_list *li
 	return addr < object->code_end ? object : NULL;
 }
 
-/* Find the object at an address, under RCU. Only its index can still change. */
+/* Find the object at an address, under RCU. Only the members for its index can still change. */
 struct unwind_object *unwind_cache_object_at(struct unwind_cache *cache, unsigned long addr)
 {
 	struct unwind_object *object;
@@ -142,7 +142,7 @@ struct unwind_object_list *unwind_cache_alloc_list(unsigned int max)
 	return list;
 }
 
-/* Does the object have tables?  Only objects with tables have rules. */
+/* Does the object have tables?  Only such an object has rules, which are dropped with it. */
 static bool object_has_tables(const struct unwind_object *object)
 {
 	return object->nr || object->eh_frame_size;
@@ -171,7 +171,7 @@ static void cache_free_object_now(struct unwind_object *object)
 	kfree(object);
 }
 
-/* from the lowest to the highest address of code of dropped objects */
+/* the range from the lowest to the highest address of the code of dropped objects */
 struct dropped {
 	unsigned long	start;
 	unsigned long	end;
@@ -209,8 +209,8 @@ static void cache_drop_object(struct unwind_cache *cache, unsigned int i,
 
 /*
  * Drop the rules that were found in the tables of dropped objects, and all others between
- * these objects.  Other rules of code without tables stay: they have a checksum, and code
- * made at run time is unmapped often.
+ * these objects.  Other rules of code without tables stay.  Code made at run time is unmapped
+ * often, and the checksum of a rule shows whether its code has changed.
  */
 static void cache_drop_rules_of(struct unwind_cache *cache, const struct dropped *dropped)
 {

@@ -46,16 +46,16 @@ struct unwind_object_list {
  * @list: objects
  * @full: rules that need a struct unwind_cfi_rule; NULL if there are none
  * @files_seen: unwind_files_changes() at the last check of the objects for dead files
- * @all_regs_until: until then, in jiffies, walks follow all registers; 0 for never
+ * @all_regs_until: until this time, in jiffies, walks follow all registers; 0 for never
  * @mm: its mm; valid under all_caches_lock only
  * @rcu: frees it
  * @lock: held by writers
- * @list_seq: for @list
+ * @list_seq: sequence count of @list
  * @gen: the generation
  * @unmaps: number of calls of __unwind_user_invalidate()
  * @last_replaced: index of the object that was last dropped to make room
  * @displaced: for unwind_rules_count_displaced()
- * @code_start: lowest address with a rule whose code may have no tables
+ * @code_start: lowest address that has a rule and whose code may have no tables
  * @code_end: highest such address
  * @node: in all_caches
  *

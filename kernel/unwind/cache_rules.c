@@ -248,7 +248,8 @@ void unwind_cache_add_rule(const struct unwind_cache_state *state, u64 key,
  * @rule: the rule
  *
  * The rule was not read from memory of the process, so a pending TLB flush does not matter.
- * If the object was dropped during the search, the generation has changed.
+ * If the object was dropped during the search, the generation has changed, and the rule is
+ * not kept.
  *
  * Context: Task context of a user task.
  */

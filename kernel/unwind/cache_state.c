@@ -75,7 +75,7 @@ bool unwind_cache_begin(struct unwind_cache_state *state)
 }
 
 /**
- * unwind_cache_knows - are all objects with tables still cached that were when a search began?
+ * unwind_cache_knows - has no object with tables been dropped since a search began?
  * @state: as unwind_cache_begin() set it
  *
  * Use this for a search that has read no memory of the process.  The result of such a search
@@ -110,7 +110,7 @@ bool unwind_cache_holds(const struct unwind_cache_state *state)
 	struct unwind_cache_state now;
 	unsigned long writers;
 
-	/* after the reads of the search */
+	/* order the reads of the search before the reads of the state */
 	smp_rmb();
 	if (unlikely(!state->gen))
 		return cache_note_writers(&writers) && writers == state->unmaps;

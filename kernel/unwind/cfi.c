@@ -133,7 +133,7 @@ static u8 cfi_where(const struct cfi_value *v, bool is_value)
 		return UNWIND_LOST;
 	if (is_value && !v->deref)
 		return v->base == CFI_BASE_CFA ? UNWIND_IS_CFA : UNWIND_LOST;
-	/* A rule loads only one word, and adds nothing to it: it must be the register's value. */
+	/* A rule loads only one word and adds nothing: that word must be the register's value. */
 	if (v->deref && (!is_value || v->add))
 		return UNWIND_LOST;
 
@@ -150,7 +150,7 @@ static u8 cfi_where(const struct cfi_value *v, bool is_value)
 
 /*
  * A rule refers to an expression by its distance from the FDE.  If the expression is in
- * the CIE, the CIE's row depends on the place of the CIE and cannot be shared.
+ * the CIE, the CIE's row depends on that distance, and cannot be used for other FDEs.
  */
 static bool cfi_expr_offset(struct unwind_cfi_bytes *b, unsigned long expr, s32 *off)
 {
@@ -201,7 +201,7 @@ static void cfi_def_cfa(struct unwind_cfi *cfi, u64 dwarf, s32 off)
 
 /*
  * DW_CFA_def_cfa_expression does not change the offset.  Hand-written tables rely on that:
- * they define a register after an expression, and use the offset from before it.
+ * after an expression they define a register, and use the offset from before the expression.
  */
 static void cfi_def_cfa_register(struct unwind_cfi *cfi, u64 dwarf)
 {
@@ -291,7 +291,7 @@ static bool cfi_advance_loc(struct unwind_cfi_bytes *b, unsigned long delta)
 	return cfi_set_loc(b, loc);
 }
 
-/* Instructions that start a row.  Returns false after an error, or if the row is too far. */
+/* Run an instruction that starts a row.  False if the row is not needed, or after an error. */
 static bool cfi_begin_row(struct unwind_cfi_bytes *b, u8 op)
 {
 	switch (op) {
@@ -306,7 +306,7 @@ static bool cfi_begin_row(struct unwind_cfi_bytes *b, u8 op)
 	}
 }
 
-/* Instructions that define the CFA. Returns false if @op is not one of them. */
+/* Run an instruction that defines the CFA. Returns false if @op is not one. */
 static bool cfi_run_cfa_op(struct unwind_cfi_bytes *b, u8 op)
 {
 	struct unwind_cfi *cfi = b->cfi;
@@ -337,7 +337,7 @@ static bool cfi_run_cfa_op(struct unwind_cfi_bytes *b, u8 op)
 	return false;
 }
 
-/* The remaining instructions, which tell where a register is saved. */
+/* Run one of the remaining instructions, which tell where a register is saved. */
 static void cfi_run_register_op(struct unwind_cfi_bytes *b, u8 op)
 {
 	struct unwind_cfi *cfi = b->cfi;
@@ -383,7 +383,7 @@ static void cfi_run_register_op(struct unwind_cfi_bytes *b, u8 op)
 	}
 }
 
-/* Instructions that have no operand in the opcode byte.  Returns false to stop. */
+/* Run an instruction that has no operand in the opcode byte.  Returns false to stop. */
 static bool cfi_run_extended_op(struct unwind_cfi_bytes *b, u8 op)
 {
 	struct unwind_cfi *cfi = b->cfi;
@@ -416,7 +416,7 @@ static bool cfi_run_extended_op(struct unwind_cfi_bytes *b, u8 op)
 	return true;
 }
 
-/* Returns false to stop. */
+/* Run the next instruction.  Returns false to stop. */
 static bool cfi_run_op(struct unwind_cfi_bytes *b)
 {
 	struct unwind_cfi *cfi = b->cfi;
@@ -502,7 +502,7 @@ static void cfi_skip_personality(struct unwind_cfi_bytes *b)
 	cfi_pointer(b, encoding);
 }
 
-/* Read the augmentation data: one field for each letter after "z". */
+/* Read the augmentation data: the fields of the letters after "z". */
 static void cfi_read_augmentation(struct unwind_cfi_bytes *b, const char *letter)
 {
 	struct unwind_cfi *cfi = b->cfi;

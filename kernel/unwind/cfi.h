@@ -61,9 +61,8 @@ enum unwind_where {
  * @signal: the kernel made this frame for a signal handler; the caller's address
  *	    is that of the next instruction to run
  *
- * A caller-saved register (neither sp nor one with a slot) has a known value only in a
- * frame whose registers are all known: the innermost one, and one that a signal
- * interrupted.
+ * A caller-saved register (neither sp nor one with a slot) is known at most in the innermost
+ * frame, and in its caller's if the innermost function does not change the register.
  */
 struct unwind_cfi_rule {
 	unsigned long	expr_base;
@@ -97,7 +96,7 @@ struct unwind_cfi;
  * @end: address of the end of the entry
  * @pos: next byte in @buf
  * @nr: valid bytes in @buf
- * @buf: bytes that were read; no byte of an entry is read twice
+ * @buf: bytes that were read
  */
 struct unwind_cfi_bytes {
 	struct unwind_cfi	*cfi;

@@ -3,7 +3,8 @@
  * Reading the bytes of an entry of .eh_frame.
  *
  * The process may write to the tables meanwhile.  So each byte is read only
- * once, into the window, and all results are derived from that copy.
+ * once, into the window, and all results are derived from that copy.  Only an
+ * expression that jumps back may read bytes again.
  */
 
 #include <linux/align.h>
@@ -89,7 +90,7 @@ void cfi_skip(struct unwind_cfi_bytes *b, u64 len)
 	b->nr = 0;
 }
 
-/* little endian, across the end of the window */
+/* Read a little-endian number that may extend across the end of the window. */
 static u64 cfi_read_slowly(struct unwind_cfi_bytes *b, unsigned int size)
 {
 	unsigned int i;

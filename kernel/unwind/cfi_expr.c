@@ -257,7 +257,7 @@ static bool expr_modulo(struct expr *e, s64 x, s64 y, s64 *res)
 	return true;
 }
 
-/* arithmetic on numbers, modulo the size of a word; comparisons are signed */
+/* Compute on numbers. Comparisons are signed. The caller wraps the result to the size of a word. */
 static bool expr_compute(struct expr *e, u8 op, s64 x, s64 y, s64 *res)
 {
 	switch (op) {

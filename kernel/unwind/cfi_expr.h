@@ -5,7 +5,7 @@
 
 #include "cfi_bytes.h"
 
-/* bases of a value other than UNWIND_REG_* */
+/* bases of a value that are not registers (UNWIND_REG_*) */
 #define CFI_BASE_CFA	UNWIND_REG_NR
 #define CFI_BASE_NONE	(UNWIND_REG_NR + 1)
 

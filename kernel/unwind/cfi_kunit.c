@@ -58,7 +58,7 @@ static void put_u64(struct tables *t, u64 val)
 	put_bytes(t, &val, sizeof(val));
 }
 
-/* leave room for a length; returns its offset */
+/* leave room for a length; return the offset behind it */
 static size_t begin_entry(struct tables *t)
 {
 	put_u32(t, 0);
@@ -146,7 +146,7 @@ static void print_where(char *to, size_t size, const char *name, u8 where, s32 o
 		snprintf(to + at, size - at, " %s %s%+d", name, text[where], off);
 }
 
-/* "sp+16 ra c-8 fp c-16": a rule, without the registers that stay the same */
+/* print a rule, without the registers that stay the same: "sp+16 ra c-8 fp c-16" */
 static void print_rule(char *to, size_t size, const struct unwind_cfi_rule *rule)
 {
 	static const char * const kept[] = { "fp", "bx", "k2", "k3", "k4", "k5" };
@@ -178,7 +178,7 @@ static void print_rule(char *to, size_t size, const struct unwind_cfi_rule *rule
 /**
  * struct insn_case - instructions, and the expected rule
  * @name: for the log
- * @insns: of the FDE; the CIE has "def_cfa sp, word; offset ra at cfa - word"
+ * @insns: instructions of the FDE; the CIE has "def_cfa sp, word; offset ra at cfa - word"
  * @len: bytes of @insns
  * @word: 4 or 8
  * @at: the address to look up, from the start of the function
@@ -327,7 +327,7 @@ static const struct insn_case insn_cases[] = {
 	REFUSED("nothing is remembered", "\x0b", -EINVAL),
 	REFUSED("restore_state without remember_state", "\x0a\x0b\x0b", -EINVAL),
 
-	/* instructions without effect on the rule */
+	/* instructions without effect on the rule, and unknown ones */
 	RULE("GNU_args_size", "\x2e\xa0\x02\x0e\x10", "sp+16 ra c-8"),
 	REFUSED("an unknown instruction", "\x16\x06\x00\x17", -EOPNOTSUPP),
 	REFUSED("MIPS_advance_loc8", "\x1d\x01\x00\x00\x00\x00\x00\x00\x00",
@@ -489,7 +489,7 @@ static void insn_rule(struct kunit *test)
  * @head: its bytes from the version on
  * @len: bytes of @head
  * @ret: expected return value
- * @signal: it is expected to be a signal frame
+ * @signal: the rule is expected to be that of a signal frame
  */
 struct cie_case {
 	const char	*name;
@@ -511,7 +511,7 @@ static const struct cie_case cie_cases[] = {
 	HEAD("zPR, personality relative to an unknown base",
 	     "\x01zPR\0\x01\x78\x10\x06\xc3\x01\x02\x03\x04\x1b", 0),
 	HEAD("zPR, personality left out", "\x01zPR\0\x01\x78\x10\x02\xff\x1b", 0),
-	/* the encoding at byte 17 is "aligned": 6 bytes are skipped, the pointer is at byte 24 */
+	/* the encoding at byte 17 is "aligned": 6 bytes are skipped up to the pointer at byte 24 */
 	HEAD("zPR, aligned personality",
 	     "\x01zPR\0\x01\x78\x10\x10\x50\0\0\0\0\0\0\x01\x02\x03\x04\x05\x06\x07\x08\x1b",
 	     0),
@@ -679,11 +679,11 @@ static void known_cies(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, look_up(b, CODE), 0);
 	KUNIT_EXPECT_EQ(test, b->rule.cfa_off, 8);
 	KUNIT_EXPECT_EQ(test, b->rule.kept_where[UNWIND_SLOT_FP], UNWIND_AT_CFA);
-	b->bytes[b->fde - TABLES + 17] = 0x83;	/* of another register */
+	b->bytes[b->fde - TABLES + 17] = 0x83;	/* "offset" of another register */
 	KUNIT_EXPECT_EQ(test, look_up(b, CODE), 0);
 	KUNIT_EXPECT_EQ(test, b->rule.kept_where[UNWIND_SLOT_FP], UNWIND_SAME);
 	KUNIT_EXPECT_EQ(test, b->rule.kept_where[1], UNWIND_AT_CFA);
-	b->cfi.word = 4;	/* has no register 16 */
+	b->cfi.word = 4;	/* 32-bit code has no register 16 */
 	KUNIT_EXPECT_EQ(test, look_up(b, CODE), -EOPNOTSUPP);
 }
 
@@ -777,7 +777,7 @@ static int frame_reg(void *ctx, unsigned int reg, unsigned long *val)
 	return 0;
 }
 
-/* the words have the numbers 0x100, 0x101, ... and -16 at the end */
+/* the words have the values 0x100, 0x101, ... and the last one has -16 */
 static int frame_load(void *ctx, unsigned long addr, void *to, size_t len)
 {
 	struct frame *frame = ctx;
@@ -807,7 +807,7 @@ static int carry_out_at(struct tables *t, unsigned long expr, const unsigned lon
 	return unwind_cfi_expr(&t->cfi, &cfi_frame, expr, CODE + 5, cfa, val);
 }
 
-/* CFA = sp + the number, reduced and evaluated */
+/* check CFA = sp + number, both as a reduced rule and as an evaluated expression */
 static void number_expr(struct kunit *test)
 {
 	const struct number_case *c = test->param_value;
@@ -1114,7 +1114,7 @@ static void long_lengths(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, look_up(t, CODE), -EINVAL);
 }
 
-/* FDEs with invalid pointers to their CIE */
+/* Look up a rule by an FDE whose pointer to its CIE is @distance. */
 static int look_up_cie(struct kunit *test, u32 distance)
 {
 	struct tables *t = new_tables(test, 8);
@@ -1174,7 +1174,7 @@ static void cie_instructions(struct kunit *test)
 	}
 }
 
-/* read an entry with 10^6 instructions: the limit on bytes must end it */
+/* read an entry with 10^6 instructions: the limit on bytes must end the look-up */
 static int read_endless(void *ctx, unsigned long addr, void *to, size_t len)
 {
 	struct tables *t = ctx;

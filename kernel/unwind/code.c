@@ -5,21 +5,24 @@
  * From any address in a function a path leads to its return instruction, and there
  * the stack pointer points to the return address (System V ABI, AMD64 supplement,
  * section 3.2).  So following one path to a return tells where the return address lies
- * now.  The instructions on the path are executed symbolically: the stack pointer and
- * the frame pointer have symbolic values, and everything else is unknown.  Compilers
- * keep the depth of the stack the same on all paths to an address, so any path will do.
+ * now.  The instructions on the path are executed symbolically: the stack pointer, the frame
+ * pointer and, in 64-bit code, the other callee-saved registers begin with symbolic values.
+ * Everything else is unknown.  Compilers keep the depth of the stack the same on all paths
+ * through an address, so any path will do.
  *
  * These steps of a path also locate the return address:
  *
  * - The stack pointer is computed or loaded from the frame pointer.  Then the frame
- *   pointer is that of this frame, not of a caller.
+ *   pointer is that of this frame, not of a caller.  If no path gives a rule, a usual frame
+ *   is assumed: the return address lies above the saved frame pointer.
  * - The caller's frame pointer is pushed and the frame pointer then set from the stack
- *   pointer.  This is the beginning of a function, so the return address is above.
+ *   pointer.  This is the beginning of a function, so the return address lies above the
+ *   pushed word.
  * - A jump goes to an address that was popped.
  * - A jump goes to another function after the frame was taken down.
  *
- * If a called function does not return, another function may follow the call.  So paths
- * end at calls, and continue after them only when all other paths have ended.
+ * If a called function does not return, another function may follow the call.  So a path
+ * is suspended at a call, and continues only when all other paths have ended.
  *
  * Besides the calling convention of C, those of two runtimes are known.  In
  * SBCL the caller makes room for the callee's frame, saves its own frame
@@ -45,7 +48,7 @@
 
 /* the most instructions that are decoded for one address */
 #define MAX_INSNS	4096
-/* after a path gave a rule, follow at most this many instructions of others to check it */
+/* after a path gave a rule, follow at most this many instructions of another to check the rule */
 #define MAX_MORE	384
 /* on a long path, rules are also cached for addresses at this distance from each other, in bytes */
 #define NOTE_DISTANCE	256
@@ -127,7 +130,7 @@ struct code_written {
  * @marks: see struct code_path
  * @used: see struct code_path
  * @dead: see struct code_path
- * @nr_written: number of words written before it
+ * @nr_written: number of words written before the branch
  * @other_regs: the registers of @others
  * @called: see struct code_path
  * @forgot: see struct code_path
@@ -135,7 +138,7 @@ struct code_written {
  * @fp_is_frame: see struct code_path
  *
  * Branches are followed last in, first out.  So when a branch is followed, the words that were
- * written before it are still in the list.
+ * written before it are still in code_path::written.
  */
 struct code_fork {
 	unsigned long	ip;
@@ -170,9 +173,9 @@ struct code_note {
  * @ip: address of the next instruction
  * @regs: the registers
  * @nr_written: number of words in @written; MAX_WRITTEN + 1 if there were too many
- * @marks: bit masks of the words that it wrote, except those whose values are kept when the path
- *	   continues behind a call; by offset from the first stack pointer and from the first
- *	   frame pointer. Words at a distance of 64 words share a bit
+ * @marks: two bit masks of the words that the path wrote: by offset from the first stack pointer,
+ *	   and from the first frame pointer. Words at a distance of 64 words share a bit. Words
+ *	   whose values are kept when the path continues behind a call have none
  * @nr_branches: number of @branches
  * @nr_forks: number of @forks
  * @nr_calls: number of @calls
@@ -191,7 +194,7 @@ struct code_note {
  * @left: a path ended with a jump to an unknown address
  * @left_at: see struct unwind_code
  * @left_first: @left was set before any call
- * @left_used: registers that were used on all paths with such a jump
+ * @left_used: registers in @used on all paths that set @left before any call
  * @fp_is_base: memory below the first frame pointer was used
  * @base_first: @fp_is_base was set before any call
  * @nr_notes: number of @notes
@@ -199,7 +202,7 @@ struct code_note {
  * @insns: how many more instructions may be decoded
  * @written: words that were written to the stack
  * @branches: branches and jumps that were reached
- * @forks: their other directions that have not been followed yet
+ * @forks: other directions of branches, not followed yet
  * @calls: calls that were reached
  * @bases: words of memory that values of the kinds BASE and AT_BASE refer to
  * @notes: places where the stack pointer and the frame pointer were known
@@ -235,7 +238,7 @@ struct code_path {
 	bool			noted;
 	unsigned int		insns;
 
-	/* not cleared: the numbers above tell how many members are valid */
+	/* not cleared: the numbers above tell how many elements are valid */
 	struct code_written		written[MAX_WRITTEN + 1];
 	struct code_base		bases[MAX_BASES];
 	struct code_note		notes[MAX_NOTES];
@@ -244,7 +247,7 @@ struct code_path {
 	struct code_behind		*calls;
 };
 
-/* parts of the memory that a caller provides: the path, its branches, forks and calls */
+/* sizes of the memory that a caller provides: for the path, its branches, forks and calls */
 const unsigned int unwind_code_parts[UNWIND_CODE_PARTS] = {
 	sizeof(struct code_path),
 	sizeof(unsigned long) * MAX_BRANCHES,
@@ -274,7 +277,7 @@ static struct code_value path_reg(const struct code_path *path, u8 reg)
 	return reg < UNWIND_CODE_NR_REGS ? path->regs[reg] : (struct code_value) {};
 }
 
-/* Is it a word that was loaded from the stack? */
+/* Was the value loaded from the stack? */
 static bool value_is_place(struct code_value v)
 {
 	return v.kind >= AT_SP;
@@ -286,7 +289,7 @@ static struct code_value code_place_of(struct code_value v)
 	return v;
 }
 
-/* Is it an address on the stack? */
+/* Is the value an address on the stack? */
 static bool value_is_on_stack(struct code_value v)
 {
 	return v.kind >= SP && v.kind <= ANY;
@@ -338,7 +341,7 @@ static void code_mark(u64 *marks, struct code_value place, unsigned int word)
 		marks[place.kind == FP] |= BIT_ULL((u32)place.off / word % 64);
 }
 
-/* Is this below the stack pointer at the start of the path? Only the path has written there. */
+/* Is a place below the first stack pointer of the path? Only the path has written there. */
 static bool value_is_below(struct code_value place)
 {
 	return place.kind == SP && place.off < 0;
@@ -361,7 +364,7 @@ static bool path_wrote_to_stack(const struct code_path *path)
 	return false;
 }
 
-/* May the path have written here, without an entry in path->written? */
+/* May the path have written to a place, without an entry in path->written? */
 static bool path_may_have_written(const struct code_path *path, struct code_value place)
 {
 	u64 marks[2] = {};
@@ -376,7 +379,7 @@ static bool path_may_have_written(const struct code_path *path, struct code_valu
 	return path->marks[place.kind == FP] & marks[place.kind == FP];
 }
 
-/* May the end of the function need this value: a word from the stack, or the frame pointer? */
+/* May the end of the function need the written value: a word of the stack or the caller's fp? */
 static bool code_is_to_keep(const struct code_written *w)
 {
 	return !w->dropped && (value_is_place(w->val) || (w->val.kind == FP && !w->val.off));
@@ -403,7 +406,7 @@ static bool value_is_aligned(const struct code_path *path, struct code_value pla
 	return IS_ALIGNED(place.off, path->code->word);
 }
 
-/* If only a part of a word is written, its value becomes unknown. @val is for a whole word. */
+/* @val is for a whole word. If only a part of a word is written, the word becomes unknown. */
 static void path_store(struct code_path *path, struct code_value place, unsigned int bytes,
 		       struct code_value val, bool pushed)
 {
@@ -435,7 +438,7 @@ static struct code_value path_base(struct code_path *path, u8 reg, s32 off)
 	return (struct code_value) { .kind = BASE, .nr = i };
 }
 
-/* Load a word relative to a callee-saved register. Its value is unknown once memory was written. */
+/* Load a word relative to a callee-saved register: unknown if the path may have overwritten it. */
 static struct code_value path_load_base(struct code_path *path, struct code_value place)
 {
 	if (path->wrote)
@@ -444,8 +447,9 @@ static struct code_value path_load_base(struct code_path *path, struct code_valu
 }
 
 /*
- * The value of the frame pointer where the stack pointer is set from it.  The frame pointer
- * may have been saved on the stack and loaded again, as HotSpot's stubs do around a call.
+ * Get the frame pointer for an instruction that sets the stack pointer from it, or stores
+ * through it.  The register may have been saved and loaded again, as HotSpot's stubs do around
+ * a call.
  */
 static struct code_value path_frame(struct code_path *path)
 {
@@ -457,7 +461,7 @@ static struct code_value path_frame(struct code_path *path)
 	return fp;
 }
 
-/* The place that a store through @reg writes to. */
+/* The value of @reg, as the base register of a store. */
 static struct code_value path_to(struct code_path *path, u8 reg)
 {
 	return reg == unwind_code_fp ? path_frame(path) : path_reg(path, reg);
@@ -499,7 +503,7 @@ static struct code_value path_pop(struct code_path *path)
 
 /*
  * Forget the registers that a function may destroy by the ABI.  Some functions destroy
- * more, but their callers know that and do not use these registers.
+ * more registers, but their callers know that and do not use those.
  */
 static void path_forget(struct code_path *path)
 {
@@ -529,7 +533,7 @@ static bool path_return_at(struct code_path *path, struct code_value place)
 	if (!value_is_place(place) || (place.kind == AT_FP && place.off < 0))
 		return false;
 
-	/* if the path moved the return address, the rule is not valid for other addresses */
+	/* if the path moved the return address, the noted addresses have other rules */
 	if (moved && !path->noted)
 		path->nr_notes = 0;
 	code->by_fp = place.kind == AT_FP;
@@ -551,7 +555,7 @@ static bool path_return_at(struct code_path *path, struct code_value place)
 	return true;
 }
 
-/* Make the rule for a frame pointer that points to the caller's, saved below the return address. */
+/* Make the rule of a usual frame: fp points to the caller's fp, saved below the return address. */
 static bool path_return_by_fp(struct code_path *path, bool extends)
 {
 	struct code_value place = { .kind = FP, .off = path->code->word };
@@ -598,9 +602,9 @@ static bool path_is_callee_frame(struct code_path *path, struct code_value fp)
 }
 
 /*
- * Execute a move.  Does it set up a frame? A function that keeps a frame pointer first pushes
- * that of its caller, so the return address lies above the pushed word.  This does not hold if
- * the return address was popped before, to make a frame for the caller.
+ * Execute a move.  If it sets the frame pointer to where the path has pushed the caller's frame
+ * pointer, this is a function's beginning: the return address lies above the pushed word.  That
+ * does not hold if the return address was popped before, to make a frame for the caller.
  */
 static enum step path_move(struct code_path *path, const struct unwind_code_insn *insn)
 {
@@ -770,8 +774,8 @@ static bool path_is_within(const struct code_path *path, unsigned long ip)
 }
 
 /*
- * May another function begin at the next instruction? Then the call before it may be
- * of a function that does not return.
+ * May another function begin at the next instruction? Then the function that was called
+ * just before may not return.
  */
 static bool path_at_function(const struct code_path *path)
 {
@@ -787,7 +791,7 @@ static bool path_at_function(const struct code_path *path)
 		if (!unwind_code_decode(bytes, nr, path->code->word, &insn) ||
 		    insn.op != UNWIND_CODE_NOP)
 			return false;
-		/* Go's compiler ends blocks with a one-byte nop */
+		/* Go's compiler ends blocks with a one-byte nop: any code may follow */
 		if (insn.len == 1)
 			return true;
 		ip += insn.len;
@@ -839,7 +843,10 @@ static void path_return_to_caller(struct code_path *path, struct code_value fp)
 	};
 }
 
-/* Was the frame pointer stored at the first stack pointer, as SBCL and Go may do? */
+/*
+ * Was the frame pointer stored at the first stack pointer? SBCL does that before a call, and Go
+ * in a prologue: the return address then lies in different places.
+ */
 static bool path_is_either(struct code_path *path, struct code_value fp)
 {
 	const struct code_value sp = { .kind = SP };
@@ -937,7 +944,7 @@ static enum step path_jump(struct code_path *path, struct code_value to)
 	return NO_WAY;
 }
 
-/* Give an unknown stack pointer a name, so that two uses of it can be equal. */
+/* Number an unknown stack pointer, so that places relative to it can be compared. */
 static void path_name_sp(struct code_path *path)
 {
 	if (!path->regs[unwind_code_sp].kind && path->nr_any < MAX_ANY)
@@ -1139,11 +1146,11 @@ static void path_begin(struct code_path *path, struct unwind_code *code, unsigne
  *
  * Which registers may hold the return address?  A register that a path copies
  * may hold it.  A register that no path copies cannot hold it in two cases: if
- * all paths overwrite the register, and if a path jumps to an unknown address,
- * because compilers do that with the return address on the stack.  Code that
- * uses memory below the frame pointer has a frame on all of its paths.  In such
- * code, a register may hold the return address only if each path that jumps to
- * an unknown address copies the register.
+ * a path overwrites the register up to and including its first call, and if a path
+ * jumps to an unknown address, because compilers do that only while the return
+ * address is on the stack.  Code that uses memory below the frame pointer has a
+ * frame on all of its paths.  If paths of such code jump to an unknown address,
+ * a register may hold the return address only if each of these paths copies it.
  */
 static bool path_search(struct code_path *path)
 {
@@ -1165,9 +1172,9 @@ static bool path_search(struct code_path *path)
 
 /*
  * The rule is doubtful after a call, as the path may have continued in another
- * function, and after a jump to another function, as its target may be in the
- * same function.  But if the rule computes the CFA from the frame pointer, and
- * the code uses memory below the frame pointer, the rule is certain.
+ * function, and after a jump that seems to leave the function, as its target may be
+ * in the same function.  But the rule of a usual frame with a frame pointer is certain
+ * if the code uses memory below the frame pointer before any call.
  */
 static bool path_is_doubtful(const struct code_path *path)
 {
@@ -1217,7 +1224,7 @@ int unwind_code_find(struct unwind_code *code, unsigned long ip)
 	for (found = false; !found && path_next(path);)
 		found = path_follow(path);
 	if (found && !code_same_rule(code, &first)) {
-		/* the two paths disagree: restore the registers of the first one */
+		/* the two paths disagree: there is no rule, but @live of the first one is valid */
 		code->live = first.live;
 		return -ENOENT;
 	}
@@ -1253,7 +1260,7 @@ void unwind_code_tell(const struct unwind_code *code)
 	}
 }
 
-/* The registers that an instruction writes to, other than the stack pointer. */
+/* The registers that an instruction writes to, except sp in push, pop, leave, call and return. */
 static u16 code_written_by(const struct unwind_code_insn *insn)
 {
 	switch (insn->op) {
@@ -1267,7 +1274,7 @@ static u16 code_written_by(const struct unwind_code_insn *insn)
 	return insn->clobbers;
 }
 
-/* Does an instruction keep stack and frame pointer, and continue with the next instruction? */
+/* Does an instruction change neither sp nor fp, and is the next instruction executed after it? */
 static bool frame_keeps_pointers(const struct unwind_code_insn *insn)
 {
 	return insn->op <= UNWIND_CODE_STORE &&
@@ -1281,12 +1288,12 @@ static bool frame_keeps_pointers(const struct unwind_code_insn *insn)
  * @body: where the prologue ends
  * @size: distance of the frame pointer from the stack pointer at the end of the prologue, in
  *	  bytes
- * @more: bytes added to @size by aligning the stack pointer, and by moving it between then
- *	  and the first branch or call
+ * @more: bytes added to @size by aligning the stack pointer, and by moving it after that, up to
+ *	  the first branch or call
  * @pushed: bytes pushed since the prologue or the last branch or call
  * @is_aligned: the stack pointer was aligned, so @more depends on @fp
- * @is_forked: a call or branch lies between the prologue and the last instruction
- * @is_left: after the last instruction, the frame pointer may no longer be that of the frame
+ * @is_forked: a call or branch lies between the prologue and the current instruction
+ * @is_left: after the current instruction, the frame pointer may no longer be that of the frame
  * @left_from: the lowest target of branches and jumps that were reached with @is_left set
  * @left_to: the highest one
  */
@@ -1411,12 +1418,12 @@ static bool straight_sp(const struct unwind_code *code, const struct unwind_code
  * @sp: the stack pointer at @at; changed to that at @ip
  * @high: raised to the highest stack pointer between @at and @ip
  *
- * Behind a call that does not return, another function may begin.  It would have its return
- * address on top of the stack, and could remove it.  So no instruction behind a call may raise
- * the stack pointer.
+ * Behind a call that does not return, another function may begin.  That function would begin with
+ * its return address on top of the stack, and could pop it.  So no instruction behind a call may
+ * raise the stack pointer.
  *
- * Return: true if control reaches @ip through each instruction, assuming that calls return; and
- *	   the stack pointer is known and no instruction after a call raises it.
+ * Return: true if, assuming that calls return, each instruction is executed before @ip is reached,
+ *	   the stack pointer is known, and no instruction after a call raises it.
  */
 bool unwind_code_is_straight(struct unwind_code *code, unsigned long at, unsigned long ip,
 			     unsigned long *sp, unsigned long *high)
@@ -1446,9 +1453,9 @@ bool unwind_code_is_straight(struct unwind_code *code, unsigned long at, unsigne
 }
 
 /*
- * Did the compiler write this breakpoint?  A debugger's breakpoint replaces the first byte of
- * an instruction, so the other bytes of the instruction follow, and the branch in front of it
- * does not lead to these bytes.
+ * Did the compiler write this breakpoint?  Compilers write several in a row, or a branch over one.
+ * A debugger's breakpoint replaces the first byte of an instruction.  The other bytes of the
+ * instruction follow, and no branch leads to them.
  */
 static bool code_is_own_trap(const u8 *bytes, unsigned int nr, unsigned long end,
 			     unsigned long target, bool after_trap)
@@ -1511,9 +1518,9 @@ static void frame_resize(struct code_frame *frame, const struct unwind_code *cod
 
 /*
  * Update @is_left for the address @end, after @insn: once the function has removed its frame,
- * the frame pointer is its caller's.  Branches and jumps in that code lead to code without a
+ * the frame pointer is its caller's.  Branches and jumps after the removal lead to code without a
  * frame, too: assume no frame from the lowest of their targets to the first jump, return or trap
- * after the highest.  Branches after @ip or before the prologue are not known.
+ * after the highest.  Branches after @frame->ip or before the prologue are not seen.
  */
 static void frame_leave(struct code_frame *frame, const struct unwind_code_insn *insn,
 			unsigned long end)
@@ -1585,8 +1592,8 @@ static bool prologue_fits(struct unwind_code *code, unsigned long at, unsigned l
  * @at: the address of an instruction
  * @ip: an address behind it
  *
- * Return: true if the instructions from @at on reach @ip, and if an earlier branch leads beyond
- *	   each instruction that does not continue with the next.
+ * Return: true if the instructions from @at on reach @ip, and if an earlier branch leads over each
+ *	   jump, return and trap among them.
  */
 bool unwind_code_is_one(struct unwind_code *code, unsigned long at, unsigned long ip)
 {
@@ -1598,7 +1605,7 @@ bool unwind_code_is_one(struct unwind_code *code, unsigned long at, unsigned lon
  * @code: the code
  * @start: address of the function, or 0
  *
- * Return: the address of the instruction that sets it; 0 if there is none.
+ * Return: that address; 0 if the function sets none.
  */
 unsigned long unwind_code_prologue(struct unwind_code *code, unsigned long start)
 {
@@ -1715,8 +1722,8 @@ s64 unwind_code_depth(struct unwind_code *code, unsigned long start, unsigned lo
 }
 
 /*
- * @frame is that of the last prologue in front of @ip. Does a frame of @size bytes at @ip belong
- * to it? @size includes arguments that were pushed for a call.
+ * @frame describes what the last prologue in front of @frame->ip sets up. Can a frame that has
+ * @size bytes at @frame->ip be this frame? @size includes arguments that were pushed for a call.
  */
 static enum unwind_code_frame frame_is_of(struct unwind_code *code, struct code_frame *frame,
 					  s64 size)
@@ -1740,10 +1747,10 @@ static enum unwind_code_frame frame_is_of(struct unwind_code *code, struct code_
  * @fp: the frame pointer at @ip, without the base of the stack segment
  * @size: distance of the frame pointer from the stack pointer at @ip, in bytes
  *
- * Finds the last prologue in front of @ip that sets a frame pointer.  It belongs to the
- * same function if the instructions from the prologue lead to @ip.
+ * Finds the last prologue in front of @ip that sets a frame pointer.  The prologue belongs to
+ * the function of @ip if the instructions from the prologue lead to @ip.
  *
- * Return: the function that has a frame of this size.
+ * Return: which function has a frame of this size.
  */
 enum unwind_code_frame unwind_code_has_frame(struct unwind_code *code, unsigned long ip,
 					     unsigned long fp, unsigned long size)

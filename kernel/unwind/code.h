@@ -2,7 +2,7 @@
 /*
  * Unwind rules from machine code: what one instruction does to the registers that
  * lead to the return address, and the rule that follows from a path of instructions.
- * Does not depend on tasks or allocation, and compiles in user space.
+ * This code does not depend on tasks or allocation, so it also compiles in user space.
  */
 #ifndef _KERNEL_UNWIND_CODE_H
 #define _KERNEL_UNWIND_CODE_H
@@ -18,10 +18,10 @@
 /**
  * enum unwind_code_op - what an instruction does
  * @UNWIND_CODE_NOP: nothing
- * @UNWIND_CODE_OTHER: only write to the registers in @clobbers
+ * @UNWIND_CODE_OTHER: write to nothing but the registers in @clobbers and, if @writes, memory
  * @UNWIND_CODE_MOVE: @reg = @base + @off
  * @UNWIND_CODE_LOAD: @reg = the word at @base + @off
- * @UNWIND_CODE_STORE: write @width bytes at @base + @off: @reg, if @width is a word
+ * @UNWIND_CODE_STORE: write @width bytes at @base + @off: @reg if they are a word, else unknown
  * @UNWIND_CODE_PUSH: push @reg
  * @UNWIND_CODE_PUSH_MEM: push the word at @base + @off
  * @UNWIND_CODE_POP: pop @reg
@@ -91,7 +91,8 @@ struct unwind_code_insn {
  * @fp_above_sp: distance of the frame pointer from the stack pointer, in bytes, to check
  *		 rules that use both; 0 if it is not known
  * @returned: @ip is after a call of a function that may have removed its arguments
- * @memory: scratch memory, of the sizes in unwind_code_parts, used by all calls
+ * @memory: scratch memory, of the sizes in unwind_code_parts, for unwind_code_find() and
+ *	    unwind_code_tell()
  *
  * @cfa_off: offset of the CFA from the base register, in bytes; if @by_mem, the number to add
  *	     to the word in memory
@@ -111,16 +112,17 @@ struct unwind_code_insn {
  * @live: bit mask of the registers that may hold a return address; valid even if
  *	  there is no rule
  * @left_at: if a path jumps to an unknown address: the stack pointer at the jump,
- *	     relative to that at @ip, in bytes; else -1; valid even if there is no rule
+ *	     relative to that at @ip, in bytes; -1 without such a jump, or if the place of
+ *	     the return address at the jump is unknown; valid even if there is no rule
  * @is_doubtful: the rule was found after a call that may not return, or by a jump that
  *		 may stay within the function
  * @fp_is_base: the code uses memory below the frame pointer, so the frame pointer is that
  *		of its frame; valid even if there is no rule
  * @prologue: where the frame pointer is set, see unwind_code_has_frame()
  *
- * The caller fills in the members above the blank line.  The return address is the word
- * below the CFA.  If neither @fp_saved nor @fp_lost is set, the frame pointer is still the
- * caller's.
+ * The caller fills in the members above the blank line.  @ip is the argument of the functions
+ * that read the code.  The return address is the word below the CFA.  If neither @fp_saved nor
+ * @fp_lost is set, the frame pointer is still the caller's.
  */
 struct unwind_code {
 	unsigned int	(*read)(void *ctx, unsigned long addr, u8 *to,
@@ -156,10 +158,11 @@ struct unwind_code {
  * enum unwind_code_frame - the function whose frame the frame pointer points to
  * @UNWIND_CODE_FRAME_OTHER: unknown
  * @UNWIND_CODE_FRAME_OWN: the function of the code, if the code has set up its frame
- * @UNWIND_CODE_FRAME_ALIGNED: the same, of a function that aligns its stack: the size of the
- *			       frame depends on its address
- * @UNWIND_CODE_FRAME_IN_FRONT: maybe the function with the last prologue in front of the code;
- *				its frame has the right size, but the code may be another's
+ * @UNWIND_CODE_FRAME_ALIGNED: the same, but the function aligns its stack, so the size of the
+ *			       frame depends on the address of the frame
+ * @UNWIND_CODE_FRAME_IN_FRONT: maybe the function with the last prologue in front of the code:
+ *				the frame has the right size, but the code may belong to
+ *				another function
  */
 enum unwind_code_frame {
 	UNWIND_CODE_FRAME_OTHER,
@@ -168,10 +171,10 @@ enum unwind_code_frame {
 	UNWIND_CODE_FRAME_IN_FRONT,
 };
 
-/* bytes of each part of struct unwind_code's memory; at most a page */
+/* bytes of each part of unwind_code::memory; each part has at most a page */
 extern const unsigned int unwind_code_parts[UNWIND_CODE_PARTS];
 
-/* 0, or -ENOENT if no path gives a rule */
+/* returns 0, or -ENOENT if there is no rule */
 int unwind_code_find(struct unwind_code *code, unsigned long ip);
 void unwind_code_tell(const struct unwind_code *code);
 bool unwind_code_goes_on(struct unwind_code *code, unsigned long ip, unsigned long *to);

@@ -275,7 +275,7 @@ static bool decode_one_byte_short(const struct insn *insn, unsigned int word,
 	case 0xb8 ... 0xbf:
 		to->clobbers = REG(reg);
 		return true;
-	case 0xc2:		/* ret that removes arguments: the stack pointer is then unknown */
+	case 0xc2:		/* ret that also removes arguments: not supported */
 		to->op = UNWIND_CODE_END;
 		return !x86_is_short(insn);
 	case 0xc3:
@@ -329,7 +329,7 @@ static bool decode_one_byte(const struct insn *insn, const struct operands *o,
 		}
 		decode_group1(insn, o, to);
 		return true;
-	case 0x86: case 0x87:	/* xchg, mostly for a lock */
+	case 0x86: case 0x87:	/* xchg, mostly to take a lock */
 		to->clobbers = op == 0x86 ? x86_byte_bit(insn, o->reg) : REG(o->reg);
 		if (o->full && o->mod != 3)
 			x86_set_insn(to, UNWIND_CODE_STORE, o->reg, o->rm,
@@ -412,7 +412,7 @@ static bool decode_two_byte(const struct insn *insn, const struct operands *o, u
 	case 0x77:		/* emms, vzeroupper */
 	case 0xa3:		/* bt */
 	case 0xc2: case 0xc3: case 0xc6:
-		/* the opcode of rdsspq is one of the nops, but it writes to a register */
+		/* rdsspq has the opcode of a nop, but writes to a register */
 		if (op == 0x1e && o->mod == 3)
 			to->clobbers = REG(o->rm);
 		return true;
@@ -636,9 +636,9 @@ static unsigned int stored_three_byte(const struct insn *insn, u8 map, u8 op)
 }
 
 /*
- * Bytes that an instruction writes to its operand in memory.  Instructions that save the
- * state of the FPU, or elements chosen by a mask, are not listed: no function writes a
- * return address with them.
+ * Bytes that an instruction writes to its operand in memory.  Some instructions are not listed,
+ * such as those that save the whole state of the FPU or scatter the elements of a vector: no
+ * function writes a return address with them.
  */
 static unsigned int x86_stored_bytes(const struct insn *insn, const struct operands *o,
 				     unsigned int map, u8 op)
@@ -655,7 +655,7 @@ static unsigned int x86_stored_bytes(const struct insn *insn, const struct opera
 	}
 }
 
-/* Instructions that are not listed are assumed to write to their operand in memory. */
+/* Instructions that x86_stored_bytes() does not list may write to their operand in memory. */
 static bool x86_may_write(const struct insn *insn, const struct operands *o, unsigned int map,
 			  u8 op)
 {
@@ -775,7 +775,7 @@ u16 unwind_code_scratch(unsigned int word)
  * @bytes: its first UNWIND_CODE_FRAME_BYTES bytes
  * @word: bytes of a stack word of the code, 4 or 8
  *
- * Return: true if it is mov or lea.
+ * Return: true if it is a mov from the stack pointer, or a lea relative to it.
  */
 bool unwind_code_sets_frame(const u8 *bytes, unsigned int word)
 {
@@ -787,7 +787,7 @@ bool unwind_code_sets_frame(const u8 *bytes, unsigned int word)
 }
 
 /**
- * unwind_code_saves_fp - does code set the frame pointer to the place of the saved one?
+ * unwind_code_saves_fp - does code set the frame pointer to where it saved the caller's?
  * @bytes: code: UNWIND_CODE_SAVE_BYTES in front of an instruction that sets the frame pointer,
  *	   then UNWIND_CODE_SAVE_BYTES from that instruction on
  * @word: bytes of a stack word of the code, 4 or 8

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The sysctls that control walks, /proc/sys/kernel/unwind_user_methods and
- * unwind_user_realtime, and statistics of walks, <debugfs>/unwind_user.
+ * The sysctls that control walks, /proc/sys/kernel/unwind_user_methods, unwind_user_realtime and
+ * unwind_user_files_max_kb, and statistics of walks, <debugfs>/unwind_user.
  */
 
 #include <linux/bits.h>
@@ -25,7 +25,7 @@ static const unsigned int all_methods = ALL_METHODS;
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 static const unsigned int most_kb = 1024 * 1024;
 
-/* A lower limit also holds for the rules that there are. */
+/* If the limit is lowered, evict rules and files that exceed it. */
 static int set_files_max(const struct ctl_table *table, int write, void *buffer, size_t *lenp,
 			 loff_t *ppos)
 {

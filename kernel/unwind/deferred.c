@@ -107,9 +107,9 @@ static struct task_struct *deferred_task_of(struct unwind_task_info *info)
 }
 
 /*
- * Save the registers that an unwind starts from.  An entry context that opens late in a
- * system call may be served in the interrupt after the system call, where ax and r11 are
- * known, too.  Bit 0 of the checksum is set if the checksum covers these two.
+ * Save the registers that an unwind starts from.  ax and r11 are not known in a system call.  An
+ * interrupt after it, where they are known, may serve the same entry context, but must not compare
+ * them.  So bit 0 of the checksum tells whether the checksum covers these two.
  */
 static void note_start(struct pt_regs *regs, bool all, struct unwind_user_start *start)
 {
@@ -164,8 +164,8 @@ static __always_inline bool end_context(struct unwind_task_info *info)
 
 /*
  * Return the open entry context, or open one.  If the registers have changed since the open
- * entry context began, a new one replaces it.  But if a record is owed for the old one, this
- * returns 0.
+ * entry context began, a new one replaces it.  But if a record is owed for the old one or is
+ * being sent, this returns 0.
  */
 static u64 current_context(struct unwind_task_info *info)
 {
@@ -179,7 +179,7 @@ static u64 current_context(struct unwind_task_info *info)
 	return context ?: open_context(info);
 }
 
-/* Is there no user stack, or does the task take no more requests? */
+/* Return an error if there is no user stack, or if the task takes no more requests; else 0. */
 static int deferred_refused(const struct unwind_task_info *info)
 {
 	if (READ_ONCE(info->context) == CONTEXT_EXEC)
@@ -187,7 +187,7 @@ static int deferred_refused(const struct unwind_task_info *info)
 	return READ_ONCE(info->refuse);
 }
 
-/* Walk the stack, once for each entry context.  Without a page, do not walk yet. */
+/* Walk the stack, once for each entry context.  Without a page for the frames, do not walk. */
 static void deferred_walk(struct unwind_task_info *info, u64 cookie)
 {
 	struct unwind_stacktrace trace;
@@ -294,7 +294,7 @@ static void send_stack(struct unwind_task_info *info, struct unwind_stacktrace t
 }
 
 /*
- * Without a page for the frames, the innermost ones are on the kernel stack, for one round.  After
+ * Without a page for the frames, the kernel stack holds the innermost ones, for one round.  After
  * the walk, further requests of the entry context are refused.  If @sending is set, an oops has
  * ended this walk before: do not repeat it.
  */
@@ -355,10 +355,10 @@ static void unwind_deferred_work(struct callback_head *head)
  * A request by an NMI may come after unwind_deferred_leave(), so it has to raise an
  * interrupt, which stops the task before its first user instruction.  Other requests
  * with interrupts off come before unwind_deferred_leave(), which raises that interrupt
- * if a record is owed.  There are two exceptions:
+ * if a record is owed.  Requests with interrupts off are refused in two cases:
  *
- * - On a CPU that cannot interrupt itself, a request with interrupts off may come
- *   after the last check of the work flags.
+ * - The CPU cannot interrupt itself.  The request may come after the last check of the
+ *   work flags.
  * - Context tracking has a tracepoint after unwind_deferred_leave().
  *
  * Neither applies to the sched_switch tracepoint: the scheduler has chosen another
@@ -437,8 +437,8 @@ static int deferred_queue_request(struct unwind_work *work, struct unwind_task_i
  * takes constant time: it does not access user memory, allocate, or take locks.
  *
  * Context: Any, NMI included.
- * Return: 0; 1 if a call of @work for this entry context is already owed, so that
- *	   this call serves both requests; -EINVAL if the task has no user stack, or the
+ * Return: 0; 1 if a call for this entry context is already owed to @work: that call
+ *	   serves both requests; -EINVAL if the task has no user stack, or the
  *	   stack is being replaced, or the registers have changed since an earlier
  *	   request and may be half written, or @work is not registered; another
  *	   negative error if there is a stack that cannot be deferred and should be
@@ -547,8 +547,9 @@ static DEFINE_PER_CPU(struct irq_work, look_again) =
 
 /*
  * The out-of-line half of unwind_deferred_leave().  A record is still owed if a
- * request came after the last check of the work flags.  Then raise an interrupt: it
- * returns with the same user registers, and its exit to user space sends the record.
+ * request came after the last check of the work flags.  Then raise an interrupt: it comes
+ * before the first user instruction, so with the same registers, and its exit to user space
+ * sends the record.
  *
  * noinstr: this function is neither traced nor probed, so after end_context() only an NMI can
  * make a request.  Such a request raises an interrupt itself.
@@ -598,10 +599,10 @@ void unwind_deferred_exec(void)
  * unwind_deferred_exit - close the last entry context of a task that exits
  *
  * To be called while the mm and the perf events are still there, and before PF_EXITING.
- * The walk takes page faults only if a single thread exits: exit_group() sets
- * SIGNAL_GROUP_EXIT first, and so do a fatal signal and a core dump.  Later requests fail
- * with -ESRCH, or with -EINVAL if the task has not returned to user space since execve: then
- * there is no user stack.
+ * The walk takes page faults only if a single thread exits.  Otherwise SIGNAL_GROUP_EXIT is
+ * already set, by exit_group(), a fatal signal or a core dump.  Later requests fail with -ESRCH,
+ * or with -EINVAL if the task has not returned to user space since execve: then there is no user
+ * stack.
  *
  * Context: Task context; may sleep.
  */

@@ -350,7 +350,7 @@ static int eh_look_behind(struct unwind_user_state *state, unsigned long ip,
 	return 0;
 }
 
-/* Begin a search. If nothing was unmapped, results of the last search are still valid. */
+/* Begin a search. If memory was unmapped since the last one, forget the CIE that it has read. */
 static bool eh_begin_search(struct unwind_user_state *state)
 {
 	struct unwind_cache_state before = state->tables;
@@ -534,8 +534,9 @@ int unwind_eh_frame_rule(struct unwind_user_state *state,
 		if (eh_is_by_tables(rule))
 			return 0;
 		/*
-		 * A rule of code without tables may be of earlier code at this address.  If the
-		 * object is known, such rules were dropped before it was: look up the rule again.
+		 * A rule of code without tables may be of earlier code at this address.  Such rules
+		 * are dropped before an object with tables is added: if an object is known, look up
+		 * the rule again.
 		 */
 		by_code = true;
 		if (!unwind_cache_find_object(ip, &object) && eh_find_cached(state, rule, full))
@@ -569,7 +570,10 @@ static int load_frame_memory(void *ctx, unsigned long addr, void *to, size_t len
 	return unwind_read(ctx, addr, to, len);
 }
 
-/* As unwind_file_at_is_dead(). If the object is not cached, its file is not known any more. */
+/*
+ * As unwind_file_at_is_dead(). If the object is not cached any more, its file is not known: then
+ * true if any file has died since the walk began.
+ */
 static bool eh_file_may_be_dead(const struct unwind_user_state *state, unsigned long ip)
 {
 	struct unwind_object object;

@@ -52,7 +52,7 @@ struct table {
 	}	rows[MAX_ROWS];
 };
 
-/* version 1, "zR", 1, -8, register 16; pcrel sdata4; CFA = rsp + 8, ra at CFA - 8 */
+/* version 1, "zR", factors 1 and -8, register 16; pcrel sdata4; CFA = rsp + 8, ra at CFA - 8 */
 static const u8 cie[] = {
 	0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0,
 };
@@ -184,7 +184,7 @@ static struct unwind_user_state state_at(struct kunit *test, unsigned long ip,
 static const u8 no_insns[INSNS];
 static const u8 sp_plus_16[INSNS] = { 0x0e, 16 };
 static const u8 bx_plus_8[INSNS] = { 0x0c, 3, 8 };
-/* rbp at rbp, rbx at rbp - 16, CFA = *(rbp - 8) */
+/* saved rbp at rbp, saved rbx at rbp - 16, CFA = *(rbp - 8) */
 static const u8 realigning[INSNS] = {
 	0x10, 6, 2, 0x76, 0, 0x10, 3, 2, 0x76, 0x70, 0x0f, 3, 0x76, 0x78, 0x06,
 };
@@ -205,7 +205,7 @@ static void by_tables(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, state.frames[UNWIND_METHOD_EH_FRAME], 1);
 }
 
-/* A cached rule of code without tables does not hide the tables of an object that is new there. */
+/* A cached rule of code without tables does not hide the tables of a new object at its address. */
 static void rule_of_earlier_code(struct kunit *test)
 {
 	struct unwind_user_rule rule = { .kind = UNWIND_RULE_CODE };
@@ -344,7 +344,7 @@ static void realigned_stack(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EOPNOTSUPP);
 }
 
-/* As vfork(): the return address is in a register, known in the innermost frame. */
+/* As in vfork(): the return address is in a register that is known only in the innermost frame. */
 static void in_register(struct kunit *test)
 {
 	unsigned long base = make_object(test, 1, ra_in_di);
@@ -370,7 +370,7 @@ static void in_register(struct kunit *test)
 struct volatile_case {
 	const char	*name;
 	u8		insns[INSNS];
-	size_t		at;	/* of the register in struct pt_regs */
+	size_t		at;	/* offset of the register in struct pt_regs */
 	bool		is_32;
 	bool		in_syscall;
 };
@@ -427,7 +427,7 @@ static void volatile_register(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ret, c->in_syscall ? 0 : -EOPNOTSUPP);
 }
 
-/* The checksum changes with each register that a walk may begin from. */
+/* The checksum of all registers changes with each register from which a walk may start. */
 static void register_checksum(struct kunit *test)
 {
 	const struct volatile_case *c = test->param_value;
@@ -438,7 +438,7 @@ static void register_checksum(struct kunit *test)
 	*reg += 8;
 	KUNIT_EXPECT_NE(test, arch_unwind_others(&regs, true), sum);
 
-	/* the system call sets its result meanwhile */
+	/* without ax, the checksum is the same after a system call has set its result */
 	sum = arch_unwind_others(&regs, false);
 	regs.ax = -EINTR;
 	KUNIT_EXPECT_EQ(test, arch_unwind_others(&regs, false), sum);
@@ -487,7 +487,7 @@ static void by_expression(struct kunit *test)
 
 /*
  * The bytes of an expression are charged to the budget. After an unmap of the tables, other
- * bytes may be at the expression's address, so it has no value.
+ * bytes may be at the expression's address, so the expression is not evaluated.
  */
 static void expression_later(struct kunit *test)
 {
@@ -565,7 +565,7 @@ static void registers_by_expression(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, state.lost, BIT(UNWIND_SLOT_BX));
 	KUNIT_EXPECT_EQ(test, state.kept[UNWIND_SLOT_FP], 1236);
 
-	/* reads of the expressions are charged, besides the search */
+	/* reads of the expressions are charged in addition to the search */
 	searched = state_at(test, base + CODE + 8, stack, 8);
 	state = searched;
 	state.regs = &regs;
@@ -574,7 +574,7 @@ static void registers_by_expression(struct kunit *test)
 	KUNIT_EXPECT_LT(test, state.table_bytes, searched.table_bytes);
 }
 
-/* As longjmp(): CFA = rdi, return address in rdx, stack pointer in r8 */
+/* As in longjmp(): CFA = rdi, return address in rdx, stack pointer in r8 */
 static const u8 sp_in_register[INSNS] = { 0x0c, 5, 0, 0x09, 16, 1, 0x09, 7, 8 };
 
 static void sp_is_not_cfa(struct kunit *test)
@@ -592,7 +592,7 @@ static void sp_is_not_cfa(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, state.ip, base + CODE + 0x20);
 	KUNIT_EXPECT_EQ(test, state.sp, stack + 128);
 
-	/* The stack pointer of a caller must not be lower. */
+	/* The stack pointer of a caller must not be lower than that of its callee. */
 	state = state_at(test, base + CODE + 8, stack + 64, 8);
 	state.regs = &regs;
 	regs.r8 = stack + 32;
@@ -692,7 +692,7 @@ static void put_call(struct kunit *test, unsigned long end, unsigned long target
 	write_user(test, end - 4, &distance, sizeof(distance));
 }
 
-/* OpenSSL's AES-GCM keeps its CFA in rax, and calls functions that leave it alone. */
+/* OpenSSL's AES-GCM keeps its CFA in rax, and calls functions that do not change rax. */
 static void left_alone(struct kunit *test)
 {
 	const struct callee_case *c = test->param_value;
@@ -909,7 +909,7 @@ static void flush_pending(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, object_is_known(0));
 	KUNIT_EXPECT_FALSE(test, rule_is_known(FAR_OFF));
 
-	/* A search that began before the flush must not add its rule after it. */
+	/* A search that began while the flush was pending must not add its rule later, either. */
 	unwind_cache_add_rule(&state, FAR_OFF, &rule, &full);
 	KUNIT_EXPECT_FALSE(test, rule_is_known(FAR_OFF));
 	KUNIT_ASSERT_TRUE(test, unwind_cache_begin(&state));
@@ -919,7 +919,7 @@ static void flush_pending(struct kunit *test)
 
 /*
  * Anonymous code may have tables.  If the budget does not suffice to look for them, the
- * walk ends, rather than use the frame pointer.
+ * walk ends and does not use the frame pointer.
  */
 static void no_budget(struct kunit *test)
 {

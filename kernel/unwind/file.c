@@ -47,14 +47,14 @@
  * The inode of a known file is dereferenced only with a reference to the inode, or under RCU if
  * the file was found by an object of the current process.  RCU is sufficient there: the object
  * is dropped before the mapping puts its reference to the inode, and the listed file systems
- * free the inode's memory a grace period after that.  XFS may reuse it for another inode earlier.
- * What is read from that inode is not used: the object was dropped, so the result is refused, and
- * the bit of the new inode is clear.
+ * free the inode's memory a grace period after that.  XFS may reuse the memory
+ * earlier, for a new inode.  What is read from the new inode is not used: the object was dropped,
+ * so the result is refused, and the bit of the new inode is clear.
  *
- * All of this is valid only if nothing but the counted writers changes the page cache, so there
- * is a list of file systems (is_known_filesystem()).  Files that are open for writing from their
- * creation on, such as memfds and System V shared memory, do not count that in i_writecount.
- * They are excluded because they are on internal mounts.  Pages that a device may write to are
+ * All of this is valid only if nothing but the counted writers changes the page cache, so only
+ * listed file systems are supported (is_known_filesystem()).  Files that are open for writing from
+ * their creation on, such as memfds and System V shared memory, do not count that in i_writecount.
+ * They are on internal mounts, which are excluded.  Pages that a device may write to are
  * not read (file_elf.c).  Writes to the block device of a mounted file system are not noticed.
  *
  * Rules come from the page cache, never from the memory of a process (file_elf.c), and are
@@ -118,7 +118,7 @@ static_assert(UNWIND_FILE_BIT == AS_UNWIND_RULES);
 /*
  * Does the page cache of a file of this file system change only through writers of its
  * inode on this machine?  Files of network, cluster and user space file systems also change
- * in other ways.  A mapping of a file on overlayfs is a mapping of the file below.
+ * in other ways.  A file on overlayfs is mapped from the file system of its layer.
  */
 static bool is_known_filesystem(const struct super_block *sb)
 {
@@ -748,7 +748,7 @@ int unwind_file_add_rule(struct unwind_file *file, u64 start, u64 end, u64 at,
 	spin_lock(&file->lock);
 	dead = file->dead;
 	table = rcu_dereference_protected(file->rules, lockdep_is_held(&file->lock));
-	/* a rule that another task has added meanwhile has the same key */
+	/* if another task has added the rule meanwhile, this replaces it: the key is the same */
 	if (table && fits && !dead) {
 		nr = files_add_row(table, start - first, end - start, at - first, rule);
 		unwind_rules_count_displaced(table, &file->displaced, nr, RULES_SPILL);

@@ -36,7 +36,7 @@ struct unwind_file_segment {
  * struct unwind_file_layout - values from the headers of a file
  * @segment: the PT_LOAD segments
  * @nr_segments: their number
- * @tables: indexes in @segment of those with .eh_frame_hdr and .eh_frame
+ * @tables: indexes in @segment of the segments with .eh_frame_hdr and .eh_frame
  * @word: bytes of an address, 4 or 8
  * @nr: number of FDEs in @table; 0 if the table cannot be used
  * @first: start of the lowest segment
@@ -102,7 +102,8 @@ struct unwind_file {
 /*
  * A row is hashed by the granules of the address space that it covers.  Granules have four
  * sizes.  A row uses the smallest size with which UNWIND_ROW_GRANULES granules cover its length.
- * All rows of a granule share a set, so the smallest size is for the many short rows of prologues.
+ * All rows of a granule share a set of two entries, so the smallest granules have only 16 bytes:
+ * prologues have many short rows.
  */
 #define UNWIND_ROW_SIZES	4
 #define UNWIND_ROW_GRANULES	4

@@ -3,8 +3,8 @@
  * Unwind tables of a file: read its headers, find its mappings in a process, and decode
  * rules.
  *
- * All data are read from the page cache of the file, filled as by a page fault, and
- * addresses are those that the file was linked for.  A process uses the file's rules only if
+ * All data are read from the page cache of the file, which is filled as by a page fault.
+ * Addresses are those that the file was linked for.  A process uses the file's rules only if
  * it has mapped the tables from that file, at the places that the program headers give, not
  * writable, and without private pages; so the process has the same bytes.  Changes of such a
  * mapping are reported to cache.c (<linux/unwind_cache.h>), and file.c is notified when the
@@ -293,7 +293,7 @@ static int read_elf_header(struct reader *reader, struct unwind_file_layout *lay
 	return phdrs->offset < PAGE_SIZE && phdrs->nr <= MAX_PHDRS ? 0 : -EINVAL;
 }
 
-/* @hdr_size: set to the size of .eh_frame_hdr */
+/* Note a program header. @hdr_size is set to the size of .eh_frame_hdr. */
 static int note_phdr(struct unwind_file_layout *layout, const struct elf64_phdr *ph,
 		     u64 *hdr_size)
 {
@@ -342,7 +342,7 @@ static int read_phdr(struct reader *reader, const struct unwind_file_layout *lay
 	return ret;
 }
 
-/* Only one form is supported: see read_eh_hdr() in object.c. */
+/* Only one form of .eh_frame_hdr is supported: see read_eh_hdr() in object.c. */
 static int read_hdr(struct reader *reader, struct unwind_file_layout *layout, u64 size)
 {
 	struct {
@@ -478,7 +478,7 @@ bool unwind_file_at_is_dead(unsigned long ip)
 	/* read file->dead after the tables */
 	smp_rmb();
 	dead = unwind_cache_file_is_dead(ip);
-	/* before unwind_cache_holds() */
+	/* and before the reads of unwind_cache_holds() */
 	smp_rmb();
 	return unlikely(dead);
 }
@@ -864,7 +864,7 @@ static int elf_decode_rule(struct reader *reader, u64 vaddr, struct unwind_user_
 		return ret == -EFAULT || ret == -EBUSY ? ret : -ENOENT;
 	clip_row(cfi, &function);
 	unwind_compact_rule(full, reader->layout->word, rule);
-	/* take uncommon rules, and those that depend on the code's address, from memory */
+	/* uncommon rules, and rules that depend on the code's address, come from memory */
 	if (rule->kind == UNWIND_RULE_FULL || cfi->ip_used)
 		return -ENOENT;
 	if (vaddr + 1 >= cfi->row_end)
@@ -929,7 +929,7 @@ unlock:
 	return ret;
 }
 
-/* Wait for missing pages of the file. This decodes the rule, but the caller does so again. */
+/* Decode the rule to wait for missing pages of the file. The caller then decodes it again. */
 static int wait_for_pages(struct unwind_user_state *state, unsigned long ip,
 			  struct unwind_user_rule *rule, struct unwind_cfi_rule *full)
 {

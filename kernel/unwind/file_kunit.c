@@ -148,7 +148,7 @@ static void many_rows(struct kunit *test)
 	unwind_file_put(file);
 }
 
-/* A row is found in all of its granules after the table has grown. */
+/* After the table has grown, rows are found in nearly all of their granules. */
 static void rows_in_grown_table(struct kunit *test)
 {
 	struct unwind_file *file = get_file_of(test, make_inode(test));
@@ -200,7 +200,7 @@ static void rows_in_one_granule(struct kunit *test)
 	unwind_file_put(file);
 }
 
-/* Rules outside the file's range are not kept. */
+/* Rules outside the file's range, or for an address outside their row, are not kept. */
 static void rows_outside(struct kunit *test)
 {
 	struct unwind_file *file = get_file_of(test, make_inode(test));
@@ -409,7 +409,7 @@ static void memory_bound(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, rule_at(in_use, FIRST), 2);
 	}
 	KUNIT_EXPECT_LT(test, nr, 300);
-	/* its rules were evicted, but the file is still known */
+	/* the rules of @file were evicted, but the file is still known */
 	KUNIT_EXPECT_EQ(test, rule_at(file, FIRST), -1);
 	KUNIT_EXPECT_FALSE(test, unwind_file_is_dead(file));
 	again = unwind_file_get(referred);
@@ -548,7 +548,7 @@ static void attach_mm(struct kunit *test)
 	KUNIT_ASSERT_NE_MSG(test, addr, 0, "no user mapping");
 }
 
-/* An object at CODE + @n pages of @file, whose rules are those of the file if @by_file. */
+/* Cache an object of @file at CODE + @n pages. With @by_file, its rules are those of the file. */
 static void know_object_by(struct kunit *test, struct unwind_file *file, unsigned int n,
 			   bool by_file)
 {
@@ -640,7 +640,7 @@ static void objects_of_dead_file(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, rule_is_known(1));
 	KUNIT_EXPECT_TRUE(test, object_is_known(2));
 
-	/* the object had been found before the file died */
+	/* as if the object had been found before the file died */
 	know_object(test, file, 0);
 	KUNIT_EXPECT_FALSE(test, object_is_known(0));
 	put_write_access(inode);
@@ -710,7 +710,7 @@ static void written_during_walk(struct kunit *test)
 #define FDE_BYTES	0x20
 #define ENTRY	0x8c0
 
-/* version 1, "zR", 1, -8, register 16; pcrel sdata4; CFA = rsp + 8, ra at CFA - 8 */
+/* version 1, "zR", factors 1 and -8, register 16; pcrel sdata4; CFA = rsp + 8, ra at CFA - 8 */
 static const u8 cie[] = {
 	20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0,
 };
@@ -725,7 +725,7 @@ struct function_row {
 
 /*
  * The FDE of the first row also covers the code of the other rows.  The FDE of the second row
- * covers other code.
+ * does not cover the address of its row.
  */
 static const struct function_row overlapping_rows[] = {
 	{ 0x800, 0x800, 0x100, 16 },
@@ -768,7 +768,7 @@ static void close_file(void *file)
 	fput(file);
 }
 
-/* Make a file with tables. @pages_file is set to the file that has its page cache. */
+/* Make a file with tables. Its page cache is that of a new shmem file: @pages_file. */
 static struct unwind_file *make_tables(struct kunit *test, const struct function_row *rows,
 				       u32 nr, struct file **pages_file)
 {
@@ -838,7 +838,7 @@ static void overlapping_fdes(struct kunit *test)
 	state.ip = CODE + 0x8c8;
 	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), 0);
 	KUNIT_EXPECT_EQ(test, rule.cfa_off, 32);
-	/* all of them are rules of the file */
+	/* all three results come from the file */
 	KUNIT_EXPECT_EQ(test, rule_at(file, FIRST + 0x810), 16);
 	KUNIT_EXPECT_EQ(test, rule_at(file, FIRST + 0x8c8), 32);
 	KUNIT_EXPECT_EQ(test, state.found[UNWIND_FOUND_FILE], 3);
@@ -846,7 +846,7 @@ static void overlapping_fdes(struct kunit *test)
 }
 
 /*
- * A signal restorer may follow the last address of a function.  So the rule of this address is
+ * A signal restorer may begin right after a function.  So the rule of a function's last address is
  * decoded from the file, but not shared.
  */
 static void last_address(struct kunit *test)

@@ -5,8 +5,8 @@
  * A function with a frame pointer pushes its caller's frame pointer and sets the register
  * to the address of the pushed word, so the frame pointers form a list (System V ABI, AMD64
  * supplement, section 3.2.2; i386 supplement, section 2.2.2).  Only the innermost function,
- * and one that a signal interrupted, can be before the setup of its frame pointer or after
- * the pop.  The next instruction shows in which state the frame is.
+ * and one that a signal interrupted, can be before the setup of its frame pointer, or after
+ * it has popped the caller's.  The next instruction shows in which state the frame is.
  */
 
 #include <linux/errno.h>
@@ -19,9 +19,9 @@
 #include "unwind.h"
 
 /*
- * The instruction at @ip as the compiler wrote it.  While the handlers of a uprobe run,
- * memory holds the breakpoint, and the uprobe holds the instruction.  *@probed is set in
- * that case.
+ * Read the next instruction of the frame, as the compiler wrote it.  While the handlers of a
+ * uprobe run, memory holds the breakpoint, and the uprobe holds the instruction.  *@probed is
+ * set in that case.
  */
 static int read_insn(struct unwind_user_state *state, u8 *insn, bool *probed)
 {
@@ -77,8 +77,8 @@ bool unwind_is_return_address(struct unwind_user_state *state, unsigned long add
 }
 
 /*
- * Has the frame made a call or a system call? Then its code is not checked: a system call may
- * have unmapped it.
+ * Is the frame in a call or a system call? Then is_nowhere() does not check its code: a system
+ * call may have unmapped the code.
  */
 static bool has_made_call(struct unwind_user_state *state)
 {
@@ -112,7 +112,7 @@ static bool is_probed(const struct unwind_user_state *state)
 #endif
 }
 
-/* After a call to an address without code, the return address is on top of the stack. */
+/* With @nowhere, an address without code was called: the return address is on top of the stack. */
 static enum unwind_arch_frame innermost_frame(struct unwind_user_state *state,
 					      bool nowhere)
 {
@@ -148,12 +148,12 @@ static enum unwind_arch_frame innermost_frame(struct unwind_user_state *state,
  * @rule: filled in
  * @full: filled in if @rule is UNWIND_RULE_FULL
  *
- * Signal frames are found only if other methods are tried first.  Alone, this method
+ * Signal frames are found only if another method is enabled, too.  Alone, this method
  * skips them, because it reads code in the innermost frame only.
  *
  * Context: Task context of a user task; may sleep.
  * Return: 0 and the rule, which may be wrong; -ENOENT if the frame pointer cannot be that
- *	   of the frame; -EFAULT if code or stack could not be read.
+ *	   of the frame; -EFAULT or -ENOMEM if code or stack could not be read.
  */
 int unwind_fp_rule(struct unwind_user_state *state,
 		   struct unwind_user_rule *rule, struct unwind_cfi_rule *full)

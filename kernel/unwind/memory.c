@@ -7,7 +7,7 @@
  * private mappings, and only if the fault has no side effects: it must not grow a
  * stack, fill a hole of shared memory, map a device, or wait for a userfaultfd
  * handler, which may be the very thread that is being unwound.  This is checked before
- * the fault; a program that remaps meanwhile can defeat it.  A task that must not
+ * the fault; a program that remaps meanwhile can defeat the check.  A task that must not
  * wait takes no page fault, but reads the page cache instead.  So does a task that serves
  * I/O, and a real-time task if kernel.unwind_user_realtime says so.
  */
@@ -32,7 +32,7 @@
  * unwind_in_uprobe_handler - was the walk requested by a uprobe handler?
  *
  * uprobe handlers run in an RCU tasks trace section, which may sleep, but delays the grace
- * period.  So the walk must not wait for a page: user space may provide it.
+ * period.  So the walk must not wait for a page: if user space provides it, that can take any time.
  *
  * Context: Task context of a user task.
  * Return: true if it was.
@@ -119,8 +119,8 @@ static int check_pte_none(pte_t *pte, unsigned long addr, unsigned long next,
 
 /*
  * True if the page table has no entry for the page: then a private mapping of a
- * file has the file's bytes there.  Any entry counts, as a swap entry or a page
- * being migrated can be a private copy.  False if the OOM reaper is freeing the
+ * file has the file's bytes there.  An entry of any kind counts, as a swap entry
+ * or a page being migrated can be a private copy.  False if the OOM reaper is freeing the
  * memory of a dying task: it removes entries of private copies, and marks the
  * mm first.
  */
@@ -432,7 +432,7 @@ int unwind_read_file(struct unwind_user_state *state, unsigned long addr, u64 po
  * @addr: linear user address, any value
  *
  * Context: Task context of a user task; may sleep.
- * Return: false if nothing is mapped there.
+ * Return: true if it is, or if that is not known.
  */
 bool unwind_is_mapped(unsigned long addr)
 {

@@ -4,13 +4,15 @@
  * output of compilers that write no tables.
  *
  * A caller is accepted only if it is certain: code may use the frame pointer for anything,
- * and a stack that skips a caller looks right.  These four are certain:
+ * and a stack that skips a caller looks right.  These are certain:
  *
  * - The entry point of a program, which has no caller.
  * - A path through the code itself (code.c).  Its rule is cached by address, like rules
  *   from tables.
  * - If the code gives no rule, as in an interpreter's loop: a frame pointer, if no word from
- *   the stack pointer up to it could be a return address.
+ *   the stack pointer up to it could be a return address, or if the function sets up a frame
+ *   of just this size.
+ * - The return address on top of the stack where an interpreter's handler jumps to other code.
  * - The words that a function pushes from its beginning to a call, if the return address
  *   above them follows a call of this function.
  */
@@ -83,7 +85,7 @@ static bool code_holds(unsigned long ip, const struct unwind_user_rule *rule)
 	return !code_sum(ip, ip + rule->code_end, &sum) && sum == rule->code_sum;
 }
 
-/* Convert the result to @rule. False if an offset does not fit. */
+/* Convert the rule in @code to @rule. False if an offset does not fit. */
 static bool make_rule(const struct unwind_code *code, struct unwind_user_rule *rule)
 {
 	*rule = (struct unwind_user_rule) {
@@ -296,7 +298,7 @@ static bool leads_to_caller(struct unwind_user_state *state,
 	if (unlikely(state->probed) && unwind_is_return_address(state, slot))
 		return true;
 	ra += state->cs_base;
-	/* Functions in files lie side by side, so the call in front of @ra must lead here. */
+	/* A doubtful path may have run into the next function: does @ra's call call this one? */
 	if (is_doubtful && (unwind_is_of_file(state->ip) || is_on_top_of_stack(rule, state->word)))
 		return is_called(state, ra);
 	return unwind_may_return_to(state, ra, false);
@@ -355,10 +357,10 @@ static void keep_rule(struct code_search *search, unsigned long ip, u64 key,
 {
 	s64 length;
 
-	/* found without a register that the repeated walk knows */
+	/* do not cache: the rule was found without a register that the repeated walk knows */
 	if (search->state->again)
 		return;
-	/* Sum no bytes before this page: an earlier page may not be mapped, and no path uses it. */
+	/* The last bytes to sum must not lie in an earlier page, which may not be mapped. */
 	if (end > ip)
 		end = max(end, (ip & PAGE_MASK) + UNWIND_CODE_LAST);
 	length = end - ip;
@@ -406,7 +408,7 @@ static struct unwind_user_rule no_path(void)
 	};
 }
 
-/* Find a rule in the code and cache the result, even if there is none. */
+/* Find a rule in the code and cache the result, even if no path gives a rule. */
 static void search_code(struct code_search *search, struct unwind_code *code,
 			struct unwind_user_rule *rule)
 {
@@ -432,8 +434,8 @@ static void search_code(struct code_search *search, struct unwind_code *code,
 }
 
 /*
- * Sets of memory for dying tasks, which allocate none; other searches leave them here.  A set is
- * given by its first part, which holds the addresses of all parts.
+ * Sets of memory for dying tasks, which must not allocate any; searches of other tasks leave
+ * theirs here.  A set is given by its first part, which holds the addresses of all parts.
  */
 static void *code_reserve[8];
 
@@ -461,8 +463,8 @@ static bool alloc_code_memory(void **parts)
 }
 
 /*
- * A dying task takes no page fault, so it mostly gives the memory back soon.  If all sets are in
- * use, the search is not made.
+ * A dying task uses a set of code_reserve.  It takes no page fault, so it usually gives the set
+ * back soon.  If no set is left, the code is not searched.
  */
 static bool get_code_memory(void **parts)
 {
@@ -493,7 +495,7 @@ static void put_code_memory(void **parts)
 	free_code_memory(parts);
 }
 
-/* Return false if the code was not searched: then it may have a rule. */
+/* Return false if the code was not searched: then the code may still have a rule. */
 static bool rule_by_code(struct unwind_user_state *state, struct unwind_user_rule *rule)
 {
 	struct code_search search = { .state = state };
@@ -519,8 +521,8 @@ static bool rule_by_code(struct unwind_user_state *state, struct unwind_user_rul
 }
 
 /*
- * Is the frame pointer that of this frame? Innermost code may not have set up its frame
- * yet, or may have removed it already.  If it accesses memory below the frame pointer, it
+ * Is the frame pointer that of this frame? The innermost function may not have set up its
+ * frame yet, or may have removed it already.  Code that accesses memory below the frame pointer
  * has a frame, unless it is a handler that uses the frame of its interpreter.
  */
 static bool may_have_frame(struct unwind_user_state *state,
@@ -562,7 +564,8 @@ static bool may_scan(struct unwind_user_state *state)
 /*
  * Distance of the frame pointer above the stack pointer, in bytes.  If the frame below may
  * include a part of this frame, use the stack pointer that the frame below may have saved.
- * Then frame_size()'s caller accepts the frame only if a call proves it.
+ * In that case, the return address above the frame pointer must follow a direct call of a
+ * function with this prologue, which the callers of frame_size() check.
  */
 static bool frame_size(struct unwind_user_state *state, unsigned long fp, unsigned long *size)
 {
@@ -627,9 +630,10 @@ static bool saves_fp(struct unwind_user_state *state, unsigned long prologue)
 }
 
 /*
- * Does the return address above the frame pointer follow a direct call of this function?  Code
- * of files may use the frame pointer register for any address.  If this address lies in the
- * frame, the word above it may be an old return address, of a function that has returned.
+ * Does the return address above the frame pointer follow a direct call of this function?  Only
+ * code of files is checked, as it may use the frame pointer register for any address.  If that
+ * address lies in the frame, the word above it may be an old return address, of a function that
+ * has returned.
  */
 static bool has_caller_at_fp(struct unwind_user_state *state, unsigned long fp)
 {
@@ -648,7 +652,7 @@ static bool has_caller_at_fp(struct unwind_user_state *state, unsigned long fp)
 /*
  * Does the function set up a frame of this size? If so, cache the size.  If the return
  * address above the frame pointer follows a call of a function with another prologue, then
- * the frame pointer is a caller's.  If innermost code does not access its frame, that return
+ * the frame pointer is a caller's.  If the innermost code is not known to have a frame, that return
  * address must follow a call of this function.  Even then the frame may be a caller's: the
  * function may have removed its own frame, and its caller may be the same function or one
  * that tail-calls it.  So refuse if a return address may be on top of the stack or in
@@ -687,7 +691,7 @@ static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 	is_saved = saves_fp(state, code.prologue);
 	if (!is_saved && !has_caller_at_fp(state, fp))
 		return false;
-	/* do not cache what depends on the frame's address or, in may_have_frame(), its contents */
+	/* do not cache what depends on the frame's address or, in may_have_frame(), its words */
 	if (frame == UNWIND_CODE_FRAME_ALIGNED ||
 	    (state->exact && !by_call && none->fp_off >= 0))
 		return true;
@@ -722,7 +726,7 @@ static bool has_kept_size(struct unwind_user_state *state, const struct unwind_u
 /*
  * Is the word above the frame pointer the first return address on the stack,
  * from the stack pointer up?  If code that has called another function gives no
- * rule, the code mostly belongs to a runtime that uses frame pointers
+ * rule, the code usually belongs to a runtime that uses frame pointers
  * everywhere.
  */
 static bool frame_by_call(struct unwind_user_state *state, unsigned long fp)
@@ -797,9 +801,9 @@ static bool may_be_called_from(struct unwind_user_state *state, unsigned long ad
 }
 
 /*
- * Is no word from the frame's stack pointer up, and no register, a possible return address? Then
- * the frame is that of the startup code. At the entry point, the stack pointer points to the
- * arguments that the kernel has pushed. @high is the highest stack pointer of the startup code.
+ * Can none of the registers, and none of the words from the frame's stack pointer up, be a return
+ * address? Then the frame is that of the startup code. At the entry point, the stack pointer points
+ * to the arguments that the kernel has pushed. @high is the startup code's highest stack pointer.
  * If the startup code has called the function of the frame, the return address is below @high.
  * The function may also just lie behind the startup code, and have another caller. In that
  * case, the code from the entry point to ip includes the first instruction of the function. There,
@@ -892,9 +896,9 @@ static unsigned long direct_target(struct unwind_user_state *state, unsigned lon
 
 /*
  * HotSpot's code that replaces a compiled frame loads sizes from memory, so the path after
- * its call does not give the size of the frame.  But it has a small frame of its own, whose
- * size follows from the instructions between the beginning of the code and the call.  The
- * return address above that frame must follow a direct call of that beginning.
+ * its call does not give the size of the frame.  But this code has a small frame of its own, whose
+ * size follows from the instructions between the beginning of the code and the call.  The return
+ * address above that frame must follow a direct call to the beginning of the code.
  */
 static bool rule_by_start(struct unwind_user_state *state, struct unwind_user_rule *rule)
 {
@@ -927,7 +931,7 @@ static unsigned long interpreter_entry(struct unwind_user_state *state)
 	const unsigned long base = unwind_auxv(state, AT_BASE);
 	unsigned long entry;
 
-	/* the same offset in both classes of files, and aligned */
+	/* e_entry has the same, aligned offset in both classes of files */
 	static_assert(offsetof(struct elf64_hdr, e_entry) == offsetof(struct elf32_hdr, e_entry));
 	/* prefer the file: the header in memory may not be resident, so a read could fault */
 	if (base && !unwind_file_entry(state->ip - state->back, base, &entry))
@@ -963,7 +967,7 @@ static bool is_of_known_object(unsigned long ip)
 /*
  * Is this the code at the entry point, which has no caller? The startup code of C programs
  * has tables that say so, but that of glibc's dynamic linker has none.  Functions that the
- * linker has placed after the entry point look like a part of its code if the code in front
+ * linker has placed after the startup code look like a part of it if the code in front
  * of them calls a function that does not return.  So the stack pointer must be the one that the
  * startup code would have here, and no return address may lie above it.
  */

@@ -4,9 +4,9 @@
  *
  * The first mapped page of an object holds its ELF header and program headers.  It is in
  * the mapping of the address or in one not far below.  The search looks at the contents of
- * memory, not at names or files, so the vDSO, deleted files, memfds and text that was
- * copied to huge pages are objects too.  If the mapping of the header and that
- * of the address have a file, it must be the same file.
+ * memory, not at names or at the contents of files, so the vDSO, deleted files, memfds and text
+ * that was copied to huge pages are objects too.  If the mapping of the address has a file,
+ * the mapping of the header must have the same file.
  *
  * Formats: System V ABI, chapters 4 and 5 (object files, program loading);
  * Linux Standard Base Core 5.0, section 10.6.2 (.eh_frame_hdr).
@@ -24,7 +24,7 @@
 #include "eh_index.h"
 #include "object.h"
 
-/* the most mappings between the header of an object and its code */
+/* how many mappings below the code to search for the header of its object */
 #define MAX_MAPPINGS_BELOW	8
 #define MAX_PHDRS		64
 
@@ -73,7 +73,8 @@ static bool may_begin_object(struct vm_area_struct *vma,
  * @nr: their number
  * @code_has_file: the mapping of the code has a file
  * @code_is_written: the mapping of the code is writable
- * @file_start: where offset 0 of the file would be if this mapping began there; if @code_has_file
+ * @file_start: if @code_has_file: where offset 0 of the file would be if the mapping of the code
+ *		extended down to it
  */
 struct places {
 	unsigned long	begin[MAX_MAPPINGS_BELOW + 1];
@@ -105,7 +106,7 @@ static int list_places(unsigned long ip, struct places *places,
 	code->end = first->vm_end;
 	code->code_start = first->vm_start;
 	code->code_end = first->vm_end;
-	/* VM_SHARED: the mapping belongs to a writer of the file */
+	/* VM_SHARED: the mapped file was opened for writing */
 	code->transient = first->vm_flags & (VM_WRITE | VM_SHARED);
 
 	places->nr = 0;
@@ -258,11 +259,11 @@ static int read_layout(struct unwind_user_state *state, unsigned long begin,
 }
 
 /*
- * To save space, a linker may map a page of the file twice.  Then the header is mapped a
- * second time, some pages too high, and tables seem to agree with it.  So require that the
- * code is mapped from the file offset that its program header gives.  If code was copied to
- * other memory, the offset is unknown: then refuse a header in front of the code if it may
- * be such a second header.
+ * To save space, a linker may let two segments share a page of the file.  If this is the page of
+ * the header, a second header is mapped some pages higher, and the tables seem to fit it, too.  So
+ * require that the code is mapped from the file offset that its program header gives.  If code
+ * was copied to other memory, the offset is unknown: then refuse a header in front of the code if
+ * it may be such a second header.
  */
 static bool segment_fits(const struct segment *segment,
 			 const struct layout *layout,
@@ -366,8 +367,8 @@ static int read_eh_hdr(struct unwind_user_state *state, unsigned long addr,
 }
 
 /*
- * Without .eh_frame_hdr, find .eh_frame by the section headers.  Making an index of it
- * only pays if the index can be cached.
+ * Without .eh_frame_hdr, find .eh_frame by the section headers.  It needs an index, which only
+ * pays if it can be cached: so ignore an .eh_frame that may change without notice.
  */
 static int find_eh_frame(struct unwind_user_state *state, unsigned long ip,
 			 unsigned long bias, struct unwind_object *object)
@@ -482,8 +483,8 @@ int unwind_object_at(struct unwind_user_state *state, unsigned long ip,
 		return -EOPNOTSUPP;
 	/*
 	 * Code without tables can be cached even if it is writable: writes do not give it
-	 * tables.  If an object was found, do not cache the mapping as code without tables:
-	 * the object may have code elsewhere in the mapping.
+	 * tables.  If an object was found that does not have @ip as code, do not cache the mapping
+	 * as code without tables: the object may have code elsewhere in the mapping.
 	 */
 	code.transient = no_code;
 	*object = code;

@@ -161,7 +161,7 @@ void unwind_rules_count_displaced(struct unwind_rule_table *table, u32 *displace
 	if (!nr || unwind_rules_is_crowded(table))
 		return;
 	*displaced += nr;
-	/* small tables may displace eight more */
+	/* eight more, because the first term is small or 0 for small tables */
 	if (*displaced < (spill << table->bits >> 5) + 8)
 		return;
 	*displaced = 0;

@@ -60,8 +60,8 @@ static inline u64 unwind_rules_hash(u64 val)
 }
 
 /*
- * A hash that is shifted right by this has @bits bits for the entry, and below them
- * UNWIND_RULE_SHIFT for the offset in the entry, which is not used.
+ * How far to shift a hash right to get an offset in the table, in bytes: @bits bits for the
+ * entry, and below them UNWIND_RULE_SHIFT bits for the byte in the entry, which are not used.
  */
 static inline u8 unwind_rules_shift(unsigned int bits)
 {
@@ -73,7 +73,7 @@ unwind_rules_set(const struct unwind_rule_table *table, u64 hash)
 {
 	u64 place = hash >> table->shift;
 
-	/* the page, and the offset in it, of a multiple of two entries */
+	/* the page, and the offset of the set in it: a multiple of two entries */
 	return (void *)table->pages[place >> PAGE_SHIFT] +
 	       (place & ~PAGE_MASK & -2 * sizeof(struct unwind_rule_entry));
 }
@@ -81,9 +81,9 @@ unwind_rules_set(const struct unwind_rule_table *table, u64 hash)
 /* Is the entry unchanged since its count was @seq? Then what was read from it can be used. */
 static __always_inline bool unwind_rules_holds(const struct unwind_rule_entry *entry, u32 seq)
 {
-	/* pairs with the barriers of unwind_rules_add() */
+	/* pairs with the barriers of write_entry() */
 	smp_rmb();
-	/* If @seq is odd, this compares with the number below it, which the count has passed. */
+	/* An odd @seq never matches: the count has passed the even number below it. */
 	return READ_ONCE(entry->seq) == (seq & ~1U);
 }
 

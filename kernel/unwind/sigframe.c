@@ -121,8 +121,8 @@ static int is_call_before(struct unwind_user_state *state, unsigned long addr)
  * @full: filled in if it does
  *
  * A handler returns to the beginning of the restorer.  This address is also the first
- * one after the function, so it may be the return address of the function's last call,
- * if the called function does not return.
+ * one after the function.  So if the function ends with a call of a function that does not
+ * return, this address may be the return address of that call.
  *
  * Context: Task context of a user task; may sleep.
  * Return: 0 if a restorer begins there; -ENOENT if not; -EOPNOTSUPP if the address may

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a walk may do in the current task: wait, and allocate memory.
+ * May a walk in the current task wait or allocate memory?
  */
 #ifndef _KERNEL_UNWIND_TASK_H
 #define _KERNEL_UNWIND_TASK_H
@@ -11,9 +11,9 @@
 
 /*
  * A task that is being killed must not wait for a page.  Once its process has
- * SIGNAL_GROUP_EXIT set, another SIGKILL does not wake it.  A thread that is ended
- * by execve of another thread has already dequeued its SIGKILL, and execve waits
- * until that thread has ended.
+ * SIGNAL_GROUP_EXIT set, another SIGKILL does not wake the task.  A thread that another
+ * thread's execve ends may have dequeued its SIGKILL already; execve waits until that
+ * thread has ended.
  */
 static inline bool unwind_task_is_dying(void)
 {
@@ -23,7 +23,7 @@ static inline bool unwind_task_is_dying(void)
 	       fatal_signal_pending(current);
 }
 
-/* Do not use memory reserves for walks, and keep nothing for a process that is about to end. */
+/* Walks use no memory reserves, and allocate nothing for a task that is about to end. */
 static inline bool unwind_task_may_allocate(void)
 {
 	return !(current->flags & PF_MEMALLOC) && !tsk_is_oom_victim(current) &&

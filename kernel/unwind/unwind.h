@@ -42,8 +42,9 @@ enum unwind_found {
 /**
  * struct unwind_cache_state - the state of the mm when a search began
  * @gen: the generation of the cache
- * @unmaps: how often code or a file was unmapped before
- * @flush_pending: reads may have used a stale TLB entry, so the result is not cached
+ * @unmaps: how often code or a file was unmapped so far; without a cache, the count of mmap lock
+ *	    writers
+ * @flush_pending: the search may read through a stale TLB entry, so its result is not cached
  */
 struct unwind_cache_state {
 	u64		gen;
@@ -61,8 +62,8 @@ struct unwind_cache_state {
  * @in_memory: bit mask of the slots for which @kept has an address
  * @lost: bit mask of the slots whose registers are unknown
  * @exact: @ip is the next instruction to run, not a return address
- * @back: rules are looked up for @ip - @back: this is inside the current instruction if @ip
- *	  follows a call or a system call
+ * @back: rules are looked up for @ip - @back.  1 if @ip follows a call or a system call: then
+ *	  @ip - 1 is inside that instruction.  Else 0
  * @left_alone: bit mask of the caller-saved registers, by their numbers in instructions,
  *		that still have the values in @start
  * @probed: uprobes may have changed return addresses
@@ -78,23 +79,23 @@ struct unwind_cache_state {
  * @no_faults: the walk may not fault in any page
  * @all_regs: all callee-saved registers are followed from the innermost frame on
  * @fp_only: of these registers, only the frame pointer is known
- * @again: another one was needed, so the walk must be repeated with @all_regs
+ * @again: another of these registers was needed, so the walk must be repeated with @all_regs
  * @crowded: the table of the cache is too small
  * @methods: bit mask of the enabled methods
  * @frames: number of steps by each method
  * @start: registers that the walk began with, or NULL
  * @faults: number of pages that may still be faulted in
  * @deadline: after this time, in jiffies, no page is faulted in and no rule is searched for
- * @table_bytes: bytes of unwind tables and of objects' headers that may still be
+ * @table_bytes: bytes of unwind tables, headers of objects and code that may still be
  *		 read
  * @cfi: scratch memory to interpret tables; one step may reuse results of an earlier one
- * @tables: the state of the mm when the current rule was found, if it has expressions
+ * @tables: the state of the mm when eh_frame.c last began a search
  * @changes: unwind_files_changes() when the walk began
  * @of_file: the serial number of the file whose tables @cfi was used for last, or 0
  * @found: number of rules that were found, by enum unwind_found; cached rules do not count
  *
  * A callee-saved register is read only when a frame needs it, which is rare, so a step only
- * notes its address.  Quick steps note that of the frame pointer only.
+ * notes its address.  plain_steps() notes only that of the frame pointer.
  *
  * The members behind @frame belong to the walk.  A walk may return to an earlier frame, but
  * its budgets must not be restored.  @tables describes @cfi, which is not saved either.
@@ -142,7 +143,7 @@ struct unwind_user_state {
 enum unwind_rule_kind {
 	UNWIND_RULE_NONE,	/* there is no rule: try another method */
 	UNWIND_RULE_END,	/* the frame has no caller */
-	UNWIND_RULE_BEGIN,	/* no caller if the stack pointer is @cfa_off below the arguments */
+	UNWIND_RULE_BEGIN,	/* no caller if the program's arguments are at SP + @cfa_off */
 	UNWIND_RULE_STOP,	/* there is a rule that cannot be followed */
 	UNWIND_RULE_NO_PATH,	/* no tables, and no rule from the code */
 	UNWIND_RULE_CODE_SIZE,	/* the frame pointer is set up if it is SP + @cfa_off */
@@ -163,8 +164,10 @@ enum unwind_rule_kind {
  *	      if the stack was realigned
  * @kept: bit mask of the slots that are saved in memory; the others still hold
  *	  the caller's values
- * @lost: bit mask of the slots whose values for the caller are not known; none of @kept
- * @by_call: for UNWIND_RULE_CODE_SIZE: only a call of the function proves the frame
+ * @lost: bit mask of the slots whose values for the caller are not known; none of these is in
+ *	  @kept
+ * @by_call: for UNWIND_RULE_CODE_SIZE: valid only if the return address follows a direct call of
+ *	     a function with this prologue
  * @cfa_reg: the base register, UNWIND_REG_*
  * @kind: enum unwind_rule_kind
  * @how: @kept, @lost, @cfa_reg and @kind, to be read at once
@@ -183,9 +186,8 @@ enum unwind_rule_kind {
  * @code_sum: for rules of code without tables: unwind_code_sum() of the code, which may
  *	      change without notice
  *
- * The return address is the word below the CFA.  This is what all but a few
- * frames need, in the vocabulary of DWARF 5, section 6.4 (call frame
- * information).
+ * The return address is the word below the CFA.  Such a rule is enough for all but a
+ * few frames.  The terms are those of DWARF 5, section 6.4 (call frame information).
  */
 struct unwind_user_rule {
 	s32	cfa_off;
@@ -338,8 +340,8 @@ static __always_inline unsigned long unwind_user_limit(void)
  * The checksum covers the call before @ip, the bytes after that call, and the last
  * UNWIND_CODE_LAST bytes before @end, in which a function removes its frame.
  *
- * Context: Task context of a user task, with page faults off, inside
- *	    user_read_access_begin().
+ * Context: Task context of a user task, with page faults off, inside a
+ *	    user_read_access_begin() section.
  * Return: 0 or -EFAULT.
  */
 static __always_inline int unwind_code_sum_inside(unsigned long ip, unsigned long end, u32 *sum)
@@ -371,7 +373,7 @@ fault:
 	return -EFAULT;
 }
 
-/* As unwind_code_sum_inside(), but outside user_read_access_begin(). */
+/* As unwind_code_sum_inside(), but outside of such a section. */
 static inline int unwind_code_sum(unsigned long ip, unsigned long end, u32 *sum)
 {
 	int ret;
@@ -409,7 +411,7 @@ enum unwind_end {
 	UNWIND_END_STOP,	/* the rule of the frame is of a kind that is not supported */
 	UNWIND_END_FAULT,	/* memory could not be read */
 	UNWIND_END_BAD,		/* invalid values were read */
-	UNWIND_END_GAVE_UP,	/* killed, no memory, the mappings or a file keep changing */
+	UNWIND_END_GAVE_UP,	/* killed, out of memory, or the mappings or a file keep changing */
 	UNWIND_NR_ENDS,
 };
 

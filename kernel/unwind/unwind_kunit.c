@@ -169,7 +169,8 @@ static void innermost_frame(struct kunit *test)
 	} else if (c->above == 1) {
 		put_user64(test, base, fp);
 		put_user64(test, base + 8, ra);
-		state.kept[UNWIND_SLOT_FP] = 0xdead0000;	/* not set up: must be ignored */
+		/* must be ignored: the caller's frame pointer is on the stack */
+		state.kept[UNWIND_SLOT_FP] = 0xdead0000;
 	}
 
 	if (c->above >= 0) {
@@ -288,7 +289,7 @@ static void hostile_return_address(struct kunit *test)
 	}
 }
 
-/* a missing page takes one page fault; with none left the walk ends */
+/* a missing page takes one fault of the budget; with none left, it cannot be read */
 static void fault_budget(struct kunit *test)
 {
 	unsigned long area = map_user(test, 8 * SZ_4K, PROT_READ | PROT_WRITE);
@@ -543,7 +544,7 @@ static void register_modes(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, arch_unwind_possible(&user));
 	KUNIT_EXPECT_TRUE(test, arch_unwind_possible(&user_32));
 	KUNIT_EXPECT_FALSE(test, arch_unwind_possible(&kernel));
-	/* a 64-bit kernel has no such mode, and its tasks no such flag */
+	/* a kernel without virtual 8086 mode, such as a 64-bit kernel, has X86_VM_MASK 0 */
 	KUNIT_EXPECT_EQ(test, arch_unwind_possible(&vm86), !X86_VM_MASK);
 }
 

@@ -2,11 +2,11 @@
 /*
  * Undo what uprobes change in a program's code and stack.
  *
- * A pending uretprobe has replaced a return address with its trampoline.  A probed
+ * A pending uretprobe has replaced a return address with that of its trampoline.  A probed
  * instruction is stepped in a copy, in a slot of a page that the kernel maps.  When the
- * task has hit a breakpoint, the instruction pointer is behind it.  No tables describe these
- * states, so the walk uses the frame that the task would have without uprobes: in the
- * trampoline the caller's frame, elsewhere the frame of the probed instruction.
+ * task has hit a breakpoint, the instruction pointer is behind the breakpoint.  No tables
+ * describe these states, so the walk uses the frame that the task would have without uprobes: in
+ * the trampoline the caller's frame, elsewhere the frame of the probed instruction.
  */
 
 #include <linux/bits.h>
@@ -37,7 +37,7 @@ static unsigned long probed_address(const struct uprobe_task *utask,
  * @slot: address of the word on the stack
  * @ra: the word
  *
- * Instances of functions that longjmp() has left are at lower addresses and skipped.
+ * Return instances of functions that longjmp() has left have lower addresses, and are skipped.
  *
  * Context: Task context of a user task.
  * Return: the original return address; @ra if no uprobe has replaced it.
@@ -47,7 +47,7 @@ unsigned long unwind_uprobe_return(struct return_instance **next,
 {
 	struct return_instance *ri;
 
-	/* a call that was stepped in a slot has pushed the address behind it in the slot */
+	/* the return address that a call has pushed when it was stepped lies in the slot */
 	if (in_slot(current->utask, ra))
 		return probed_address(current->utask, ra);
 	if (ra != uprobe_get_trampoline_vaddr())

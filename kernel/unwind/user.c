@@ -2,10 +2,10 @@
 /*
  * Walking a user stack, frame by frame.
  *
- * For each frame a method gives an unwind rule, which this file executes.  No memory
- * that it reads is trusted.  The CFA must increase with each frame, so the walk ends.  Only
- * where the stack changes may it decrease, at most UNWIND_MAX_SWITCHES times.  A return
- * address that is not a user address is not stored in the trace.
+ * For each frame a method gives an unwind rule, which this file executes.  The memory that
+ * it reads is not trusted.  The CFA must increase with each frame, so the walk ends.  It may
+ * decrease only where the walk moves to another stack, at most UNWIND_MAX_SWITCHES times.  A
+ * return address that is not a user address is not stored in the trace.
  */
 
 #include <linux/errno.h>
@@ -30,7 +30,7 @@
 
 /* how often a walk may go on to a stack at lower addresses, which is rare */
 #define UNWIND_MAX_SWITCHES	4
-/* how many page faults one walk may take, and how much time for them */
+/* how many page faults one walk may take, and for how long it may fault and search for rules */
 #define UNWIND_MAX_FAULTS	256
 #define UNWIND_MAX_TIME		HZ
 /*
@@ -122,7 +122,7 @@ static int read_volatile_reg(struct unwind_user_state *state, unsigned int reg,
 	return 0;
 }
 
-/* A register of this frame. */
+/* Get the value of a register of this frame. */
 static __always_inline int read_reg(struct unwind_user_state *state,
 				    unsigned int reg, unsigned long *val)
 {
@@ -206,7 +206,7 @@ static __always_inline int read_return_address(struct unwind_user_state *state,
 	return check_return_address(*ra);
 }
 
-/* In a realigned frame, saved registers are relative to the frame pointer, else to the CFA. */
+/* @kept: set to the base of rule->kept_off: the frame pointer if @realigned, else the CFA. */
 static __always_inline int find_cfa(struct unwind_user_state *state,
 				    const struct unwind_user_rule *rule, bool realigned,
 				    unsigned long *kept, unsigned long *cfa)
@@ -236,7 +236,7 @@ static __always_inline void note_kept(struct unwind_user_state *state,
 {
 	unsigned int slot;
 
-	/* WRITE_ONCE(): gcc would merge the two bytes, with eight more instructions */
+	/* WRITE_ONCE(), because gcc would merge the two stores, with eight more instructions */
 	WRITE_ONCE(state->in_memory, state->in_memory | rule->kept);
 	WRITE_ONCE(state->lost, (state->lost & ~rule->kept) | rule->lost);
 	/* most slots are kept: a search for set bits would take longer */
@@ -350,7 +350,10 @@ static bool is_plain(const struct unwind_user_state *state, const struct unwind_
 	       !state->cs_base && !state->ss_base;
 }
 
-/* Read an aligned word at any address, inside user_read_access_begin(). */
+/*
+ * Read a word, inside a user_read_access_begin() section.  @addr may have any value.  False if
+ * it is unaligned, not below @limit, or not resident.
+ */
 static __always_inline bool read_inside(unsigned long addr, unsigned long limit,
 					unsigned long *val)
 {
@@ -394,11 +397,11 @@ static __always_inline u32 how_fp(bool lost)
 	return rule.how;
 }
 
-/* where the frame pointer of a frame is, for plain_steps() */
+/* what plain_steps() has in its variable fp */
 enum plain_fp {
-	PLAIN_FP_KNOWN,		/* it is the value itself */
-	PLAIN_FP_IN_MEMORY,	/* it is the address of the value */
-	PLAIN_FP_LOST,
+	PLAIN_FP_KNOWN,		/* the frame pointer */
+	PLAIN_FP_IN_MEMORY,	/* the address of the word with the frame pointer */
+	PLAIN_FP_LOST,		/* nothing valid: the frame pointer is unknown */
 };
 
 static enum plain_fp plain_fp_of(const struct unwind_user_state *state)
@@ -409,21 +412,21 @@ static enum plain_fp plain_fp_of(const struct unwind_user_state *state)
 }
 
 /*
- * Repeat apply_rule() or quick_code_step(), with the frame in local variables, if is_plain().
- * It takes no step that these refuse, with two exceptions: the new CFA may be TASK_SIZE_MAX, or
- * the base register SP may be 0.  In both cases the word below the CFA must be readable.
- * Of the callee-saved registers only the frame pointer is followed.  The others are rarely
- * needed; walk_again() then repeats the walk, which takes less time in all.  Stops when
- * @entries is @end; or before a step that needs more, with that frame in @state; and sets @ended
- * if that frame has no caller.  Returns the new @entries.
+ * Take steps like apply_rule() and quick_code_step(), with the frame in local variables.  The
+ * caller has checked is_plain().  A step that those functions refuse is not taken, with two
+ * exceptions: the new CFA may be TASK_SIZE_MAX, or the base register SP may be 0.  In both cases
+ * the word below the CFA must be readable.  Of the callee-saved registers only the frame pointer is
+ * followed, to save time.  If another one is needed, which is rare, walk_again() repeats the walk.
  *
- * All steps are inside one user_read_access_begin(): there this calls no functions.
+ * Stops when @entries is @end, or before a step that must be taken elsewhere.  Leaves the last
+ * frame in @state, and sets @ended if its rule says that it has no caller.  Returns the new
+ * @entries.  All steps are in one user_read_access_begin() section, where no function is called.
  */
 static noinline unsigned long *
 plain_steps(struct unwind_user_state *state, const struct unwind_rule_table *table,
 	    unsigned long *entries, const unsigned long *end, bool *ended)
 {
-	/* no aligned word is at the last user address, and no call is before it */
+	/* excludes the last user address: no aligned word is there, and ret - 1 is always lower */
 	const unsigned long limit = unwind_user_limit() - 1;
 	const unsigned long *const begin = entries;
 	const u32 mask = how_of(0xff, 0xff), kind_mask = how_of(0, 0xff);
@@ -450,7 +453,7 @@ plain_steps(struct unwind_user_state *state, const struct unwind_rule_table *tab
 			if (READ_ONCE(entry->key) != key)
 				break;
 		}
-		/* if the entry is written meanwhile, its count changes */
+		/* if the entry is written meanwhile, its sequence count changes */
 		how = data_race(READ_ONCE(entry->rule.how));
 		off = data_race(READ_ONCE(entry->rule.cfa_off));	/* the same here */
 		fp_off = data_race(READ_ONCE(entry->rule.fp_off));	/* and here */
@@ -494,14 +497,14 @@ from_fp:
 			break;
 		if (!read_inside(cfa - sizeof(long), limit, &ret))
 			break;
-		/* see check_return_address(): 0 is out of range here, too */
+		/* refuse what check_return_address() refuses: 0, too, because 0 - 1 wraps */
 		if (ret - 1 >= limit)
 			break;
 
 		sp = cfa;
 		key = ret - 1;
 		*entries++ = ret;
-		/* a rule saves the register, or loses it, or neither */
+		/* the caller's frame pointer is saved, or lost, or still in the register */
 		if (how & how_fp(false)) {
 			fp = cfa + fp_off;
 			where = PLAIN_FP_IN_MEMORY;
@@ -524,7 +527,7 @@ from_fp:
 	return entries;
 }
 
-/* Take the steps of quick_steps() from the first one that plain_steps() cannot take. */
+/* Take steps that plain_steps() cannot take.  After each one, try plain_steps() again. */
 static noinline unsigned long *
 other_steps(struct unwind_user_state *state, struct unwind_cache *cache,
 	    const struct unwind_rule_table *table, unsigned long *entries,
@@ -555,7 +558,7 @@ other_steps(struct unwind_user_state *state, struct unwind_cache *cache,
 	return entries;
 }
 
-/* Skip the rest of quick_steps() if not even the first rule is known, as in new programs. */
+/* Is the first rule known?  If not, as in new programs, quick_steps() takes no step. */
 static bool known_or_peeked(struct unwind_user_state *state, struct unwind_cache *cache,
 			    const struct unwind_rule_table *table)
 {
@@ -689,7 +692,7 @@ static int full_sp(struct unwind_user_state *state,
 	}
 	if (full->signal)
 		return check_signal_cfa(state, *sp);
-	/* vfork() pops its return address. Allow CFA == sp in the innermost frame only. */
+	/* vfork() has popped its return address: CFA == sp, allowed in the innermost frame only. */
 	if (full->ra_where == UNWIND_IN_REG && state->regs && *sp == state->sp)
 		return 0;
 	return check_cfa(state, *sp);
@@ -919,8 +922,8 @@ static noinline int apply_left_alone(struct unwind_user_state *state,
  * @state: the frame; on failure it is unchanged, except for the budgets of the walk
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0; -ENODATA at the end of the stack; -ENOENT, -EOPNOTSUPP, -EFAULT or
- *	   -EINVAL if the stack cannot be followed further.
+ * Return: 0; -ENODATA at the end of the stack; -ENXIO if @state->ip is not executable, so it is not
+ *	   a return address; or another error if the stack cannot be followed further.
  */
 int unwind_user_next(struct unwind_user_state *state)
 {
@@ -940,7 +943,7 @@ int unwind_user_next(struct unwind_user_state *state)
 	return ret;
 }
 
-/* Set each member by itself: to clear the struct first takes longer. */
+/* Set each member by itself: clearing the struct first would take longer. */
 static void begin_frame(struct unwind_user_state *state, struct pt_regs *regs)
 {
 	state->cs_base = arch_unwind_cs_base(regs);
@@ -963,7 +966,7 @@ static void begin_frame(struct unwind_user_state *state, struct pt_regs *regs)
 	state->switches = UNWIND_MAX_SWITCHES;
 }
 
-/* The members behind the frame; see begin_frame(). */
+/* Set the members behind the frame in the same way as begin_frame(). */
 static void begin_walk(struct unwind_user_state *state, struct pt_regs *regs)
 {
 	state->quick = false;
@@ -1078,7 +1081,8 @@ static noinline int walk_again(struct unwind_user_state *state, struct unwind_st
  *
  * Walks until the stack ends or cannot be followed; frames found before that are kept.
  * The user memory that is read is the task's own; missing pages are faulted in
- * within a budget of pages and time, unless the task is being killed.
+ * within a budget of pages and time, unless the task must not wait for a page, for instance
+ * because it is being killed.
  *
  * Context: Task context; may sleep.
  * Return: 0, or -EINVAL when the current task has no user stack.

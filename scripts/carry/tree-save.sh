@@ -51,7 +51,7 @@ fold_plan() {
 	done < <(edited_files)
 }
 
-# recommit COMMIT PARENT: commit COMMIT again on PARENT, with its edits folded in
+# recommit COMMIT PARENT: commit COMMIT again on PARENT, with the edits that go into it
 recommit() {
 	local c=$1 parent=$2
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A program with many threads or many shared objects. Sorts in stacks of 10 to 19 frames.
+ * A program with many threads or many shared objects. Sorts at the end of 10 to 19 nested calls.
  *
  *	many threads NUMBER	in each thread
  *	many objects FILE...	in one thread, through functions of these objects (many-object.c)

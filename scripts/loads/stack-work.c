@@ -5,7 +5,8 @@
  *
  *	stack-work THREADS FRAMES BYTES MILLISECONDS [alone]
  *
- * Each thread calls through FRAMES functions, each with a frame of at least BYTES bytes.
+ * Each thread calls through FRAMES functions. Their frames are larger than 1000 bytes if BYTES is
+ * at least 1000, and small otherwise.
  * With "alone" the threads run only their own code and the kernel, not the library, because
  * the library has no frame pointers.
  */

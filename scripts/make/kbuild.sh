@@ -32,7 +32,7 @@ kconfig_missing() {
 		name=${want%%=*}
 		have=$(sed -n "s/^$name=//p" "$out/.config")
 		[ "${have:-n}" != "${want#*=}" ] || continue
-		# the first patches of the series do not add the options yet
+		# the first patches of the series, which series-check builds, lack the options
 		case $name in
 		CONFIG_UNWIND_*) grep -qs kernel/unwind/Kconfig "$src/init/Kconfig" || continue ;;
 		esac

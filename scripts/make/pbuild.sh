@@ -5,7 +5,8 @@
 pbuild_cflags='-O2 -g -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer'
 
 # pbuild ARGS: run make in tools/perf; warnings are errors. If $san is set, it has options for
-# sanitizers: clang is used, and $san_libs is linked in. If $m32 is set, perf is built for 32 bits,
+# sanitizers: clang is used, warnings are no errors, and $san_libs is linked in. If $m32 is set,
+# perf is built for 32 bits,
 # without the libraries that Debian does not have as 32-bit versions on a 64-bit system.
 pbuild() {
 	local cc=gcc hostcc=gcc werror=1 more=(BUILD_BPF_SKEL=1)

@@ -13,7 +13,7 @@
 
 #include "bench-event.h"
 
-/* the registers of perf record: all except ds, es, fs and gs; see asm/perf_regs.h */
+/* the registers that perf record samples: all except ds, es, fs and gs; see asm/perf_regs.h */
 #define USER_REGS	0xff0fffULL
 
 void die(const char *what)
@@ -98,7 +98,7 @@ static void open_on(struct event *event, const char *tracepoint, enum mode mode,
 	event->fd = syscall(SYS_perf_event_open, &attr, pid, -1, -1, 0);
 	if (event->fd < 0)
 		die("perf_event_open");
-	/* for a thousand samples, plus the control page */
+	/* room for a thousand samples, and the control page */
 	event->size = PAGE + (mode == DUMP_64K ? 16384 : mode == DUMP_8K ? 4096 : 1024) * PAGE;
 	event->page = mmap(NULL, event->size, PROT_READ | PROT_WRITE, MAP_SHARED, event->fd, 0);
 	if (event->page == MAP_FAILED)
@@ -118,8 +118,8 @@ void event_open_on_exec(struct event *event, const char *tracepoint, enum mode m
 }
 
 /*
- * Sample another process and its children by CPU 0's clock, from its next execve() on. The
- * samples are not read, so the buffer overwrites the oldest.
+ * Sample another process and its children by the clock of @cpu, from its next execve() on. The
+ * samples are not read, so the ring buffer overwrites the oldest ones.
  */
 void event_open_clock(struct event *event, uint64_t period, enum mode mode, pid_t pid, int cpu)
 {
@@ -151,7 +151,7 @@ void event_stop(struct event *event)
 	ioctl(event->fd, PERF_EVENT_IOC_DISABLE, 0);
 }
 
-/* Parse the buffer. Fail if records were lost. */
+/* Count the samples and records in the ring buffer. Exit if some were lost. */
 void event_count(const struct event *event, struct counts *counts)
 {
 	const struct perf_event_mmap_page *page = event->page;

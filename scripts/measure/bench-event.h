@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A sampled tracepoint and its ring buffer, for the programs of scripts/bench. */
+/* A sampled event and its ring buffer, for the programs of scripts/bench. */
 #ifndef BENCH_EVENT_H
 #define BENCH_EVENT_H
 

@@ -139,7 +139,7 @@ static const struct work {
 	{ "vfork, execve, exit", programs, 50 },
 };
 
-/* Take the best of some rounds: the one with the fewest timer ticks. */
+/* Take the shortest of ROUNDS rounds: it has the fewest timer interrupts. */
 int main(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[1], "nothing"))

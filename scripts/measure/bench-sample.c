@@ -29,8 +29,8 @@ struct work {
 	void (*run)(void);
 };
 
-static uint64_t spent;		/* duration of the last run of a struct work */
-static unsigned int last_frames;	/* in the last deferred record, if there was one */
+static uint64_t spent;		/* duration of the last measured run */
+static unsigned int last_frames;	/* number of frames in the last deferred record, or 0 */
 static const char *unit = "instructions";
 static int rounds = ROUNDS;
 
@@ -74,7 +74,7 @@ static __attribute__((noinline)) void at_depth(int depth, void (*run)(void))
 	__asm__ volatile("" ::: "memory");	/* no tail call */
 }
 
-/* The same functions with frames of one kilobyte. */
+/* Like at_depth(), with frames of one kilobyte. */
 static __attribute__((noinline)) void at_wide_depth(int depth, void (*run)(void))
 {
 	char room[1000];
@@ -89,7 +89,7 @@ static __attribute__((noinline)) void at_wide_depth(int depth, void (*run)(void)
 
 static void (*descend)(int depth, void (*run)(void)) = at_depth;
 
-/* Return the instructions of a run of @work at @depth; read the samples into @samples. */
+/* Return the cost of a run of @work at @depth; store the number of samples in @samples. */
 static uint64_t measure_once(const struct work *work, int depth, enum mode mode,
 			     unsigned int *samples)
 {
@@ -213,7 +213,7 @@ static void link_end(void)
 TEN(9, link_end) TEN(8, link_90) TEN(7, link_80) TEN(6, link_70) TEN(5, link_60)
 TEN(4, link_50) TEN(3, link_40) TEN(2, link_30) TEN(1, link_20) TEN(0, link_10)
 
-/* A realigned stack and a frame without fixed size: such a frame has an uncommon rule. */
+/* This function realigns the stack, and its frame has no fixed size: its rule is uncommon. */
 static __attribute__((noinline)) void realigned(int depth)
 {
 	char fixed[64] __attribute__((aligned(64)));
@@ -237,7 +237,7 @@ static void realigned_10(void)
 	realigned(10);
 }
 
-/* The same chain in writable code made at run time. */
+/* A chain of calls like link_00() to link_99(), in writable code made at run time. */
 #ifdef HAVE_FP
 #define PROLOGUE	0x55, 0x48, 0x89, 0xe5		/* push %rbp; mov %rsp, %rbp */
 #define EPILOGUE	0x5d, 0xc3			/* pop %rbp; ret */
@@ -305,7 +305,7 @@ static void many_calls(void)
 		one_call();
 }
 
-/* Measure @run, called through the chain of functions that begins at @first. */
+/* Measure @run, called through the functions that begin at @first; @cold: without cached rules. */
 static double walks(void (*first)(void), void (*run)(void), bool cold)
 {
 	uint64_t best = UINT64_MAX;
@@ -383,9 +383,9 @@ static void samples(void)
 }
 
 /*
- * The cost of taking a sample, and the total cost if each sample needs a walk.  A thousand
- * samples in one system call share one walk, so the cost of the walk for each of them is
- * negligible.
+ * Print the cost of taking a sample, and the total cost if each sample needs a walk.  For the
+ * first, a thousand samples in one system call share one walk, so a sample's part of the walk
+ * is negligible.
  */
 static void ways_at(const char *name, int depth)
 {
@@ -412,7 +412,7 @@ static void ways_at(const char *name, int depth)
 	}
 }
 
-/* Print lines: the load, the kind of user stacks, instructions of taking a sample, and in total. */
+/* Print lines: load, kind of user stacks, instructions of taking a sample, total instructions. */
 static void stacks(void)
 {
 	if (HAS_FP)

@@ -5,8 +5,8 @@
  *
  *	bench-stock [-p NANOSECONDS] [-w WAY] CMD...
  *
- * Runs CMD with each kind of user stacks, or with one kind, and prints how much more such a
- * sample costs than a sample without a stack, including the walk and the record.
+ * Runs CMD sampled with user stacks of each kind, or of one kind. Prints how much more a sample
+ * with its walk and its record costs than a sample without a user stack.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,10 @@
 /* nanoseconds from sample to sample */
 static unsigned long period = 200000;
 
-/* for each kind of stacks, run CMD until MIN_TIME ns are over, but MIN_RUNS to MAX_RUNS times */
+/*
+ * For each kind of stacks, run CMD for at least MIN_TIME ns of CPU time, but not more than MAX_RUNS
+ * times, and at least MIN_RUNS times.
+ */
 #define MIN_RUNS	8
 #define MAX_RUNS	64
 #define MIN_TIME	4e9
@@ -39,7 +42,7 @@ static const struct {
 	{ "dwarf,65528", DUMP_64K },
 };
 
-/* Start a child that waits for a byte from @go and then runs @argv. */
+/* Start a child that runs @argv after a byte was written to @go. */
 static pid_t start(char **argv, int *go)
 {
 	int to[2];
@@ -70,8 +73,8 @@ static double microseconds(const struct timeval *t)
 
 /*
  * Sample @argv and its children with user stacks of kind @mode; return their CPU time in ns, and
- * in @instructions how many instructions they took. If they run on several CPUs, that is
- * the time that passed, as long as one CPU is busy.
+ * store in @instructions how many instructions they took. With several CPUs, this is the elapsed
+ * time, because the clock counts the instructions of all CPUs; one of them must always be busy.
  */
 static double time_of(char **argv, enum mode mode, double *instructions)
 {
@@ -147,7 +150,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		if (way && strcmp(way, ways[i].name))
 			continue;
-		/* in turns, because the machine changes while it runs: memory, files, the clock */
+		/* take turns, because the state of the machine changes: memory, files, the clock */
 		for (nr = 0, sum = 0; nr < MIN_RUNS || (nr < MAX_RUNS && sum < MIN_TIME); nr++) {
 			time_of(argv, BARE, &bare[nr]);
 			ns[nr] = time_of(argv, ways[i].mode, &with[nr]);

@@ -28,7 +28,7 @@ static void use_methods(int methods)
 		die(METHODS);
 }
 
-/* A child that waits for a byte before it runs @argv, and whose output is in @out. */
+/* Start a child that runs @argv after a byte was written to @go, with its output in @out. */
 static pid_t start(char **argv, int *go, FILE **out)
 {
 	int to[2], from[2];

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# For measurements in a VM.  Its root file system is 9p, whose files do not share rules, and where
-# each open waits for the host.  So programs and the files that they read are copied to /dev/shm
-# and bind-mounted over the originals.
+# For measurements in a VM.  Its root file system is 9p: processes do not share the unwind rules of
+# its files, and each open() waits for the host.  So programs and the files that they read are
+# copied to /dev/shm and bind-mounted over the originals.
 
 copies=/dev/shm/copies
 

@@ -55,7 +55,7 @@ deb_mirrors() {
 	done
 }
 
-# deb_state: print a hash of the series
+# deb_state: print text that changes whenever the series changes
 deb_state() {
 	tgit rev-parse made
 	base_overlay_files | (cd "$top" && tr '\n' '\0' | xargs -0 sha256sum)
@@ -90,7 +90,7 @@ deb_checkout() {
 	tgit -C "$deb_src" checkout -q -f --detach series
 }
 
-# deb_date: print the date of the newest change, the same for the same series
+# deb_date: print the date of the newest change, so that it is the same for the same series
 deb_date() {
 	tgit log -1 --format=%cd --date=format:%Y-%m-%d "$(deb_head)"
 }

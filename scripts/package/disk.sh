@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# A VM that boots from a disk image, and commands run in it through ssh. On top of lib.sh; the programs
-# that use it call disk_start, disk_run, disk_copy and disk_stop.
+# Functions that boot a VM from a disk image, and run commands in it through ssh. They need lib.sh.
+# Other programs call disk_start, disk_run, disk_copy, disk_fetch and disk_stop.
 
 disk_key=$build/deb/image/key
 disk_qemu=

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# perf's own tests as TAP, on top of lib.sh and tap.sh.
+# Functions that run perf's own tests and print TAP. They need lib.sh and tap.sh.
 
 # names of the base's tests of sessions, samples, records and callchains
 base_tests=(
@@ -107,8 +107,8 @@ perf_tests_here() {
 }
 
 # perf_tests LABEL PERF NUMBER...: run tests in the VM, on $perf_tests_kernel if that is set;
-# with perf_tests_all=all, checks may not be skipped for lack of time or tools; with few,
-# less important ones are skipped
+# with perf_tests_all=all, no check may be skipped for lack of time or tools; with
+# perf_tests_all=few, less important checks are skipped
 perf_tests() {
 	perf_tests_run "$@"
 	perf_tests_report "$1"
@@ -133,7 +133,7 @@ perf_tests_run() {
 	echo "$status" >"$dir/status"
 }
 
-# perf_tests_report LABEL: report their results
+# perf_tests_report LABEL: report the results of perf_tests_run
 perf_tests_report() {
 	local label=$1 dir number
 

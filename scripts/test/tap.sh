@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# TAP for the groups in scripts/check.d, on top of lib.sh.
+# Functions with which the groups in scripts/check.d print TAP. They need lib.sh.
 
 tap_n=0
 tap_bad=0

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# Test programs in the VM, on top of lib.sh and tap.sh.
+# Run test programs in the VM. Needs lib.sh and tap.sh.
 
 # vm_tap LABEL FOLDER [VM-OPTION...] -- PROGRAM...: run programs of FOLDER, one after
-# the other in one VM, and take over the TAP that each prints. Each has VM_TAP_LIMIT
-# seconds (240). VM_TAP_SCALE scales their work (1)
+# the other in one VM, and take over the TAP that each prints. Each may take VM_TAP_LIMIT
+# seconds (240). VM_TAP_SCALE (1) scales the work of the programs.
 vm_tap() {
 	local label=$1 dir=$2 status=0 limit=${VM_TAP_LIMIT:-240} p rc
 	local -a options=()

@@ -4,8 +4,8 @@
  *
  *	coroutines FRAMES MILLISECONDS [libc]
  *
- * Each has a stack of its own in memory of malloc(). They are switched by a function in
- * assembly here, without unwind tables, or by the C library's swapcontext(). Each begins in
+ * Each has a stack of its own in memory of malloc(). They are switched by switch_stack(), which is
+ * assembly without unwind tables, or by the C library's swapcontext(). Each begins in
  * coroutine(), which has no caller, and calls odd() and even() in turn, FRAMES functions in
  * all, then work(), which sorts with compare().
  */

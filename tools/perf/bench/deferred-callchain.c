@@ -6,9 +6,9 @@
  * Each thread is sampled in one entry context.  All samples come before the
  * first deferred record, so all of them wait at once.  If the records are in
  * the same flush round, they have been read when the samples are delivered.  If
- * the records are in later flush rounds, the reader scans ahead for them.  If
- * half of the records are lost, their samples are delivered without a user
- * half, but also in time order.
+ * the records are in later flush rounds, the reader scans ahead for them.  In
+ * a third kind of files, half of the records are lost: the samples of these
+ * records are delivered without a user half, but also in time order.
  *
  * One reader looks up thread, maps and symbols of every sample and its frames,
  * as all commands that show callchains do.  Another reader only visits the
@@ -98,7 +98,7 @@ enum reader_kind {
 	READER_RESOLVE,		/* what perf script and report do for each sample */
 	READER_BARE,		/* visits the addresses only */
 	READER_NAIVE,		/* as READER_RESOLVE, but stitches with a list */
-	READER_INDEX,		/* reads nothing: scans the headers of events */
+	READER_INDEX,		/* scans the headers of events, but delivers none */
 };
 
 struct reader {

@@ -149,7 +149,7 @@ static void build_long_text_poke(struct synth *s)
 	synth__words(s, PERF_RECORD_TEXT_POKE, 40, words, ARRAY_SIZE(words));
 }
 
-/* A fork of thread 101 by itself, in process 100 instead of 101, and one more fork of it. */
+/* Thread 101 of process 101 forks itself into process 100, and is then forked again. */
 static void build_own_child(struct synth *s)
 {
 	synth__comm(s, 101, 1);
@@ -258,7 +258,7 @@ static void build_no_attrs(struct synth *s)
 	synth__comm(s, 100, 1);
 }
 
-/* Update the name of id 0, which means the first event; but there is no event. */
+/* Update the name of the event with id 0, which means the first event; but there is no event. */
 static void build_update_of_none(struct synth *s)
 {
 	const u64 words[] = { PERF_EVENT_UPDATE__NAME, 0, 'x' };
@@ -688,7 +688,7 @@ static const struct {
 } desc_cases[] = {
 	{ 0, 0, 2 },
 	{ 1, 8, 1 },
-	{ 1U << 29, 0, 1 },	/* ids of 8 bytes: 1ULL << 32 */
+	{ 1U << 29, 0, 1 },	/* 8 bytes for each id: 1ULL << 32 in all */
 	{ 0, -1U, 1 },
 	{ -1U, -1U, 1 },
 };
@@ -781,7 +781,7 @@ static bool reads_in_time(struct synth *s, const char *name)
 
 #define NR_CRAFTED	200000
 
-/* Read cookies that all have the same hash, in a table that uses hash_64(). */
+/* Read cookies that would all have the same hash in a table that uses hash_64(). */
 static int test__deferred_hashes(struct test_suite *test __maybe_unused,
 				 int subtest __maybe_unused)
 {
@@ -823,7 +823,7 @@ static void build_same_times(struct synth *s)
 	s->cpu = 0;
 }
 
-/* In a pipe, an attr in the middle makes all records before it malformed in their turn. */
+/* In a pipe, records before an attr in the middle are malformed by the time they are delivered. */
 static void build_attr_between(struct synth *s)
 {
 	for (u64 i = 1; i <= NR_CRAFTED / 2; i++)
@@ -909,7 +909,7 @@ static int test__deferred_crafted(struct test_suite *test __maybe_unused,
 	return ok ? TEST_OK : TEST_FAIL;
 }
 
-/* perf_tool__init() sets every field, whatever the memory contained before. */
+/* perf_tool__init() must set this field, whatever the memory contained before. */
 static int test__deferred_tool(struct test_suite *test __maybe_unused,
 			       int subtest __maybe_unused)
 {

@@ -223,7 +223,7 @@ void synth__clone(struct synth *s, u32 tid, u64 time)
 	put_task(s, PERF_RECORD_FORK, tid, pid_of(s, tid), time);
 }
 
-/* Write an MMAP or MMAP2 event. If @misc has the flag for a build id, its size is too large. */
+/* Write an MMAP or MMAP2 event. If @misc has the flag of a build id, the id's size is too large. */
 void synth__map(struct synth *s, u32 who, u64 time, u16 misc, u64 start, u64 len,
 		const char *name)
 {
@@ -730,7 +730,7 @@ static int read_file(struct perf_tool *tool, const char *path,
 	return ret;
 }
 
-/* The end of a session in a pipe closes standard input. */
+/* The end of a session in a pipe closes standard input, so restore it from a copy. */
 static int read_piped(struct perf_tool *tool, int fd, struct perf_session **where,
 		      struct deferred_callchain_stats *stats)
 {

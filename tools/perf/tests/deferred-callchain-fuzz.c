@@ -4,7 +4,7 @@
  *
  *	perf test -w deferred_fuzz seeds FOLDER		write good files to begin with
  *	perf test -w deferred_fuzz -- OPTIONS FOLDER...	fuzz with libFuzzer's options
- *	perf test -w deferred_fuzz FILE...		read the files like the fuzzer
+ *	perf test -w deferred_fuzz FILE...		read the files as the fuzzer does
  *
  * Only a perf that "make perf SAN=1" built contains libFuzzer.
  */

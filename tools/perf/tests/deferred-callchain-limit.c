@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Limits on the time and memory for held deferred samples, and the counts. */
+/* Test the limits on the time and memory for held deferred samples, and the counts of samples. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@
 /**
  * struct count_tool - a tool that counts samples
  * @tool: the tool
- * @session: the session, for callbacks that act as a live tool
+ * @session: the session, in tests that make it themselves
  * @complete: samples with their user half
  * @incomplete: samples without their user half
  * @last_bare: time of the last sample without its user half
@@ -93,7 +93,7 @@ static void build_waiting(struct synth *s)
 		synth__record(s, 100 + i, 200 + i, 1, 3);
 }
 
-/* At the limit, the oldest waiting samples are dropped, and no more than necessary. */
+/* At the limit, the oldest waiting samples lose their user half, and no more than necessary. */
 static int test__deferred_limit(struct test_suite *test __maybe_unused,
 				int subtest __maybe_unused)
 {
@@ -124,8 +124,8 @@ static int test__deferred_limit(struct test_suite *test __maybe_unused,
 }
 
 /*
- * Return the number of samples that are dropped while @nr_ahead records of other threads are
- * copied.
+ * Return the number of samples that lose their user half while the index has copies of @nr_ahead
+ * records of other threads.
  */
 static u64 drop_beside(unsigned int nr_ahead, bool *ok)
 {
@@ -160,7 +160,7 @@ static int test__deferred_limit_of_all(struct test_suite *test __maybe_unused,
 	return ok && !alone && beside ? TEST_OK : TEST_FAIL;
 }
 
-/* Events of many times the limit: all in one flush round, or each sample in its own round. */
+/* Many more events than the limit allows: in one flush round, or each sample in its own round. */
 static void build_many(struct synth *s, bool rounds)
 {
 	for (u32 i = 0; i < 500; i++) {
@@ -187,7 +187,7 @@ static bool check_limited(const struct synth *s, u64 limit, u64 complete, u64 in
 	return ok;
 }
 
-/* No sample is dropped if its record has been read, whatever the limit is. */
+/* No sample loses its user half if its record has been read, whatever the limit is. */
 static int test__deferred_ahead(struct test_suite *test __maybe_unused,
 				int subtest __maybe_unused)
 {
@@ -224,8 +224,8 @@ static int test__deferred_sleeper(struct test_suite *test __maybe_unused,
 }
 
 /*
- * The last records of many threads are kept under a separate limit, so they cause
- * no sample to be dropped.
+ * The last records of many threads are kept under a separate limit, so no sample loses
+ * its user half because of them.
  */
 static int test__deferred_limit_of_kept(struct test_suite *test __maybe_unused,
 					int subtest __maybe_unused)
@@ -308,8 +308,8 @@ static int test__deferred_far(struct test_suite *test __maybe_unused,
 }
 
 /*
- * Return the CPU time in ms for reading a file in which @nr records of one thread come before
- * the record of another thread.
+ * Return the CPU time in ms for making and reading a file in which @nr records of one thread come
+ * before the record of another thread.
  */
 static long read_records(u64 nr, bool *ok)
 {
@@ -474,7 +474,7 @@ static void build_twice(struct synth *s)
 	synth__exit(s, 300, 28);
 }
 
-/* A new thread with the tid of an old one does not get the old one's records. */
+/* The samples of a thread do not get the records of a new thread with the same tid. */
 static void build_forked(struct synth *s)
 {
 	synth__deferred(s, 100, 10, 1);
@@ -588,7 +588,7 @@ static bool check_live(struct count_tool *count, const struct synth *s, const st
 	       stats->incomplete[DEFERRED_INCOMPLETE__EXPIRED] == 1;
 }
 
-/* A live session holds a sample for some seconds, even if no other event comes. */
+/* A live session holds a sample for 5 seconds, and no longer, even if no other event comes. */
 static int test__deferred_idle(struct test_suite *test __maybe_unused,
 			       int subtest __maybe_unused)
 {

@@ -25,7 +25,7 @@ struct synth;
  * @sleepers: percentage of threads that stay in their first entry context until the end
  * @shuffle: read the buffers of a flush round in a random order
  * @in_place: write the same callchains in place, not deferred
- * @seed: of the random numbers
+ * @seed: seed of the random numbers
  */
 struct synth_load {
 	unsigned int threads;

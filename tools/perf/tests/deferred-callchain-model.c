@@ -43,7 +43,7 @@ static const char * const what_names[] = {
 	[EXIT] = "exit", [FORK] = "fork", [EXEC] = "exec",
 };
 
-/* Larger than the difference between clocks of two CPUs. */
+/* The time between two events: more than the clocks of two CPUs can differ. */
 #define STEP_TIME	(25 * NSEC_PER_MSEC)
 
 /* One event.  Its index in the schedule is its time, in units of STEP_TIME. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A tool that writes the samples and records it gets as text.  A delivered sample becomes
+ * A tool that writes down, as text, the samples and records that it gets.  A sample becomes
  *
  *	tid@time kN tid/cookie*M
  *

@@ -251,7 +251,7 @@ static const char expect_namespaces[] =
 	"one#1+5 100@50\n"
 	"two#2+8 200@51\n";
 
-/* The first thread of a process ends, the other thread continues. */
+/* The first thread of a process ends, and the other thread continues. */
 static void build_leader(struct synth *s)
 {
 	s->pairs = true;
@@ -276,7 +276,7 @@ static const char expect_leader[] =
 	PASSED(33)
 	"other#1 101@50 b*2\n";
 
-/* A sample without a record is delivered before the exec, so it belongs to the old program. */
+/* A sample without a record must be delivered before the exec, with the name of the old program. */
 static void build_exec(struct synth *s)
 {
 	synth__name(s, 100, 1, 0, "old");
@@ -485,7 +485,7 @@ static void end_context(struct schedule *sched, struct synth *s, u32 tid, u64 ti
 	sched->cookie[i]++;
 }
 
-/* End a thread. The first thread ends its process. The EXIT event may be missing in the data. */
+/* End a thread, and with a process's first thread also the other. Some EXIT events are missing. */
 static void end_thread(struct schedule *sched, struct synth *s, u32 tid, u64 time)
 {
 	if (!(tid & 1) && !sched->dead[tid + 1 - FIRST_TID])

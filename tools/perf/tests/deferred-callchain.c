@@ -430,7 +430,7 @@ static const char expect_lost_again_late[] =
 	"100@20 k2 100/2*2\n"
 	"100@30 k2 100/1*3\n";
 
-/* Tasks of other PID namespaces all have tid 0. */
+/* Tasks of other PID namespaces all have tid 0. Only their cookies differ. */
 static void build_foreign_tasks(struct synth *s)
 {
 	synth__deferred(s, 0, 10, 1);
@@ -493,7 +493,7 @@ static const char expect_skewed[] =
 	"100@10 k2 100/1*3\n"
 	"100@30 k2 -\n";
 
-/* The clocks of CPUs do not differ by more than some ticks. */
+/* Clocks of CPUs do not differ by 100 ms: a record that is later by that much ends the wait. */
 static void build_not_skewed(struct synth *s)
 {
 	synth__deferred(s, 100, 10, 1);
@@ -757,7 +757,7 @@ static int test__deferred_options(struct test_suite *test __maybe_unused,
 	return ret;
 }
 
-/* If the kernel does not know the flags, they must be clear: it would reject the events. */
+/* If the kernel does not know the flags, they must be clear, or it rejects the events. */
 static int check_attrs(struct evlist *evlist, bool can_defer)
 {
 	struct evsel *evsel, *tracking = evlist__get_tracking_event(evlist);
@@ -790,7 +790,7 @@ static int parse_attr_events(struct evlist *evlist)
 	return 0;
 }
 
-/* Records go to the first event, and to events with tasks that the first one does not cover. */
+/* Records go to the first event, and to events of CPUs or tasks that the first does not cover. */
 static int check_outputs(struct evlist *evlist, const bool *outputs)
 {
 	bool can_defer = evlist__first(evlist)->core.attr.defer_callchain;

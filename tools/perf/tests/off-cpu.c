@@ -159,7 +159,7 @@ static void fill_stream(struct stream *st, enum tail tail)
 	/* a record of sums must not have frames */
 	record = put_bad(st);
 	memcpy(record->raw + offsetof(struct off_cpu_payload, kind), &sums, sizeof(sums));
-	/* ... nor a cookie, and its number of frames must be 0 */
+	/* ... nor a cookie, and must not claim to have frames */
 	record = put_wait(st, 0, 0, 7);
 	st->good--;
 	st->bad++;

@@ -70,7 +70,7 @@ static bool fits_old_attr(const void *attr, size_t size)
 	return size > OLD_ATTR_SIZE && !memchr_inv(attr + OLD_ATTR_SIZE, 0, size - OLD_ATTR_SIZE);
 }
 
-/* @raw is an attr of any size, and may be unaligned. */
+/* Clear the flags of deferral in an attr of any size, which may be unaligned. */
 static void clear_flags(void *raw, size_t size)
 {
 	struct perf_event_attr attr = { .size = 0 };

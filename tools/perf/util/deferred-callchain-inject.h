@@ -17,7 +17,7 @@ union perf_event;
 /* State of perf inject --merge-callchains. If @enabled is not set, nothing else is used. */
 struct deferred_merge {
 	bool enabled;				/* the option was given */
-	bool to_file;				/* to a file, whose header is written last */
+	bool to_file;				/* the output is a file; its header comes last */
 	struct perf_session *session;		/* the session that is rewritten */
 	const struct perf_tool *tool;		/* the tool that rewrites it */
 	perf_event__handler_t process;		/* writes a build id event */

@@ -5,7 +5,7 @@
  * A deferred sample has a cookie in place of its user callchain.  The callchain follows later, in
  * a PERF_RECORD_CALLCHAIN_DEFERRED of the same thread with the same cookie.  The ordered queue of
  * the session delivers events in time order.  Just before it delivers a sample, this stage copies
- * the callchain of the record into the sample.  So the record must be known by then:
+ * the callchain of the record into the sample.  So the record must be in the index by then:
  *
  *  perf.data ---> reader ---> ordered queue ---> deferred_callchains__turn() ---> tool
  *      |            |              ^                    |   ^   |
@@ -14,31 +14,32 @@
  *      |            +-- deferred_callchains__read() ---> index: thread -> items by time
  *      +--------------- scan_file() ----------------------^
  *
- * session.c calls read() for each valid event, turn() before each delivery (again if it was held),
- * and stop() at the end.  perf top sorts events in queues of its own first.  Then it calls these
- * functions for the session's queue, and set_live() in between.
+ * session.c calls read() for each valid event, turn() before each delivery (again if the event was
+ * held), and stop() at the end.  perf top sorts events in queues of its own first.  Then it calls
+ * these functions for the session's queue, and set_live() between read() and turn().
  *
  * A file that is mapped as a whole is scanned ahead of the reader, in steps: a look-up scans until
  * its result is certain, and the reader scans a step when it gets to an event that has not been
  * scanned.  The scan pauses at events that only the reader understands: attr, id index, AUX and
  * tracing data, compressed data.  All other input, also what is decompressed, is a stream: its
- * records enter the index when they are read.  In a stream or a pause, the queue holds a sample
- * with an uncertain result, and all events behind it, until the result is certain (struct verdict),
- * the data end, or a limit is reached: of memory, or of time in a live pipe and perf top.  A sample
- * without a record is delivered without its user half, and counted.  Data without flush rounds
- * (record --threads) are sorted to their end first, so nothing is held.  Data without times mostly
- * keep the order of reading.
+ * records enter the index when they are read.  In a stream, or while the scan pauses, the queue
+ * holds a sample with an uncertain result (struct verdict), and all events behind it.  The hold
+ * ends when the result is certain, the data end, or a limit of memory or time is reached.  Time is
+ * limited only in a live pipe and in perf top.  A sample without a record is delivered without its
+ * user half, and counted.  Data without flush rounds (record --threads) are read to their end
+ * before anything is delivered, so nothing is held.  Data without times stay in the order of
+ * reading, except events that perf synthesized (set_up_queue()).
  *
  * For each thread, the index has the records not yet delivered, and the ends of the thread or its
  * program (exit, fork of another thread with the same tid, exec).  The first item at or after the
- * time of a sample is its record, or it has none.  Items of earlier samples are skipped, and so are
- * items that may be out of order because CPUs' clocks differ.  An item is freed when its event is
- * delivered, except the last record: later samples may have its cookie.  PERF_RECORD_LOST is an
- * item, too.
+ * time of a sample is its record, or the sample has no record.  This search skips records that were
+ * stitched to earlier samples, and records that may be out of order because CPUs' clocks differ.
+ * An item is freed when its event is delivered, except a thread's last record: later samples may
+ * have its cookie.  PERF_RECORD_LOST is an item, too.
  *
- * If an event defers, the tool gets stitched samples and no records.  If the tool clears
- * merge_deferred_callchains (inject, record, buildid-list, script --no-merge-callchains), it gets
- * the records, and nothing is stitched.
+ * If an evsel defers callchains, the tool gets stitched samples and no records.  But a tool that
+ * clears merge_deferred_callchains (inject, record, buildid-list, script --no-merge-callchains)
+ * gets the records, and nothing is stitched.
  */
 #include <byteswap.h>
 #include <errno.h>
@@ -75,13 +76,13 @@
 #define MAX_LIVE_WAIT		(5ULL * NSEC_PER_SEC)
 /* Upper limit for the difference between the clocks of two CPUs: every tick corrects them. */
 #define MAX_CLOCK_SKEW		(20ULL * NSEC_PER_MSEC)
-/* Limit of skipped items: out of order by up to MAX_CLOCK_SKEW, of the same time, or losses. */
+/* The most items that a search skips: records out of order or of the same time, or losses. */
 #define MAX_SKEWED		1024
 /* Memory limit for the last records of threads. */
 #define MAX_KEPT_BYTES		(16UL << 20)
 /* Number of trees of threads. The tid chooses the tree. */
 #define NR_TREES		65536UL
-/* Warn above this percentage of incomplete samples: some records come only after the end. */
+/* Warn above this percentage of incomplete samples: data always end before some records. */
 #define WARN_PERCENT		2
 
 /* Memory limit of a session for held events and the index. */
@@ -97,7 +98,7 @@ struct key {
 /* Key for lost records: no machine and no thread has these ids. */
 static const struct key losses_key = { .machine_pid = -3, .tid = -3 };
 
-/* An index item: a deferred record, the end of a thread's life, or lost records. */
+/* An index item: a deferred record, the end of a thread or its program, or lost records. */
 struct entry {
 	struct rb_node node;		/* in &indexed_thread.entries, until it is delivered */
 	u64 time;
@@ -126,7 +127,7 @@ struct deferred_callchains {
 	struct ip_callchain *chain;	/* the callchain of the current sample */
 	size_t max_chain;		/* addresses and contexts that fit into @chain */
 	struct rb_root threads[NR_TREES]; /* the index */
-	u64 copy[PERF_SAMPLE_MAX_SIZE / sizeof(u64)]; /* of a foreign-endian sample */
+	u64 copy[PERF_SAMPLE_MAX_SIZE / sizeof(u64)]; /* holds a foreign-endian sample */
 
 	size_t bytes;			/* memory used by the index */
 	struct list_head kept;		/* threads with a last record, the oldest first */
@@ -135,13 +136,13 @@ struct deferred_callchains {
 	int nr_evsels;			/* number of evsels at the last set_up_queue() */
 	bool defers;			/* an evsel defers callchains */
 	const char *map, *scan, *end;	/* the file, the next event to scan, end of events */
-	u64 newest, newest_before;	/* time of the newest item: now, and at round start */
+	u64 newest, newest_before;	/* time of the newest item: now, at start of the round */
 	u64 certain;			/* all items up to this time are indexed */
 
 	size_t queued_bytes;		/* memory used by events in the ordered queue */
 	u64 max_wait;			/* how long the queue may be held; 0: no limit */
 	u64 now;			/* the time in a live session */
-	u64 last_read;			/* when its last event was read; 0: just now */
+	u64 last_read;			/* when the last event was read; 0: just now */
 };
 
 /* Layout of samples and records.  Every count and size is checked before it is used. */
@@ -443,7 +444,7 @@ static void index_clear(struct deferred_callchains *dc)
 	struct indexed_thread *thread, *next;
 	struct entry *entry, *behind;
 
-	/* do not touch pages of the table that were not used */
+	/* end with the last thread: do not touch the unused rest of the table */
 	for (size_t i = 0; dc->bytes && i < NR_TREES; i++) {
 		if (RB_EMPTY_ROOT(&dc->threads[i]))
 			continue;
@@ -467,7 +468,8 @@ static bool is_time(u64 time)
 
 /*
  * Identify the machine of an event, as threads of host and guest can have the same tid.  Do not
- * look up a struct machine: it may not exist yet.  Which guest the host has sampled is not known.
+ * look up a struct machine: it may not exist yet.  If the host has sampled a guest, the event does
+ * not tell which guest.
  */
 static u32 machine_pid(const struct perf_sample *sample)
 {
@@ -495,8 +497,8 @@ static struct key make_key(const struct perf_sample *sample, u32 tid, u64 cookie
 }
 
 /*
- * The tid of the thread whose life the event ends, or 0.  A fork ends the life of an
- * earlier thread with the same tid.  But PERF_RECORD_MISC_FORK_EXEC marks a fork that
+ * The tid of the thread that the event ends, or whose program it ends, or 0.  A fork ends
+ * an earlier thread with the same tid.  But PERF_RECORD_MISC_FORK_EXEC marks a fork that
  * perf synthesized for a running thread: such a fork ends nothing.
  */
 static u32 ended_tid(const union perf_event *event)
@@ -534,10 +536,10 @@ static int index_add(struct deferred_callchains *dc, const struct key *key,
 }
 
 /*
- * Add @event to the index if it is a deferred record, the end of a life, or a loss.
- * @event is in this machine's byte order.  @place is where the event is stored, and may still be
- * in the byte order of a foreign file.  Set @copy if @place is valid only during this call: the
- * index then stores a copy.
+ * Add @event to the index if it is a deferred record, the end of a thread or program, or a loss.
+ * @event is in this machine's byte order.  @place is the same event in the file or stream, maybe
+ * still in the byte order of another machine.  Set @copy if @place is valid only during this call:
+ * the index then stores a copy.
  */
 static int index_event(struct perf_session *session, union perf_event *event,
 		       const union perf_event *place, bool copy)
@@ -694,7 +696,7 @@ static int stage_start(struct perf_session *session)
 		return -ENOMEM;
 
 	INIT_LIST_HEAD(&dc->kept);
-	/* a pipe that was saved in a file has an end */
+	/* a pipe that was saved in a file has an end: no limit of time */
 	if (session->data && perf_data__is_pipe(session->data) &&
 	    (fstat(perf_data__fd(session->data), &st) || !S_ISREG(st.st_mode)))
 		dc->max_wait = MAX_PIPE_WAIT;
@@ -712,8 +714,9 @@ static bool is_between(const void *event, const char *start, const char *end)
 
 /*
  * By default, events without a time are delivered when they are read.  If the data have no times
- * (time -1), and the event was not scanned ahead, let it wait in the queue behind the events before
- * it.  Events that perf synthesized have time 0: their names and maps apply to earlier samples.
+ * (time -1), queue the events of a stream instead, each behind the events read before it.  Events
+ * that perf synthesized have time 0 and are never queued: their names and maps apply to earlier
+ * samples.
  */
 static void set_up_queue(struct perf_session *session, const union perf_event *event)
 {
@@ -727,7 +730,7 @@ static void set_up_queue(struct perf_session *session, const union perf_event *e
 	session->ordered_events.queue_untimed = dc->defers && !is_between(event, dc->map, dc->end);
 }
 
-/* Memory that the ordered queue takes for an event: not that of a map or decompressed data. */
+/* Memory that the queue takes for an event. Mapped files and decompressed data do not count. */
 static size_t queued_size(const struct perf_session *session, const union perf_event *event)
 {
 	return sizeof(struct ordered_event) +
@@ -789,7 +792,7 @@ int deferred_callchains__read(struct perf_session *session, union perf_event *ev
  * @now: the time of a monotonic clock, in nanoseconds, not 0
  *
  * To be called after events were read, before they are delivered.  While no event comes, perf top
- * may keep the last ones in its own queues, for longer than the limit of time.
+ * may leave its last events in its own queues, so these can wait for longer than the time limit.
  */
 void deferred_callchains__set_live(struct perf_session *session, u64 now)
 {
@@ -817,8 +820,8 @@ struct verdict {
 
 /*
  * Can the record of @sample have been lost?  The kernel writes the record on the CPU of the
- * sample or of the thread's next entry.  If a buffer was full, a PERF_RECORD_LOST is written in
- * front of the next event that fits.
+ * sample or, if the thread has migrated, on another CPU: take that of @next, the thread's next
+ * item.  If a buffer was full, a PERF_RECORD_LOST is written in front of the next event that fits.
  */
 static bool was_lost(struct deferred_callchains *dc, const struct perf_sample *sample,
 		     const struct entry *next)
@@ -837,10 +840,10 @@ static bool was_lost(struct deferred_callchains *dc, const struct perf_sample *s
 }
 
 /*
- * Does @other, a later record of the thread, prove that the record of @sample was lost?  An entry
- * context is one stay of a thread in the kernel.  Entry contexts of a thread do not overlap.  If
- * the record of another entry context is between the sample and a record with its cookie, then
- * a later entry context has reused the cookie.  @other is no proof in two cases:
+ * Does @other, a later record of the thread, prove that @sample has no record?  An entry context is
+ * one stay of a thread in the kernel.  Entry contexts of a thread do not overlap.  If the record of
+ * another entry context is between the sample and a record with the sample's cookie, then a later
+ * entry context has reused the cookie.  @other is no proof in two cases:
  * - @other has been stitched to earlier samples.
  * - @other is from another CPU and near in time.  CPUs' clocks differ, so @other may be out of
  *   order; and a cookie is not reused within MAX_CLOCK_SKEW.
@@ -894,9 +897,9 @@ static struct verdict look_up(struct deferred_callchains *dc, struct indexed_thr
 }
 
 /*
- * A callchain in place has at most sample_max_stack frames in both halves together: apply this
- * limit to stitched callchains, too.  If the event has no limit, a sysctl of the recording
- * system was the limit, but its value is not known: keep all frames.
+ * A callchain that was not deferred has at most sample_max_stack frames in both halves together:
+ * apply this limit to stitched callchains, too.  If the event has no limit, a sysctl of the
+ * recording system was the limit, but its value is not known: keep all frames.
  */
 static void append_user(struct ip_callchain *chain, u64 max_stack, const u64 *ips, u64 nr,
 			bool swap)
@@ -917,7 +920,10 @@ static void append_user(struct ip_callchain *chain, u64 max_stack, const u64 *ip
 		chain->ips[chain->nr++] = swap ? bswap_64(ips[i]) : ips[i];
 }
 
-/* Replace marker and cookie by the frames of @record. If it is NULL, use the user ip, if any. */
+/*
+ * Replace marker and cookie by the frames of @record.  If @record is NULL, use the sample's ip if
+ * that is in user space.
+ */
 static int stitch_sample(struct perf_session *session, struct perf_sample *sample,
 			 const struct entry *record)
 {
@@ -958,7 +964,7 @@ static int stitch_sample(struct perf_session *session, struct perf_sample *sampl
 
 /*
  * The record may still come: index more of the file, or hold the queue.  If neither is
- * possible, set the reason.
+ * possible, set @reason.
  *
  * Return: 0 to look up again, ORDERED_EVENTS__HOLD, 1 with a reason, or an error.
  */
@@ -1084,7 +1090,7 @@ static void record_turn(struct perf_session *session, union perf_event *event,
 	thread_keep_last(dc, thread, record);
 }
 
-/* After the end of a thread's life, or a loss, free its item and the thread's last record. */
+/* Free the item of the end of a thread or program, or of a loss, and the thread's last record. */
 static void end_turn(struct deferred_callchains *dc, const struct key *key, u64 time)
 {
 	struct indexed_thread *thread = thread_find(dc, key);
@@ -1125,7 +1131,7 @@ static int take_turn(struct perf_session *session, union perf_event *event,
 
 	switch (event->header.type) {
 	case PERF_RECORD_SAMPLE:
-		/* without the flag, a marker is a value from the program's stack */
+		/* without defer_callchain, a marker is a value from the program's stack */
 		evsel = evlist__id2evsel(session->evlist, sample->id);
 		return evsel && evsel->core.attr.defer_callchain &&
 		       ip_callchain__marker_nr(sample->callchain) ?
@@ -1154,7 +1160,7 @@ static int take_turn(struct perf_session *session, union perf_event *event,
  * @event: any event
  * @sample: set to the parsed event. A stitched callchain is valid until the next call
  *
- * Only a deferred sample is stitched.  If its record never comes, it is counted.
+ * Only a deferred sample is stitched.  A sample whose record never comes is counted.
  *
  * Return: 0, ORDERED_EVENTS__HOLD if the event must stay in the queue until more has been
  * read, or a negative error code.
@@ -1165,7 +1171,7 @@ int deferred_callchains__turn(struct perf_session *session, union perf_event *ev
 	struct deferred_callchains *dc = session->deferred;
 	int ret = parse_sample(session, event, sample);
 
-	if (!dc)	/* no event was read(): kvm stat live, or no event of perf top defers */
+	if (!dc)	/* read() was never called: kvm stat live, or no event of perf top defers */
 		return ret;
 
 	ret = ret ?: take_turn(session, event, sample);

@@ -214,7 +214,7 @@ static const struct layout layouts[] = {
 /**
  * perf_event__fits - is an event large enough for its parts?
  * @event: an event from a file, its header in this machine's byte order
- * @swapped: the rest of it is in the other byte order
+ * @swapped: the rest of the event is in the other byte order
  *
  * Return: false if @event must not be processed.
  */

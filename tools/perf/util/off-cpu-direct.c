@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The part of off-CPU recording in perf record: the event offcpu-time that the BPF
- * program writes to, and the set-up, start and end of that program.
+ * Off-CPU recording by perf record: the event offcpu-time, to which the BPF program
+ * writes, and the set-up, start and end of that program.
  *
  * For the kernel, the event is BPF output on every CPU. For readers of the file it has
- * ordinary samples: off-cpu-unpack.c converts them.
+ * ordinary samples: off-cpu-unpack.c makes them from the output.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -63,7 +63,7 @@ static bool no_user_half;
 /* The event. Do not look it up by its name: the user may give the same name to another event. */
 static struct evsel *offcpu_evsel;
 
-/* Its attributes for the file. Until the event is open, it has those for the kernel. */
+/* The event's attributes in the file. While it is opened, the event has those for the kernel. */
 static struct perf_event_attr file_attr;
 
 /* The clock of the program. */
@@ -167,7 +167,7 @@ static int level_of(const char *name)
  * off_cpu_cgroup__level - lowest level of the recorded cgroups
  * @evlist: the events, some of them of cgroups
  *
- * Return: the smallest distance of these cgroups from the root.
+ * Return: a lower bound for the distances of these cgroups from the root.
  */
 int off_cpu_cgroup__level(struct evlist *evlist)
 {
@@ -297,7 +297,7 @@ static void warn_in_place(struct evsel *evsel)
 /**
  * off_cpu_event__before_open - give the event the attributes for the kernel
  *
- * Its attributes for the file have been set up.
+ * Called after evsel__config() has set up the event's attributes for the file.
  */
 void off_cpu_event__before_open(void)
 {
@@ -589,8 +589,9 @@ static u64 bytes_read(struct evlist *evlist)
 }
 
 /*
- * Wait until all buffers have room.  Other threads read their buffers as soon as they are
- * half full.  Fail if reading or writing fails, or if no one reads for a second.
+ * Wait until no buffer is more than half full.  This thread reads its own buffers here.  Other
+ * threads read theirs as soon as these are half full.  Fail if reading or writing fails, or if no
+ * one reads for a second.
  */
 static bool wait_for_room(struct evlist *evlist)
 {

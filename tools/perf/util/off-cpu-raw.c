@@ -48,8 +48,8 @@ enum pid_order {
 
 /**
  * struct off_cpu_raw - state of a session for decoding off-CPU samples with raw data
- * @waits: which half of the first word is the process in samples of waits: the usual half,
- *	   unless a known thread proves that it is the other one
+ * @waits: which half of the first word is the process in samples of waits; the usual half,
+ *	   unless a known thread proves that it is the other half
  * @sums: which half of the first word is the process in samples of sums, found in the same way
  * @malformed: number of skipped samples
  * @chain: callchain of the current sample, aligned and in this machine's byte order

@@ -26,7 +26,7 @@
 #include "sample.h"
 #include "synthetic-events.h"
 
-/* Upper limit for a sample made from a payload. */
+/* Upper limit for the size of a sample made from a payload. */
 #define SAMPLE_ROOM	4096
 
 /* From a payload to a sample. */
@@ -121,7 +121,8 @@ static void make_chain(struct chain *chain, const struct perf_event_attr *attr,
 /*
  * Make a sample.  A wait has the cpumode of the kernel, where the task left the CPU.  A sum has
  * the cpumode of user space, as it has no kernel stack.  So readers can tell waits from sums.
- * Time, CPU and id are those of the @record with the payload.
+ * Time and id are those of the @record with the payload, and so is the CPU unless the payload
+ * contains one.
  */
 static size_t make_sample(union perf_event *to, const struct perf_event_attr *attr,
 			  const struct off_cpu_record *record,

@@ -12,7 +12,7 @@
 
 #include "cfi_elf.h"
 
-/* offsets of the needed fields in the file's and in a section's header */
+/* offsets of fields in the ELF header and in a section header */
 struct layout {
 	unsigned int word;
 	unsigned int shoff, shentsize, shnum, shstrndx;

@@ -256,7 +256,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	}
 	fde = TABLES + in->fde[0] + 256 * in->fde[1];
 
-	/* for an address that it does not cover, the FDE's own range is returned */
+	/* if the FDE does not cover the address, look_up() sets the row to the FDE's range */
 	ip = 0;
 	if (look_up(&t, fde, ip, &rule) == -ENOENT) {
 		len = t.cfi.row_end - t.cfi.row_start;

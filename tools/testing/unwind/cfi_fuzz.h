@@ -9,7 +9,7 @@
 #define CFI_FUZZ_WRITER		2	/* bytes change while they are read */
 #define CFI_FUZZ_DATA		4	/* the base of data-relative pointers is known */
 #define CFI_FUZZ_EXPR		8	/* the bytes are an expression, not tables */
-#define CFI_FUZZ_CFA		16	/* ... that begins with the CFA on its stack */
+#define CFI_FUZZ_CFA		16	/* the expression begins with the CFA on its stack */
 
 /**
  * struct cfi_fuzz - start of an input; the tables follow

@@ -425,7 +425,7 @@ static int compare_file(const char *name, int nr)
 	return t.wrong ? -1 : 0;
 }
 
-/* names of the parts of a rule, for the count by kind */
+/* Count the rule by its kind, which names its parts. */
 static void count_rule(const struct table *t)
 {
 	const struct unwind_cfi_rule *rule = &t->rule;

@@ -14,7 +14,7 @@
 #include "code.h"
 #include "fuzz_check.h"
 
-/* the parts are at most 4096 bytes each */
+/* memory for searches: each of its parts has at most 4096 bytes */
 static u64 memory[UNWIND_CODE_PARTS][512];
 #define MEMORY	{ memory[0], memory[1], memory[2], memory[3] }
 

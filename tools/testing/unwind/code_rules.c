@@ -11,7 +11,7 @@
 #include "code.h"
 #include "code_rules.h"
 
-/* the parts are at most 4096 bytes each */
+/* memory for searches: each of its parts has at most 4096 bytes */
 static u64 memory[UNWIND_CODE_PARTS][512];
 #define MEMORY	{ memory[0], memory[1], memory[2], memory[3] }
 
@@ -86,7 +86,7 @@ CODE(over_pextr, MARK(over_pextr) "pextrq $1, %xmm0, (%rsp);" CALL_RETURN);
 CODE(over_x87, MARK(over_x87) "fstpt -8(%rsp);" CALL_RETURN);
 CODE(over_half, MARK(over_half) "mov 4(%rsp), %rcx; push %rcx; movl $0, 12(%rsp); ret");
 
-/* ... but it is known if the instructions only read it, or wrote next to it */
+/* the value of a word is still known if instructions only read it, or write next to it */
 CODE(beside_half, MARK(beside_half) "movl $0, -4(%rbp); call *%rax; nopl (%rax); leave; ret");
 CODE(beside_byte, MARK(beside_byte) "movb $0, -1(%rsp); movb $0, 8(%rsp);" CALL_RETURN);
 CODE(beside_movups, MARK(beside_movups) "movups %xmm0, -16(%rsp); movups %xmm0, 8(%rsp);"
@@ -122,13 +122,13 @@ CODE(erlang_called, MARK(erlang_called) "call *%rax; nopl (%rax); mov 0x60(%r13)
 	"leave; ret");
 CODE(erlang_rax, MARK(erlang_rax) "mov 0x60(%rax), %rbp; leave; ret");
 
-/* V8: a handler removes its frame and jumps to the next one */
+/* V8: a handler removes its frame and jumps to the next handler */
 CODE(v8, MARK(v8) "mov (%rbp), %rbp; add $0x48, %rsp; jmp *%rcx");
 CODE(v8_called, MARK(v8_called) "push %rax; call *%rcx; nopl (%rax); mov (%rbp), %rbp;"
 	"add $0x48, %rsp; jmp *%rcx");
 CODE(v8_bare, MARK(v8_bare) "add $0x10, %rsp; jmp *%rcx");
 
-/* ... or a builtin pushes words below its return address */
+/* V8: a builtin inserts words between its return address and the frame of its caller */
 CODE(v8_moved, MARK(v8_moved) "pop %rcx; push %rax; push %rcx; .skip 520, 0x90; ret");
 CODE(v8_in_register, MARK(v8_in_register) "pop %rcx; .skip 520, 0x90; jmp *%rcx");
 /* V8: a builtin that sets up the frame of its caller */
@@ -136,13 +136,13 @@ CODE(v8_prologue, MARK(v8_prologue) "pop %r15; push %rbp; mov %rsp, %rbp; push %
 	"ret");
 CODE(ret_args, MARK(ret_args) "ret $8");
 
-/* HotSpot: the interpreter's end, and an adapter that realigns */
+/* HotSpot: the end of an interpreted method, and an adapter that realigns the stack */
 CODE(hotspot_end, MARK(hotspot_end) "mov -8(%rbp), %rbx; leave; pop %rsi; mov %rbx, %rsp;"
 	"jmp *%rsi");
 CODE(hotspot_adapter, MARK(hotspot_adapter) "mov (%rsp), %rax; mov %rsp, %r11; and $-16, %rsp;"
 	"push %rax; jmp *%r11");
 
-/* ... and stubs that save all registers and load them again */
+/* HotSpot: stubs that save all registers and load them again */
 #define RELOAD_FP "mov 80(%rsp), %rbp; add $128, %rsp; leave; ret"
 CODE(reloaded, MARK(reloaded) RELOAD_FP);
 CODE(reloaded_call, MARK(reloaded_call) "mov %rcx, -8(%rsp); call *%rax; nopl (%rax);" RELOAD_FP);
@@ -153,7 +153,7 @@ CODE(reloaded_over_call, MARK(reloaded_over_call) "mov %rcx, 8(%rsp); call *%rax
 CODE(reloaded_patched, MARK(reloaded_patched) "mov 80(%rsp), %rbp; mov %rcx, 8(%rbp); leave; ret");
 CODE(reloaded_pushed, MARK(reloaded_pushed) "mov 80(%rsp), %rbp; pop 8(%rbp); leave; ret");
 CODE(switched, MARK(switched) "mov 8(%rsp), %rsp; pop %rbp; ret");
-/* SpiderMonkey: load both pointers of another frame */
+/* SpiderMonkey: load the stack pointer and the frame pointer of another frame */
 CODE(switched_both, MARK(switched_both) "mov 16(%rsp), %rbp; mov 8(%rsp), %rsp; mov %rbp, %rsp;"
 	"pop %rbp; ret");
 
@@ -162,7 +162,7 @@ CODE(many_calls, MARK(many_calls) ".rept 30; call *%rax; mov $1, %eax; .skip 9, 
 	"pop %rbx; ret");
 CODE(same_call, MARK(same_call) "je 1f; .rept 30; je 2f; .endr; 2: nop; call *%rax;"
 	"xor %eax, %eax; ud2; 1: call *%rcx; nopl (%rax); pop %rbx; ret");
-/* ... but not with a different stack pointer */
+/* paths that reach a call with different stack pointers: no rule */
 CODE(other_call, MARK(other_call) "test %eax, %eax; je 1f; pop %rcx; 1: call *%rax;"
 	"xor %eax, %eax; ret");
 
@@ -203,7 +203,7 @@ CODE(size_left_over, FRAME_32 "je 3f; leave; jmp 1f; nop; 1: call *%rax;" MARK(s
 	"ud2; 3: call *%rbx; ud2");
 CODE(size_left_twice, FRAME_16 "je 1f; leave; jg 3f; ret $16; 3: pop %r10; test %eax, %eax; je 4f;"
 	"push %r10; ret; 4: call *%rdx;" MARK(size_left_twice) "ud2; 1: call *%rbx; ud2");
-/* ... and another function follows */
+/* the frame is removed before a tail call, and another function follows */
 CODE(size_tail_set, FRAME_32 "call *%rbx; add $32, %rsp; pop %rbp; mov $5, %edi; jmp 9f;"
 	".balign 16, 0x90; push %rbx; call *%rax;" MARK(size_tail_set) "ud2; 9: ret");
 /* V8 and HotSpot: the code after their return sequences still has the frame */
@@ -212,7 +212,7 @@ CODE(size_v8_return, FRAME_16 "je 1f; mov %rbp, %rsp; pop %rbp; cmp $2, %rcx; jg
 	MARK(size_v8_return) "int3");
 CODE(size_hotspot_poll, FRAME_32 "je 1f; add $32, %rsp; pop %rbp; cmp 40(%r15), %rsp; ja 3f; ret;"
 	"3: lea 3b(%rip), %r10; jmp . + 0x20000; 1: call *%rbx;" MARK(size_hotspot_poll) "hlt");
-/* ... even if no branch leads there, as to code that handles exceptions */
+/* HotSpot: code that handles exceptions still has the frame, though no branch leads there */
 CODE(size_hotspot_handler, FRAME_32 "call *%rcx; add $32, %rsp; pop %rbp; cmp 40(%r15), %rsp;"
 	"ja 3f; ret; call *%rbx;" MARK(size_hotspot_handler)
 	"hlt; 3: lea 3b(%rip), %r10; jmp . + 0x20000");
@@ -222,7 +222,7 @@ CODE(size_movq, FRAME_32 "movq %xmm5, %xmm0; call *%rax;" MARK(size_movq) "ud2")
 /* the stack pointer is loaded: it is not relative to its last value */
 CODE(size_loaded_sp, FRAME_32 "je 1f; 1: push %rcx; mov 8(%rdi), %rsp; call *%rax;"
 	MARK(size_loaded_sp) "ud2");
-/* arguments of the first call of a function with a long beginning */
+/* arguments on the stack for the first call of a function, after a long part without branches */
 #define NO_BRANCH_24 ".rept 24; mov %ecx, %edx; .endr;"
 CODE(size_args_late, FRAME_32 NO_BRANCH_24 "sub $8, %rsp; push %rcx; call *%rbx; add $16, %rsp;"
 	"call *%rcx; call *%rax;" MARK(size_args_late) "ud2");
@@ -238,7 +238,7 @@ CODE(size_aligned_later, FRAME_16 "je 1f; nop; 1: and $-16, %rsp; call *%rbx;"
 	MARK(size_aligned_later) "ud2");
 CODE(size_aligned_more, FRAME_16 "and $-16, %rsp; sub $64, %rsp; call *%rbx; call *%rax;"
 	MARK(size_aligned_more) "ud2");
-/* only for one call */
+/* the stack is aligned for one call only */
 CODE(size_aligned_once, FRAME_16 "push $0; mov %rsp, %r12; and $-16, %rsp; call *%rax;"
 	"mov %r12, %rsp; call *%rbx;" MARK(size_aligned_once) "ud2");
 CODE(size_aligned_behind, FRAME_16 "and $-16, %rsp; call *%rbx; je 1f; mov %rbp, %rsp; pop %rbp;"
@@ -324,8 +324,8 @@ struct rule_case {
 #define CASE(name, distance, rule) { TEXT(name), distance, rule }
 
 /*
- * A rule as text: the CFA, then the caller's frame pointer, which is in memory at an offset
- * from the CFA, or the same register. "-" stands for no rule.
+ * A rule as text: the CFA, then the caller's frame pointer: in memory at an offset from the CFA
+ * or from the frame pointer, "same" as now, or "lost". "-" stands for no rule.
  */
 static const struct rule_case cases[] = {
 	CASE(leaf, 0, "sp+8 same"),
@@ -423,7 +423,8 @@ struct size_case {
 	struct code_case	code;
 	unsigned long		fp;
 	unsigned long		size;
-	bool			is_called;	/* the return address above the frame pointer */
+	/* the return address above @fp follows a call of this code */
+	bool			is_called;
 	enum unwind_code_frame	want;
 };
 

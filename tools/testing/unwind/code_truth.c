@@ -18,7 +18,7 @@
 #include "cfi_elf.h"
 #include "code.h"
 
-/* the parts are at most 4096 bytes each */
+/* memory for searches: each of its parts has at most 4096 bytes */
 static u64 memory[UNWIND_CODE_PARTS][512];
 #define MEMORY	{ memory[0], memory[1], memory[2], memory[3] }
 
@@ -102,7 +102,7 @@ static void compare_rule(struct cfi_elf *elf, unsigned long ip,
 	}
 	table_by_fp = rule->cfa_reg == UNWIND_REG_FP;
 	if (code.by_mem || code.by_fp != table_by_fp) {
-		/* if the frame pointer is set up, both give the same CFA, and FP >= SP */
+		/* FP >= SP: the offset of the same CFA is not larger from FP than from SP */
 		if (code.by_mem || (code.by_fp && code.cfa_off - rule->cfa_off > 0))
 			report_difference("base", elf, ip, rule, &code);
 		counts->other_base++;

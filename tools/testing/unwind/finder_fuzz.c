@@ -61,7 +61,7 @@ static struct process process;
 static struct task_struct task = { .mm = &process.mm };
 struct task_struct *const current = &task;
 
-/* read memory for the kernel; if the process is a writer, it changes the bytes */
+/* read a byte of memory, and note whether it may change without notice */
 static int read_byte(unsigned long addr, u8 *to)
 {
 	const struct vm_area_struct *map;
@@ -182,7 +182,7 @@ static void check_object(const struct unwind_object *object, unsigned long ip)
 	CHECK(object->nr <= (object->end - object->table) / sizeof(u64));
 }
 
-/* the input decides if a function is followed by a restorer, by other code, or by none */
+/* what follows a function, as the input decides: a restorer, other code, or unreadable memory */
 int unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
 			   struct unwind_cfi_rule *full)
 {
@@ -202,7 +202,7 @@ static u64 rule_key(void)
 	return process.ip | (process.flags & FINDER_FUZZ_32BIT ? 1UL << UNWIND_KEY_WORD : 0);
 }
 
-/* the cache: empty, or with the last object, as the input decides */
+/* the cache has no rules; the input decides whether it has the last object */
 int unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
 			   struct unwind_cfi_rule *full)
 {
@@ -291,7 +291,7 @@ bool unwind_cache_add_object(const struct unwind_cache_state *state,
 	CHECK(!object->transient);
 	process.object = *object;
 	process.kept = true;
-	/* read next: the table, then the entry */
+	/* the rule depends on what is read from here on: the table, then the entry */
 	process.unread = false;
 	process.untold = false;
 	return true;
@@ -311,8 +311,8 @@ bool unwind_cache_claim_index(const struct unwind_cache_state *state,
 }
 
 /*
- * check that no function has two entries, and that no entry is in memory that may change without
- * notice
+ * check that no function has two entries, and that all entries are in the object's .eh_frame, whose
+ * memory does not change without notice
  */
 static void check_index(const struct unwind_eh_index *index)
 {

@@ -37,18 +37,18 @@ enum broken { NOTHING, FAR_PHDRS, MANY_PHDRS, HUGE_HDR, FAR_HDR, SHORT_HDR, ENCO
  * @name: description
  * @word: 4 or 8
  * @flags: FINDER_FUZZ_*
- * @text: page of the object with its functions, if not the first
+ * @text: number of the object's page with the functions; 0 stands for 1
  * @vaddr: address that the object was linked for
  * @nr_maps: number of @maps
  * @maps: the mappings
- * @at: index of the one with the functions
+ * @at: index of the mapping with the functions
  * @ip: the address to look up, as offset from the first function
  * @ret: expected return value of unwind_eh_frame_rule()
  * @words: expected offset of the CFA, in words
  * @broken: the part that is not as linkers write it
  * @anew: the rule must not be cached
  * @signal: the rule is that of a signal frame
- * @sections: it has section headers, but no .eh_frame_hdr
+ * @sections: the object has section headers, but no .eh_frame_hdr
  */
 struct seed {
 	const char		*name;
@@ -296,7 +296,7 @@ static void put_section(struct image *to, const struct seed *seed, u32 name, u32
 		put_bytes(to, &s32, sizeof(s32));
 }
 
-/* sections: none, .eh_frame, and the names */
+/* headers of three sections: SHT_NULL, .eh_frame, and the names; then the names */
 static void put_sections(struct image *to, const struct seed *seed, u32 end)
 {
 	static const char names[] = "\0.text\0.eh_frame";

@@ -5,8 +5,8 @@
  *	walk_replay --save TID FILE   walk the stack of a thread of 64-bit code, and save
  *				      all that the walk has read: registers, mappings, bytes
  *	walk_replay FILE...           replay each three times: TAP, one test for each. The first
- *				      time without memory: then the stack may end earlier. The
- *				      third time with the rules that the second replay has found
+ *				      replay allocates no memory, so its stack may end earlier.
+ *				      The third has the rules that the second has found
  *	walk_replay --print FILE      replay one, and print its stack
  *
  * The lines "frame" and "end" of a saved walk are the expected result: correct them by
@@ -51,7 +51,7 @@ static const char * const end_names[UNWIND_NR_ENDS] = {
 
 /* a byte of memory, or of a mapped file */
 struct seen {
-	int		file;	/* or NO_FILE */
+	int		file;	/* inode number, or NO_FILE */
 	unsigned long	at;
 	u8		byte;
 };
@@ -651,7 +651,7 @@ static int save_walk(int tid, const char *name)
 	hold_thread(tid);
 	get_regs(tid);
 	read_maps(tid);
-	/* only to save what it reads */
+	/* this walk is only made to save the bytes that it reads */
 	has_memory = false;
 	walk_stack(&trace);
 	has_memory = true;

@@ -13,7 +13,7 @@
 #include <asm/sigframe.h>
 #include <asm/unwind_regs.h>
 
-/* the longest code that a signal handler returns to */
+/* bytes of the longest restorer, the code that a signal handler returns to */
 #define UNWIND_ARCH_RESTORER_BYTES	9
 #define UNWIND_ARCH_RESTORER_STEPS	4
 
@@ -50,7 +50,7 @@ struct arch_unwind_restorer {
 	struct arch_unwind_sigframe	frame;
 };
 
-/* Offsets from the second word: the handler has popped its return address, the first word. */
+/* Offsets from the frame's second word: the handler's return has popped the first one. */
 #define UNWIND_FRAME_64(reg)						\
 	(offsetof(struct rt_sigframe, uc.uc_mcontext.reg) - sizeof(u64))
 #define UNWIND_FRAME_RT32(reg)						\

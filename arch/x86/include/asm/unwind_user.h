@@ -14,7 +14,7 @@
 #define UNWIND_ARCH_INSN_BYTES	4
 /* bytes in front of a return address that are needed to recognize a call */
 #define UNWIND_ARCH_CALL_BYTES	7
-/* a system call instruction */
+/* bytes of a system call instruction */
 #define UNWIND_ARCH_SYSCALL_BYTES	2
 
 /* e_machine of objects whose tables are for 64-bit and 32-bit code */
@@ -73,7 +73,7 @@ static inline unsigned long arch_unwind_mix(unsigned long sum, unsigned long val
 /*
  * A checksum of the registers, other than ip, sp and fp, from which an unwind may
  * start.  It changes if one of these registers changes.  A system call changes ax,
- * and the user's r11 is not known in it, so ax and r11 are included only with @all.
+ * and then the user's r11 is unknown, so ax and r11 are included only with @all.
  */
 static inline unsigned long arch_unwind_others(struct pt_regs *regs, bool all)
 {
@@ -95,7 +95,7 @@ static inline unsigned long arch_unwind_others(struct pt_regs *regs, bool all)
 	return sum;
 }
 
-/* The registers of all slots; see <asm/unwind_regs.h>. */
+/* The callee-saved registers, by slot; see <asm/unwind_regs.h>. */
 static inline void arch_unwind_kept(struct pt_regs *regs, unsigned long *kept)
 {
 	kept[UNWIND_SLOT_FP] = regs->bp;
@@ -172,7 +172,7 @@ static inline unsigned long arch_unwind_reg_val(struct pt_regs *regs,
 	}
 }
 
-/* The state of a frame-pointer frame before the instruction @insn has run. */
+/* The state of a frame-pointer frame just before the instruction @insn runs. */
 static inline enum unwind_arch_frame arch_unwind_frame(const u8 *insn,
 						       unsigned int word)
 {
@@ -270,7 +270,7 @@ static inline u8 arch_unwind_xol_scratch(unsigned int word)
 	return word == 8 ? BIT(UNWIND_SLOT_BX) : 0;
 }
 
-/* Length of the instruction ff with this ModR/M byte; Intel SDM vol. 2, 2.1.5. */
+/* Length of an instruction with opcode ff and this ModR/M byte; Intel SDM vol. 2, 2.1.5. */
 static inline int arch_unwind_ff_length(u8 modrm, u8 sib)
 {
 	u8 mod = modrm >> 6, rm = modrm & 7;
@@ -298,7 +298,7 @@ static inline unsigned long arch_unwind_call_target(const u8 *insn, unsigned lon
 	return end + distance;
 }
 
-/* Does code at @ip push @ip?  By mov $ip,%r10; push %r10, or call .+5; subq $5,(%rsp). */
+/* Does code at @ip push @ip, by "mov $ip,%r10; push %r10" or "call .+5; subq $5,(%rsp)"? */
 #define UNWIND_ARCH_SELF_BYTES	12
 
 static inline bool arch_unwind_pushes_itself(const u8 *code, u64 ip)

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # merge deferred user callchains with perf inject
 
-# The output must be the same as a recording of callchains in place. Reads
-# synthetic files, so that it runs on any kernel. lib/deferred_callchain_data.py
-# makes them and explains their frames.
+# The output must be the same as a recording of callchains in place. The input
+# is synthetic, so the test runs on any kernel. lib/deferred_callchain_data.py
+# makes the input and explains its frames.
 
 shelldir=$(dirname "$0")
 # shellcheck source=lib/setup_python.sh
@@ -130,7 +130,7 @@ rounds_of_a_pipe() {
 	written_in_time_order merged
 }
 
-# The record of a sleeping thread comes 90 flush rounds after its sample.
+# The record of a sleeping thread comes 99 flush rounds after its sample.
 sleeper() {
 	make_data deferred sleeper && merge deferred merged &&
 	says 'merged 101 deferred callchains, 0 incomplete' && written_in_time_order merged
@@ -208,7 +208,7 @@ features() {
 	[ -s "${work}/before" ] && cmp "${work}/before" "${work}/after"
 }
 
-# A section of a file can be larger than an event, and can be empty.
+# A feature section of a file can be larger than an event, and can be empty.
 odd_features() {
 	make_data deferred basic --odd-features &&
 	perf inject --merge-callchains -i "${work}/deferred" -o - \

@@ -183,7 +183,7 @@ privileged() {
 	[ "$(id -u)" = 0 ]
 }
 
-# Recognize a kernel of the series by a symbol: if it rejects the flags, the tests must fail.
+# Recognize a kernel of the series by a symbol: if this kernel rejects the flags, tests must fail.
 # On other kernels, try the flags.
 kernel_defers() {
 	grep -q ' perf_callchain_deferred$' /proc/kallsyms ||

@@ -3,7 +3,7 @@
 # deferred user callchains in the commands that follow threads
 
 # sched, lock, kwork, timechart, kmem, trace and scripts need every sample in time order and
-# with its user half, even if its thread sleeps for long before it writes the record.
+# with its user half, even if the thread sleeps for long before its record is written.
 
 # shellcheck source=lib/deferred_callchain.sh
 . "$(dirname "$0")"/lib/deferred_callchain.sh
@@ -33,7 +33,7 @@ record() { # events
 	perf report --stats -i "${data}" > "${work}/stats" 2>/dev/null
 }
 
-# Most commands print the counts with -v. Each command must stitch all samples with a record.
+# Most commands print the counts with -v. Each command must stitch all samples that have a record.
 all_in_turn() { # command...
 	"$@" > "${work}/out" 2> "${work}/err" || { tail "${work}/err"; return 1; }
 	awk -v samples="$(count 'deferred samples')" -v missing="$(count incomplete)" '
@@ -90,7 +90,7 @@ timechart() {
 	[ -s "${work}/out.svg" ]
 }
 
-# perf trace pairs entry and exit of the long sleeps, and their stacks are in the C library.
+# perf trace pairs entry and exit of the long sleeps. The stacks of the sleeps show the C library.
 syscalls() {
 	record raw_syscalls:sys_enter,raw_syscalls:sys_exit || return 1
 	all_in_turn perf trace -v --call-graph fp -i "${data}" || return 1
@@ -148,7 +148,7 @@ stack_on_top() {
 	grep -A2 '\bleafloop$' "${work}/out" | grep -A1 '\bparent$' | grep -q '\bleaf$'
 }
 
-# Samples of later refreshes are merged into the first ones, and keep their symbols.
+# Samples of later refreshes are merged into those of the first. All must keep their symbols.
 named_on_top() {
 	! sed -n '/\bparent$/,/^$/p' "${work}/out" | grep '0x'
 }

@@ -126,7 +126,7 @@ complaints() { # status, file
 	return "$1"
 }
 
-# A command to run perf with, if set.
+# The command that runs perf, if set.
 within=()
 
 record() { # arguments of perf record
@@ -238,7 +238,7 @@ switched() { # options
 	waits_match && sums_match
 }
 
-# A task sleeps from before recording to after it: the time of the recording counts.
+# A task sleeps from before recording to after it: only the time of the recording counts.
 asleep() { # option
 	sleep 30 & local pid=$!
 	sleep 0.3
@@ -290,8 +290,8 @@ all_summed_up() {
 	! perf report -D -i "${data}" 2>/dev/null | grep -q 'SAMPLE(IP, 0x1)'
 }
 
-# Sums have user stacks, and single waits have kernel stacks. On a machine that stalls, a
-# short wait can become a long one.
+# Samples of sums have the cpumode of user space (0x2). Samples of single waits have the cpumode
+# of the kernel (0x1). On a machine that stalls, a short wait can become a long one.
 two_kinds() {
 	local own
 
@@ -787,7 +787,7 @@ whole_sleeps() {
 		"${work}/samples" | wc -l
 }
 
-# The deferred record is written on a CPU that is not recorded.
+# A stack must be whole even if its deferred record is written on a CPU that -C excludes.
 ended_elsewhere() {
 	local pid
 
@@ -824,7 +824,7 @@ new_processes() { # number, options...
 	samples "${data}" || return 1
 	cat "${work}/err" "${work}/samples"
 	slept=$(grep -c '^sleep .*hrtimer_nanosleep' "${work}/samples")
-	# 0.1 s can take long on a machine that stalls
+	# on a machine that stalls, a sleep of 0.1 s can last long enough for its own sample
 	[ "$1" = 0 ] || [ "${slept}" -le "$1" ] || return "${differs}"
 	[[ $* != *defer* ]] || [ "$(whole_sleeps 690000000 | tail -n 1)" = "$1" ] || return 1
 	[ "${slept}" = "$1" ]
@@ -892,7 +892,7 @@ says_lost() {
 	grep -q 'LOST' "${work}/stats"
 }
 
-# The user may give the name of the event to another event.
+# The user may give the name offcpu-time to another event.
 same_name() {
 	record -e cpu-clock/name=offcpu-time/ -F 99 sleep 0.3 || return 1
 	perf script -F comm,period -i "${data}" 2>/dev/null |
@@ -1033,7 +1033,7 @@ why_not() { # need
 	defer)	[ -n "${can_defer}" ] || echo "-" ;;
 	place)	[ -z "${can_defer}" ] || echo "-" ;;
 	fast)	[ "${few}" = 0 ] || echo "slow" ;;
-	# A kernel that cannot defer has few tests: run these there, even on a slow machine.
+	# On a kernel that cannot defer, few tests run: run these, even on a slow machine.
 	fast_here) [ "${few}" = 0 ] || [ -z "${can_defer}" ] || echo "slow" ;;
 	cpus)	command -v taskset >/dev/null && [ "$(nproc)" -gt 1 ] ||
 			echo "no taskset, or one CPU" ;;

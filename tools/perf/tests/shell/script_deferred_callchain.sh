@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # deferred user callchains in perf.data files
 
-# Reads synthetic files, so that it runs on any kernel.
+# The test reads synthetic files, so it runs on any kernel.
 # lib/deferred_callchain_data.py makes them and explains their frames.
 
 shelldir=$(dirname "$0")
@@ -75,7 +75,7 @@ unmerged() {
 		grep -q '^ *not merged: *4$'
 }
 
-# The lines have the form that perf of mainline prints, so that scripts for mainline's perf
+# The lines must have the form that perf of mainline prints, so that scripts for mainline's perf
 # can parse them.
 unmerged_lines() {
 	make_data mainline little || return 1
@@ -216,7 +216,7 @@ no_flags() {
 	make_data basic little
 }
 
-# With -G, perf script prints no lines for records, either.
+# With -G, perf script prints neither callchains nor records.
 without_callchains() {
 	perf script -G --no-merge-callchains -i "${work}/basic.little" > "${work}/out" \
 		2>/dev/null &&
@@ -229,7 +229,7 @@ per_event_dump() {
 	! grep -q DEFERRED "${work}/out" && grep -q DEFERRED "${work}"/basic.little.*.dump
 }
 
-# Attrs of the first version have a size of zero, in a file and as events.
+# Attrs of the first version can have a size of zero, in the header of a file and in events.
 first_attrs() { # byte order
 	make_data basic "$1" && stacks "${work}/basic.$1" > "${work}/before" &&
 	make_data basic "$1" --first-attrs && stacks "${work}/basic.$1" > "${work}/after" ||
@@ -283,7 +283,7 @@ frames_only() {
 		grep -q $'^\t *2 (cookie) (\\[unknown\\])$'
 }
 
-# Too few incomplete samples for a warning.
+# One incomplete sample of a hundred causes no warning.
 few() {
 	make_data few little &&
 	count_is "${work}/few.little" "deferred samples" 100 &&
@@ -449,7 +449,7 @@ again() {
 }
 
 # A pipe may never end, so there a sample waits only for a limited time.  A pipe that was saved in a
-# file has an end.
+# file has an end, so there a sample waits until its record is read.
 expired() {
 	make_data expire little &&
 	count_is "${work}/expire.little" "stitched" 1 || return 1

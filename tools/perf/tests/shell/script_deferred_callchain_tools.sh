@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # deferred user callchains in every reader of perf.data files
 
-# Reads synthetic files, so that it runs on any kernel.
+# The test reads synthetic files, so it runs on any kernel.
 # lib/deferred_callchain_data.py makes them and explains their frames.
 
 shelldir=$(dirname "$0")
@@ -16,15 +16,15 @@ make_data() { # case, more arguments
 }
 
 # Check that the samples of case sleeper, "nanoseconds comm frames" on stdin, are in time order
-# and complete. The record of the first sample comes 90 seconds later.
+# and complete. The record of the first sample comes 100 seconds later.
 complete_in_order() {
 	awk 'NR == 1 && ($2 != "alpha" || $3 != 5) { bad++ }
 	     NR > 1 && $1 <= last || $3 != 5 { bad++ } { last = $1 }
 	     END { exit bad || NR != 101 }'
 }
 
-# Check the samples of case sleeper in a pipe. There, the first sample does not wait for its
-# record, which comes too late, but the samples must be in time order.
+# Check the samples of case sleeper in a pipe. There, the record of the first sample comes after
+# the time limit, so this sample is incomplete. All samples must still be in time order.
 in_order_in_pipe() {
 	awk 'NR == 1 { if ($2 != "alpha" || $3 != 2) bad++; last = $1; next }
 	     $1 <= last || $3 != 5 { bad++ } { last = $1 }

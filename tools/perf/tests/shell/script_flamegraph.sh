@@ -120,7 +120,7 @@ other_template() {
 	grep -q 'drawing cycles only: for cpu-clock or offcpu-time use --event NAME$' err
 }
 
-# A pipe has no header with the command line.
+# A pipe has no header with the order of the events: graphs are in the order of first samples.
 each_event_of_a_pipe() {
 	make_data events || return 1
 	perf inject -i perf.data -o - > piped && rm perf.data &&

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # off-cpu samples in raw data, as perf of mainline records them
 
-# Reads synthetic files, so that it runs on any kernel. lib/off_cpu_raw_data.py
+# The test reads synthetic files, so it runs on any kernel. lib/off_cpu_raw_data.py
 # makes them.
 
 shelldir=$(dirname "$0")

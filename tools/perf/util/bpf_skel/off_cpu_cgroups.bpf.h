@@ -3,7 +3,7 @@
  * Is a task in a recorded cgroup or in a descendant of one? Events of a cgroup also count
  * the tasks of its descendants.
  *
- * This runs for every task that is switched away, so for cgroup2 it loads the fields
+ * This code runs for every task that is switched away, so for cgroup2 it loads the fields
  * directly. For version 1 the verifier does not know the type of the pointer that
  * get_cgroup() returns, so BPF_CORE_READ() copies the fields.
  */

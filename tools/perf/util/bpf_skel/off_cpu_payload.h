@@ -39,7 +39,7 @@ struct off_cpu_payload {
 	__u32 pid;
 	struct off_cpu_sum_key key;	/* for SUMS: key of the first sum */
 	__u64 period;
-	__u64 cookie;			/* of the deferred user stack, or 0 */
+	__u64 cookie;			/* names the deferred user stack, or 0 */
 	__u64 cgroup_id;
 	__u32 cpu;
 	__u16 nr_user;

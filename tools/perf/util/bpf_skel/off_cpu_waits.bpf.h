@@ -21,7 +21,7 @@ struct waits {
 	__u32 ended;
 	__u64 cut_off_at;		/* @stopped_at of the last cut_off() of this task */
 	__u64 key_before;		/* key in the task filter before execve */
-	struct off_cpu_sum sum;		/* copied for a new sum; @next is the newest sum */
+	struct off_cpu_sum sum;		/* copied for a new sum; @next: hash of the newest sum */
 };
 
 struct sched_entity___delayed {
@@ -137,7 +137,7 @@ void bpf_preempt_enable(void) __weak __ksym;
 
 #define MAKE	BPF_LOCAL_STORAGE_GET_F_CREATE
 
-/* Find the storage of a task, in a switch, where the program cannot be preempted. */
+/* Find the storage of a task. If the program can be preempted, prefer find_waits_at_rest(). */
 static __always_inline struct waits *find_waits(struct task_struct *task, __u64 flags)
 {
 	struct waits *waits = bpf_task_storage_get(&waits_of, task, NULL, flags);
@@ -150,7 +150,7 @@ static __always_inline struct waits *find_waits(struct task_struct *task, __u64 
 
 /*
  * find_waits() for a program that the kernel may preempt.  While a look-up is in
- * progress on a CPU, the kernel makes no storage on this CPU.  If the look-up is preempted, all
+ * progress on a CPU, the kernel creates no storage on this CPU.  If the look-up is preempted, all
  * tasks that run meanwhile get no storage, so disable preemption.  Kernels before 6.10, and those
  * that interpret BPF, do not let programs disable preemption.  Before 6.2, tasks that run
  * meanwhile do not even find existing storage.
@@ -372,7 +372,7 @@ static __always_inline void end_wait(void *ctx, struct task_struct *task, struct
 	__u64 period = now - since;
 
 	waits->since = 0;
-	/* Not a wait: the iterator mistook a waking task for a sleeping one; it resets @since. */
+	/* Not a wait: the iterator mistook a waking task for a sleeping one, and resets @since. */
 	if (!since || since >= now)
 		return;
 	if (waits->switches != switches_of(task)) {

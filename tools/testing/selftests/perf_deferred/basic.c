@@ -16,7 +16,7 @@
 #define NAME	3
 #define DEPTH	4
 
-/* One sampled system call, with an attr that a test may have changed. */
+/* Sample one system call with @attr, which a test may have changed. */
 static int sample_once(struct perf_event_attr *attr, struct pd_event *event,
 		       struct pd_log *log)
 {

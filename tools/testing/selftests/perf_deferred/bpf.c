@@ -73,7 +73,7 @@ static int check_frames(const char *helper, const __u64 *frames, size_t nr)
 	for (i = 0; i < nr; i++)
 		PD_CHECK(frames[i] < PERF_CONTEXT_MAX || frames[i] == PERF_CONTEXT_USER,
 			 "%s: frame %zu is the context %lld", helper, i, frames[i]);
-	/* In code that sets up a frame, the timer's sample may lack a frame. */
+	/* A timer's sample in code that sets up a frame may lack the caller's frame. */
 	if (pd_frames_of(&stack, NAME) >= DEPTH + 1 && pd_has_outermost(&stack, NAME))
 		return 0;
 	pd_note_stack(helper, &stack);
@@ -89,7 +89,7 @@ static size_t count_frames(const __u64 *frames, size_t max)
 	return nr;
 }
 
-/* Disable the event in the innermost function, so that the last sample has this stack. */
+/* Disable the event in the innermost function, so that the last sample is of the full stack. */
 static PD_LEAF long call_and_stop(void *fd)
 {
 	pd_leaf_getppid(NULL);

@@ -160,7 +160,7 @@ static int come_and_go(void)
 	return PD_PASS;
 }
 
-/* A child sleeps in a system call that was sampled. */
+/* A child sleeps twice in a sampled system call, until SIGUSR1 interrupts it. */
 static void on_usr1(int sig)
 {
 	(void)sig;
@@ -260,7 +260,7 @@ static int closed_on_another_cpu(void)
 	return PD_PASS;
 }
 
-/* One of two events is closed while both wait: the other one gets its record. */
+/* One of two events is closed while both wait for a record: the other event gets its record. */
 static int one_of_two_closed(void)
 {
 	struct perf_event_attr attr;

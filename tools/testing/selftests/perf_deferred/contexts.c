@@ -101,7 +101,7 @@ static int busy_child(void *turns)
 {
 	struct pd_child child;
 
-	/* a wakeup on another CPU is sampled there, in the context of another task */
+	/* stay on one CPU: another CPU would sample the wakeup in the context of another task */
 	pd_pin(0, 0);
 	if (pipe(partner) || pd_child_start(&child, read_for_ever, NULL))
 		return 1;

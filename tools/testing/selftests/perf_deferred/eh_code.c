@@ -12,7 +12,7 @@
 
 #include "eh_code.h"
 
-/* Only the asm is between the entry and the system call. */
+/* All calls are inlined, so the system call is made in the frame of this function. */
 PD_IN("eh_text_leaf") long eh_leaf(struct eh_walk *walk)
 {
 	EH_ENTER(walk);

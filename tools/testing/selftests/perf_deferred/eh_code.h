@@ -30,7 +30,7 @@ static inline PD_ATTR(always_inline) void eh_note(struct eh_walk *walk, unsigned
 	walk->ra[walk->nr++] = ip;
 }
 
-/* Stands for some frames of a library and the frame of its caller. */
+/* In ra[]: stands for at most EH_MAX_LIBRARY frames of a library and the frame of its caller. */
 #define EH_LIBRARY	0UL
 #define EH_MAX_LIBRARY	4
 
@@ -65,16 +65,16 @@ PD_BOUNDS(eh_text_library);
 long eh_leaf(struct eh_walk *walk);		/* getppid() */
 long eh_deep(struct eh_walk *walk);		/* 1 KiB of locals */
 long eh_plain(struct eh_walk *walk);
-long eh_pushes(struct eh_walk *walk);		/* uses all registers */
+long eh_pushes(struct eh_walk *walk);		/* uses all callee-saved registers */
 long eh_allocates(struct eh_walk *walk);	/* a frame of no fixed size */
 long eh_aligned(struct eh_walk *walk);		/* a realigned stack */
 long eh_aligned_call(struct eh_walk *walk);	/* a stack that is realigned at entry */
 long eh_aligned_allocates(struct eh_walk *walk);
 void eh_note_step(struct eh_walk *walk, unsigned long ip);	/* for steps in assembly */
-long eh_based_on_rbx(struct eh_walk *walk);	/* and the frame of eh_plain() */
+long eh_based_on_rbx(struct eh_walk *walk);	/* and then the frame of eh_plain() */
 long eh_based_on_r15(struct eh_walk *walk);
-long eh_sorts(struct eh_walk *walk);		/* called back by qsort_r() */
-long eh_searches(struct eh_walk *walk);		/* called back by bsearch() */
+long eh_sorts(struct eh_walk *walk);		/* qsort_r() calls the next step */
+long eh_searches(struct eh_walk *walk);		/* bsearch() calls the next step */
 
 /* Steps that continue in a handler of SIGUSR1 and SIGUSR2. */
 long eh_raises_usr1(struct eh_walk *walk);
@@ -83,7 +83,7 @@ int eh_handle(int sig, bool on_altstack);
 
 /* getppid(); the next instruction belongs to another function, with another frame. */
 long eh_ends_in_syscall(void);
-/* Loads from an address, and calls another; each instruction can be probed. */
+/* Loads from @from, then calls @to; each instruction can be probed. */
 void eh_probed_leaf(void *from, const void *to);
 void eh_probed_target(void);
 extern const char eh_probed_load[], eh_probed_loaded[], eh_probed_call[], eh_probed_called[];

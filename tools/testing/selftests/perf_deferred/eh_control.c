@@ -136,7 +136,7 @@ static void read_all(long *counts)
 		counts[i] = eh_counter(names[i]);
 }
 
-/* Get the changes of the counters by CALLS calls, with stacks of at most @most frames. */
+/* Make CALLS calls, with stacks of at most @most frames; set @more to the counters' changes. */
 static int count_calls(int methods, unsigned int most, void (*call)(void), long *more)
 {
 	struct perf_event_attr attr;
@@ -200,7 +200,7 @@ static int frames_by_method(void)
 	return PD_PASS;
 }
 
-/* Code that looks like an object whose program headers are far away. */
+/* Map a page of code that looks like an object whose program headers are not mapped. */
 static unsigned char *map_refused(size_t page)
 {
 	Elf64_Ehdr *elf = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,

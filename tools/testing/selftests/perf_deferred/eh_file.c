@@ -99,7 +99,7 @@ static int walk_at(char *at)
 	return 0;
 }
 
-/* The walk may end early. */
+/* Walk once: the walk may end early, but all its frames must be right. */
 static int walk_partly(char *at)
 {
 	char *function = at + small.step;
@@ -185,7 +185,7 @@ static int found_by(int (*run)(const char *path), const char *path, struct found
 	return 0;
 }
 
-/* The second process uses the rules that the first one has decoded, except for displaced rules. */
+/* A second process uses the rules that the first has decoded, except those displaced since. */
 static int is_shared(const char *path, const char *next_path)
 {
 	struct found first, next;
@@ -249,7 +249,7 @@ static bool is_on_9p(const char *path)
 	return is;
 }
 
-/* The root file system of the VM is on another machine. */
+/* Files on 9p, such as those of the VM, can change on the server without notice. */
 static int not_shared_on_9p(void)
 {
 	PD_TRY(prepare_on_ramfs());
@@ -326,7 +326,7 @@ static int is_not_shared_any_more(void)
 	return PD_PASS;
 }
 
-/* With a limit of 0, rules are freed, and not shared of a file that was known before, either. */
+/* With a limit of 0, rules of files are freed, and even a file that was known shares none. */
 static int not_shared_with_limit_0(void)
 {
 	PD_TRY(prepare_on_ramfs());
@@ -375,7 +375,7 @@ static int rewritten_in_place(void)
 	return rewritten_on_ramfs(by_write);
 }
 
-/* Without room for the file, its rules must not be cached: their change would not be noticed. */
+/* A file without room must not have cached rules: a write to it would not be noticed. */
 static int rewritten_with_limit_0(void)
 {
 	return with_limit_0(rewritten_in_place);
@@ -451,8 +451,8 @@ static int rewritten_by_owner(void)
 }
 
 /*
- * Write to a file whose code runs in a shared mapping, which belongs to a writer of the file.
- * Walks do not fault pages of shared mappings in.
+ * Write to a file whose code runs in a shared mapping, made with a writable descriptor.  The
+ * mapping is populated, because walks do not fault in pages of shared mappings.
  */
 static int rewritten_under_shared_mapping(void)
 {
@@ -662,7 +662,7 @@ static int on_overlayfs(void)
 	return in_child(walk_file, MERGED "/m/a");
 }
 
-/* A memfd can be written to without being counted as open for writing, so keep no rules of it. */
+/* A memfd may have writers that i_writecount does not count, so its rules must not be kept. */
 static int memfd(void)
 {
 	unsigned long round, rounds = pd_scale(4);
@@ -713,7 +713,7 @@ static int private_copy(void)
 	return walk_at(at);
 }
 
-/* Walk without a check of the stack, because the mappings are misleading. */
+/* Walk without a check of the stack: the text and the tables are of different objects. */
 static int walk_unchecked(char *at)
 {
 	char *function = at + small.step;
@@ -769,7 +769,7 @@ struct ring {
 	struct io_uring_params params;
 	char *queue;
 	struct io_uring_sqe *sqe;
-	char *buffer;			/* the addresses of the buffer when it was registered */
+	char *buffer;			/* its address when it was registered */
 	size_t bytes;
 };
 
@@ -792,7 +792,7 @@ static int open_ring(struct ring *ring)
 	return 0;
 }
 
-/* The pages stay pinned, but the file is neither open nor mapped. */
+/* Pin pages of the file as the fixed buffer. Then the file is neither open nor mapped. */
 static int pin_file(struct ring *ring, const char *path, size_t from, size_t bytes)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -878,7 +878,7 @@ static int rewritten_by_device_from(size_t from)
 	return 0;
 }
 
-/* Pin the whole file; then all but the headers: these are read, and the file becomes known. */
+/* Pin the whole file; then all but the headers, so that walks read them and know the file. */
 static int rewritten_by_device(void)
 {
 	PD_TRY(prepare_on("tmpfs"));

@@ -366,7 +366,7 @@ static int switched_off(void)
 
 struct trap {
 	unsigned long ip;
-	unsigned int nr;		/* return addresses of calls that have not returned */
+	unsigned int nr;		/* number of calls that have not returned */
 	unsigned long ra[MAX_CALLS];
 };
 
@@ -591,8 +591,8 @@ static int open_workers(struct worker *workers)
 }
 
 /*
- * Let the index be made that a static program needs, as it has no .eh_frame_hdr.  A slow kernel
- * takes longer to make it than other threads wait for it.
+ * Walk once, so that the kernel makes the index that a static program needs, as it has no
+ * .eh_frame_hdr.  On a slow kernel, this takes longer than other threads wait for the index.
  */
 static int make_index(void)
 {
@@ -635,7 +635,7 @@ static int threads(void)
 	}
 	pd_note("%zu samples, %zu complete", samples, complete);
 	PD_CHECK(samples >= pd_scale(100), "too few samples");
-	/* a thread can be preempted on its way into the calls, or out of them */
+	/* a sample on the way into the calls, or out of them, is not complete */
 	PD_CHECK(samples - complete <= THREADS + samples / (pd_slow() ? 10 : 200),
 		 "only %zu of %zu samples complete", complete, samples);
 	return PD_PASS;

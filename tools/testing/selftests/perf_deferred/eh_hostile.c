@@ -29,7 +29,7 @@
 #define PATIENCE	20
 
 static struct eh_image image, other, bad;
-static const Elf64_Phdr *tables;	/* of the segment with .eh_frame_hdr and .eh_frame */
+static const Elf64_Phdr *tables;	/* header of .eh_frame_hdr; .eh_frame follows */
 
 static int prepare_images(void)
 {
@@ -84,7 +84,7 @@ static int walk_right(char *at)
 	return 0;
 }
 
-/* Frames of the object at @at may be wrong, and so may those behind them, but no frame before. */
+/* All frames up to the first one in the object at @at must be right. The others may be wrong. */
 static int walk_through_lies(struct pd_event *event, char *at)
 {
 	static struct eh_walk walk;

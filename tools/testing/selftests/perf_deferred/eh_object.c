@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A shared object that calls back. It is built with several frame sizes that are
- * the only difference: calls are at the same offsets.
+ * A shared object that calls back. It is built with several frame sizes. The builds
+ * differ in nothing else: their calls are at the same offsets.
  */
 #include "eh_code.h"
 
-/* eh_object_keeps() stores its CFA at this offset from rsp; LEB128 encodes that in two bytes */
+/* eh_object_keeps() stores its CFA at this offset from rsp, which takes two bytes in LEB128 */
 #define KEPT_AT (FRAME - 24)
 
 #define TEXT_OF(x)	#x

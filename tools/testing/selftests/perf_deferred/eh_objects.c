@@ -236,7 +236,7 @@ static int start_watcher(struct watcher *watcher, unsigned long ra)
 {
 	struct perf_event_attr attr;
 
-	/* no frame pointer, and this return address; the rest of the stack is 0 */
+	/* the saved frame pointer is 0, then comes @ra; the rest of the stack is 0 */
 	watcher->stack[1] = ra;
 	PD_CHECK(!pthread_create(&watcher->thread, NULL, watch_stack, watcher), "no thread");
 	while (!PD_READ(watcher->tid))
@@ -403,7 +403,7 @@ static int moved_page_of_text(void)
 	return move_and_walk(false);
 }
 
-/* Bytes of the mapping at an address that lie in transparent huge pages. */
+/* Return how many bytes of the mapping at @at are in transparent huge pages. */
 static unsigned long huge_bytes(const char *at)
 {
 	FILE *file = fopen("/proc/self/smaps", "r");
@@ -468,8 +468,8 @@ static int in_huge_page(void)
 }
 
 /*
- * A process overwrites its own copy of an object's unwind tables, while this process
- * uses an unchanged copy.
+ * A child process overwrites its own copy of an object's headers and unwind tables, while
+ * this process uses an unchanged copy.
  */
 struct target {
 	char *at;
@@ -487,7 +487,7 @@ static unsigned long random_word(unsigned long *state)
 	return *state;
 }
 
-/* Restore the target after every eighth change, else each walk would soon end at its header. */
+/* Restore the target after every eighth change, else each walk would soon end at bad headers. */
 static void *scribble_targets(void *seed)
 {
 	unsigned long state = (unsigned long)seed, i, word;

@@ -201,8 +201,8 @@ static int in_handler_of_another(void)
 }
 
 /*
- * Check a sample in the system call of the restorer. Its first address follows the system
- * call, where another function may begin. Then comes the interrupted frame.
+ * Check a sample in the system call of the restorer. The innermost address of the stack follows
+ * the system call, where another function may begin. The next frame is the interrupted one.
  */
 static int check_in_sigreturn(const struct eh_walk *walk, const struct pd_rec *stack)
 {

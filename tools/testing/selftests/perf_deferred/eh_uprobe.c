@@ -108,7 +108,7 @@ static int walk_probed(struct perf_event_attr *attr, const struct probe *probes,
 	eh_run(&unprobed, steps);
 	for (i = 0; probes[i].at; i++)
 		PD_TRY(open_probe(&probing[i], probes[i].at, probes[i].on_return));
-	/* The first probe makes uprobes map the page in which copies of instructions run. */
+	/* The first hit of a probe makes uprobes map the page for the copies of instructions. */
 	eh_run(&walk, steps);
 	PD_TRY(map_fresh_page());
 	PD_TRY(pd_must_open(&event, attr, 0, -1));
@@ -118,7 +118,7 @@ static int walk_probed(struct perf_event_attr *attr, const struct probe *probes,
 	while (i--)
 		pd_event_close(&probing[i]);
 	pd_drain(&event, &log);
-	/* a function that returns to the trampoline stores the trampoline's address */
+	/* a step with a uretprobe has noted the trampoline: expect the addresses without probes */
 	memcpy(walk.ra, unprobed.ra, sizeof(walk.ra));
 	PD_TRY(pd_log_clean(&log));
 	return check_places(&log, &walk, places, all);

@@ -72,7 +72,7 @@ PD_ATTR(noinline) int eh_tail(void **tail)
 
 	while (nr && !tail[nr - 1])
 		nr--;
-	/* without this function */
+	/* drop the frame of this function */
 	memmove(tail, tail + 1, (nr - 1) * sizeof(*tail));
 	return nr - 1;
 }

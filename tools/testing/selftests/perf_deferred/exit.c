@@ -144,8 +144,8 @@ static int check_sample(struct pd_log *log, const struct pd_rec *sample, __u32 l
 }
 
 /*
- * Open the event for the child if it has attr.inherit, else for all CPUs, because the events of
- * a task are removed before its memory is freed.
+ * If attr.inherit is set, open the event for the child.  Else open it for all CPUs, so that it
+ * also samples after the exit has removed the events of the task.
  */
 static int exit_round(struct perf_event_attr *attr, const struct way *way, enum has has)
 {
@@ -199,7 +199,7 @@ static int at_do_exit(void)
 	return exit_rounds(&attr, THE_STACK);
 }
 
-/* The events of a task are removed later in its exit. */
+/* do_exit() sends the record of an event of the task itself before it removes the event. */
 static int at_do_exit_of_a_task(void)
 {
 	struct perf_event_attr attr;
@@ -227,7 +227,7 @@ static int map_tables(void *unused)
 	}
 }
 
-/* An exiting task must not wait for the read of a page, only for tasks that map it. */
+/* Other tasks that map, and so lock, the same pages must not cut the stack of an exiting task. */
 static int while_others_map(void)
 {
 	const struct way *way = &ways[1];
@@ -248,7 +248,7 @@ static int while_others_map(void)
 	return ret ? pd_fail("at exit by %s, round %lu", way->what, i) : PD_PASS;
 }
 
-/* After the entry context is closed, while memory is mapped, the stack is unwound in place. */
+/* After the entry context is closed, while the mm is still there: unwound in place. */
 static int at_exit_signals(void)
 {
 	struct perf_event_attr attr;

@@ -24,7 +24,7 @@ static int set_max_contexts(long limit)
 	return 0;
 }
 
-/* Expected contents of the sample: a marker, the stack, either of these, or neither. */
+/* What the sample must have: a marker; the stack; one of the two or neither. */
 enum has {
 	MARKER,
 	STACK,

@@ -51,7 +51,7 @@ static size_t resident_pages(char *memory, size_t page)
 	return count;
 }
 
-/* Mapped, but never accessed: neither the page nor a page table entry exists. */
+/* Pages that are mapped, but were never accessed: not in memory, nor in the page table. */
 static int unread_file_pages(void)
 {
 	size_t page = getpagesize();
@@ -66,7 +66,7 @@ static int unread_file_pages(void)
 	return check_chain(&attr, memory, FRAMES);
 }
 
-/* Read, used, and dropped from the page table again. */
+/* Pages that were read and used, and then dropped from the page table. */
 static int dropped_file_pages(void)
 {
 	size_t page = getpagesize();

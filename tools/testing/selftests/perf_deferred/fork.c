@@ -222,7 +222,7 @@ static int parent_waits(void)
 	return check_cookies(&log);
 }
 
-/* Samples of a child before it first returns to user space have the stack of the fork. */
+/* Samples of a child before it first returns to user space have the stack of the fork, or none. */
 static int first_steps(void)
 {
 	const struct pd_rec *sample = NULL;

@@ -204,7 +204,7 @@ static int chains(void)
 	return PD_PASS;
 }
 
-/* Walks that begin with a wrong stack pointer. */
+/* Walks that begin with a wrong stack pointer and a wrong frame pointer. */
 static int stack_pointers(void)
 {
 	static const unsigned long wild[] = {
@@ -231,7 +231,7 @@ static int stack_pointers(void)
 	return pd_check_no_bare(&log);
 }
 
-/* Threads that walk chains while another thread overwrites them. */
+/* Threads that walk chains while other threads overwrite them. */
 static int stop;
 
 static unsigned long random_word(unsigned long *state)

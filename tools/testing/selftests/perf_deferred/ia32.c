@@ -60,7 +60,7 @@ static bool frame_in(const struct pd_rec *stack, __u32 frame, const __u64 *funct
 	       stack->user[frame] < function[1];
 }
 
-/* The program's own functions, down to main(). */
+/* Check that the innermost frames are in the program's functions, and that more follow. */
 static int check_frames(const struct pd_rec *stack, functions_t functions)
 {
 	int i;
@@ -72,7 +72,7 @@ static int check_frames(const struct pd_rec *stack, functions_t functions)
 	return 0;
 }
 
-/* In sigreturn, which removes the handler's frame: the stack is one frame. */
+/* Check a sample in sigreturn: its stack is one frame, in the restorer. */
 static int check_restorer(const struct pd_rec *stack, functions_t functions)
 {
 	PD_CHECK(stack->nr_user == 1 && frame_in(stack, 0, functions[RESTORER]),

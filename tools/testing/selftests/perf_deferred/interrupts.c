@@ -115,7 +115,7 @@ static int at_tracepoint(const char *system, const char *name)
 	}
 	pd_note("%s: %zu samples, %zu deferred, %ld interrupts", name, samples, deferred,
 		after - before);
-	/* the partner need not be asleep in every turn */
+	/* the partner may be awake, and then the turn has no wakeup */
 	PD_CHECK(2 * deferred >= pd_scale(500), "%s: %zu deferred samples of %lu turns",
 		 name, deferred, pd_scale(500));
 	/* other parts of the kernel may raise irq_work interrupts, too */

@@ -26,7 +26,7 @@
 #define COPY_NAME 6
 #define PATIENCE 20
 
-/* Two pages. Faults of the second one go to a userfaultfd that no one serves. */
+/* Map two pages. Faults of the second one go to a userfaultfd that no one serves. */
 static char *unserved_memory(size_t page, int flags)
 {
 	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
@@ -221,7 +221,7 @@ static bool is_swapped(const void *page)
 	return entry >> 62 & 1;
 }
 
-/* Spin with the caller's frame in a swapped copy of the page. Exit with 77 if it is not in swap. */
+/* Spin with the caller's frame in a swapped copy of the page. Exit with 77 without such a copy. */
 static int spin_before_copy(void *unused)
 {
 	struct pd_frame *frame = frame_before_file(PROT_READ | PROT_WRITE);
@@ -379,7 +379,7 @@ static int check_dying_frames(struct pd_log *log, unsigned int of_file)
 	return 0;
 }
 
-/* The first sample is taken when the task is already dying: it must not wait or allocate. */
+/* The first sample is taken when the task is already dying: the walk must not wait or allocate. */
 static int dying_walk(int (*spinner)(void *unused), int sig, int expected, bool cached)
 {
 	struct perf_event_attr attr, fault_attr, alloc_attr;
@@ -430,7 +430,7 @@ static int say_and_spin(void *unused)
 	return pd_call(NAME, 4, pd_leaf_says_and_spins, (void *)60000L);
 }
 
-/* Each record of a dying task without a page for its frames needs a walk, so there is one only. */
+/* A dying task without a page to keep its frames sends one record: another needs a new walk. */
 static int one_round(void)
 {
 	struct pd_range unlock = pd_find_function("__srcu_read_unlock");

@@ -71,7 +71,7 @@ static int of_the_system(void)
 	return PD_PASS;
 }
 
-/* An event without callchains requests more frames than the system allows. */
+/* An event without callchains that asks for more frames must not raise the limit of others. */
 static int of_a_bpf_event(void)
 {
 	struct perf_event_attr attr;
@@ -172,7 +172,7 @@ static int dying_call(void)
 	return PD_PASS;
 }
 
-/* If the first sample of a task is taken when it exits, it has no page for its frames. */
+/* Without a sample before its exit, a task has no page for its frames: it gets 128 at most. */
 static int of_a_dying_task(void)
 {
 	long before = pd_read_long(MAX_STACK);

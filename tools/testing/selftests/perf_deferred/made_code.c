@@ -48,8 +48,8 @@ static const struct made_code with_branches = { {
 } };
 
 /*
- * Like HotSpot's code that makes a frame return to code after its function, which will
- * replace the frame:
+ * Like HotSpot's deoptimization: the frame returns to code after its function, and that code
+ * will replace the frame:
  *	sub $8,%rsp; call M; add $8,%rsp; ret
  * M:	push %rbp; mov %rsp,%rbp; sub $32,%rsp; lea 2f(%rip),%rax; mov %rax,-8(%rbp);
  *	mov 8(%rbp),%rcx; mov %rcx,-16(%rbp); jmp 4f; 4: lea 1f(%rip),%rax; push %rax; jmp *%rsi

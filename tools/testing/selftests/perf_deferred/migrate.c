@@ -121,7 +121,7 @@ static int spin_forever(void *unused)
 	return 0;
 }
 
-/* When the sampled task returns on CPU 1, a task of the cgroup runs on CPU 0. */
+/* A task of the cgroup runs on CPU 0. The cgroup's event must get no record of the moved task. */
 static int migrate_beside(const struct pd_cgroup *group)
 {
 	const struct pd_rec *rec = NULL;
@@ -164,7 +164,7 @@ static int beside_a_cgroup(void)
 	return ret;
 }
 
-/* A task spins and makes system calls while it is moved between the CPUs. */
+/* A task makes many system calls while it is moved between the CPUs. */
 static int make_calls(void *unused)
 {
 	unsigned long i;
@@ -279,7 +279,7 @@ static int reader_of_a_task_on_all_cpus(void)
 	return move_before_all(true);
 }
 
-/* Another process reads only CPU 0. It gets the record of a task that has moved. */
+/* Another process, which reads only CPU 0, must get the record of a task that has moved. */
 static int moved_fds[2];
 
 static int look_at_one_cpu(void *unused)
@@ -330,7 +330,7 @@ static int two_readers(void)
 	return PD_PASS;
 }
 
-/* One thread opens the events of two readers, so the two look like one reader. */
+/* Both readers must get a record, though one thread opens their events, as for one reader. */
 static int two_sets_of_one_thread(bool one_first)
 {
 	struct perf_event_attr attr;
@@ -432,7 +432,7 @@ static int move_to_new_cpu(void)
 	return check_moved(&log, child.pid, &records);
 }
 
-/* A reader with buffers on all CPUs has no buffer on a CPU that goes online later. */
+/* A task returns on a CPU that went online later: its record goes to the buffer of another CPU. */
 static int new_cpu(void)
 {
 	int ret;

@@ -67,7 +67,7 @@ static int check_nmis(void *in_kernel)
 		PD_CHECK(sample->cpu == 1, "on CPU %u", sample->cpu);
 		/* a sample that is taken after the record has its stack in place */
 		PD_CHECK(sample->deferred || sample->inplace, "no user half");
-		/* the events may be disabled before the last NMI has printed all registers */
+		/* if the events are disabled during the last NMI, its cookie may have no record */
 		PD_CHECK(!bare || sample->cookie == bare, "cookie %llx has no record", bare);
 		if (pd_user_half(&log, sample, &stack) == PD_BARE) {
 			bare = sample->cookie;

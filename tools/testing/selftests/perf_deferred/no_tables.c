@@ -39,7 +39,7 @@ static int execute_program(void *program)
 	return 1;
 }
 
-/* The stack of the only call of a kernel function by a program. */
+/* Run a program that calls a kernel function once, and get the stack of that call. */
 static int sample_program(const char *program, const char *function, struct pd_event *allocs,
 			  struct pd_log *log, const struct pd_rec **stack)
 {
@@ -70,7 +70,7 @@ static int sample_program(const char *program, const char *function, struct pd_e
 	return 0;
 }
 
-/* Check that all frames of the stack are true, and that there are at least @least. */
+/* Check that all frames of the stack are true, and that there are at least @least of them. */
 static int check_frames(const struct pd_rec *stack, const struct pd_rec *true_stack, __u32 least)
 {
 	if (stack->nr_user >= least && stack->nr_user <= true_stack->nr_user &&
@@ -179,7 +179,7 @@ static int callbacks(void)
 	return check_program("no_tables_callbacks", 1);
 }
 
-/* A dying task must not allocate memory for a search of code. The tests above have left some. */
+/* To search code, a dying task uses memory that the tests above have left: it allocates none. */
 static int exit_group(void)
 {
 	struct pd_event allocs;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Programs without unwind tables, each of which calls getppid() once, in a stack that is easily
- * mistaken for another one.  PROG_* selects the program.  The file of a program contains its true
- * stack, from the inside to the outside, for the test.
+ * Programs without unwind tables, each of which calls getppid() once, or exits, in a stack that is
+ * easily mistaken for another one.  PROG_* selects the program.  The file of a program contains its
+ * true stack, from the inside to the outside, for the test.
  */
 #define TRUE_STACK(...)	.section stack, ""; .ascii "!stack: "; .quad __VA_ARGS__, 0
 
@@ -42,8 +42,8 @@ inner:
 
 #ifdef PROG_drop
 /*
- * _start drops ten words of the arguments, so that the return address of the function behind _start
- * lies where these words were.
+ * _start drops ten words of the arguments, so that the return address of drop() lies where these
+ * words were.
  */
 _start:
 	mov %rsp, %rbx
@@ -220,8 +220,8 @@ saved:
 
 #ifdef PROG_link_signal
 /*
- * A signal interrupts a function that has its return address in a register.  Other functions have
- * unwind tables.
+ * A signal interrupts a function that has its return address in a register.  _start, the handler
+ * and the restorer have unwind tables.
  */
 _start:
 	.cfi_startproc

@@ -44,7 +44,7 @@ static int attr_pipe_poll(struct perf_event_attr *attr)
 	return pd_attr_kprobe(attr, "pipe_poll");
 }
 
-/* Check that a buffer has FDS samples with one cookie, and only one record. */
+/* Check that a buffer has @samples samples with one cookie, and only one record. */
 static int check_one_cookie(struct pd_log *log, size_t samples, __u64 *cookie)
 {
 	const struct pd_rec *sample = NULL;
@@ -357,7 +357,7 @@ static PD_LEAF long read_zeros(void *buffer)
 
 /*
  * A timer samples long system calls many times.  There are few records, and
- * every sample is complete.
+ * every cookie has a record.
  */
 static int long_system_calls(void)
 {
@@ -390,7 +390,7 @@ static int long_system_calls(void)
 	pd_note("%zu samples, %zu cookies, %zu records", samples, cookies, records);
 	PD_CHECK(samples >= 20, "only %zu samples", samples);
 	PD_CHECK(records >= cookies, "%zu records for %zu cookies", records, cookies);
-	/* A sample between a record and the return to user mode sends the record again. */
+	/* Allow some records to be sent again. */
 	PD_CHECK(records <= cookies + cookies / 4 + 2, "%zu records for %zu cookies",
 		 records, cookies);
 	return PD_PASS;
@@ -463,7 +463,7 @@ static int behind_the_record(void)
 	return PD_PASS;
 }
 
-/* A stack that would be cut in the sample has a record, which is not cut. */
+/* If the known stack would be cut in a sample, the sample gets a record, which is not cut. */
 static int too_deep_behind_the_record(void)
 {
 	const struct pd_rec *sample = NULL, *stack;

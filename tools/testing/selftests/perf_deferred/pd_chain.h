@@ -3,9 +3,9 @@
 #ifndef PD_CHAIN_H
 #define PD_CHAIN_H
 
-/* Every frame except the last one points to the frame one page above it. */
+/* Lay out the chain: every frame except the last one points to the frame one page above it. */
 void pd_chain_lay(char *memory, unsigned int name, unsigned int frames);
-/* Make such a chain in a private mapping of a file that is not in memory yet. NULL on failure. */
+/* Lay out the chain in a file, and map it, private, without reading a page. NULL on failure. */
 char *pd_chain_map_file(unsigned int name, unsigned int frames);
 
 #endif /* PD_CHAIN_H */

@@ -9,14 +9,14 @@
 
 #define PD_ATTR(...)		__attribute__((__VA_ARGS__))
 
-/* A function of its own, in a section of its own. */
+/* A function that is not inlined, in the section @name. */
 #define PD_IN(name)		PD_ATTR(noinline, section(name))
 /* Start and end of a section. */
 #define PD_BOUNDS(name)		extern const char __start_##name[], __stop_##name[]
 
 /*
- * Make the compiler set up a frame: the function uses the frame's address.  The
- * options of the compiler alone do not do that for a function that calls nothing.
+ * Use the frame's address, so that the compiler sets up a frame.  Its options
+ * alone do not make it do so in a function that calls nothing.
  */
 static inline PD_ATTR(always_inline) void pd_frame(void)
 {

@@ -100,7 +100,7 @@ static void *serve_requests(void *arg)
 	return NULL;
 }
 
-/* The root of a file system can be a file; it is then mounted on a file. */
+/* Mount on a file: the root of this file system is a file, too. */
 static int mount_on(const char *path, int device)
 {
 	char options[80];

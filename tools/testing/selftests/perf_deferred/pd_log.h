@@ -34,7 +34,7 @@ struct pd_log {
 	struct pd_rec *recs;
 	size_t nr, room;
 	__u64 lost;			/* lost records, as counted by LOST records */
-	__u64 dropped;			/* lost records, as counted by the disabled events */
+	__u64 dropped;			/* lost records, as read from disabled events */
 	char malformed[160];		/* the first complaint, or empty */
 	const struct pd_rec **index;	/* deferred records by tid and cookie */
 	size_t indexed, indexed_at;
@@ -43,7 +43,7 @@ struct pd_log {
 enum pd_half {
 	PD_NONE,	/* no user half */
 	PD_INPLACE,	/* unwound in place */
-	PD_STITCHED,	/* by its record */
+	PD_STITCHED,	/* the frames of its record */
 	PD_BARE,	/* a marker without a record */
 };
 

@@ -117,7 +117,7 @@ struct pd_range pd_find_function(const char *name)
 
 	if (!file)
 		return (struct pd_range){};
-	/* the compiler may have appended a suffix to the name, or split off a part with a suffix */
+	/* prefer the name alone: with a suffix, it can be a part that the compiler has split off */
 	while (behind == '.' && fgets(line, sizeof(line), file)) {
 		char next;
 

@@ -175,8 +175,8 @@ static void ring_copy(struct pd_event *event, void *to, __u64 from, size_t len)
 }
 
 /*
- * Records that were lost at the end are not in a LOST record: read their number
- * from the event.
+ * No LOST record counts the records that were lost after the last record of the
+ * buffer: read the number of all lost records from the event.
  */
 static void count_dropped(struct pd_event *event, struct pd_log *log)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Signal handlers with restorers of the tests: pd_restorer() ends their stacks. */
+/* Signal handlers whose restorers are the tests' own: a stack in pd_restorer() is one frame. */
 #ifndef PD_SIGNAL_H
 #define PD_SIGNAL_H
 

@@ -77,7 +77,7 @@ int pd_frame_name(__u64 ip)
 	return -1;
 }
 
-/* After push %rbp; mov %rsp,%rbp: the unwind tables, too, describe a frame that is set up. */
+/* The address is after push %rbp; mov %rsp,%rbp: there, the unwind tables have the frame, too. */
 unsigned long pd_name_address(unsigned int name)
 {
 	return (unsigned long)names[name].low + 8;

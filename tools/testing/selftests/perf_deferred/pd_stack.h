@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Stacks that identify themselves. pd_call(n, depth, leaf, arg) calls the outermost
- * function of n. This calls the recursive function of n, which has depth + 1 frames
- * and calls leaf(arg). Both have sections of their own for each n. So the frames of a
- * sample tell which stack they belong to, and whether it is complete.
+ * function of n, which calls the recursive function of n, which has depth + 1 frames
+ * and calls leaf(arg). Each of these functions has a section of its own. So the frames
+ * of a sample tell which stack they belong to, and whether it is complete.
  */
 #ifndef PD_STACK_H
 #define PD_STACK_H
@@ -55,7 +55,7 @@ __u64 pd_foreign_frame(const struct pd_rec *stack, unsigned int name);
  * the leaf: complete, without foreign or repeated frames.
  */
 int pd_check_stack(const struct pd_rec *stack, unsigned int name, unsigned int depth);
-/* Check that the sample's user half is such a stack, from a record. */
+/* Check that the sample's user half is this stack, and comes from a record. */
 int pd_check_stitched(struct pd_log *log, const struct pd_rec *sample,
 		      unsigned int name, unsigned int depth);
 
@@ -71,7 +71,7 @@ int pd_check_right_or_none(struct pd_log *log, const struct pd_rec *sample,
 int pd_check_no_bare(struct pd_log *log);
 
 /*
- * getppid() with a given stack pointer and frame pointer, for chains of frames
+ * Call getppid() with a given stack pointer and frame pointer, for chains of frames
  * that no compiler would make.
  */
 struct pd_frame {
@@ -82,7 +82,7 @@ long pd_getppid_on(const void *stack, const void *frame);
 
 /*
  * Leaf functions for pd_call(): make the system call of a struct pd_syscall, or getppid(), without
- * the C library; or run in user mode for some milliseconds.
+ * the C library; or run in user mode for the given number of milliseconds.
  */
 struct pd_syscall {
 	long nr, args[6];

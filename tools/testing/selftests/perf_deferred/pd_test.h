@@ -23,9 +23,10 @@ struct pd_test {
 extern const struct pd_test pd_tests[];
 extern const size_t pd_nr_tests;
 
-/* A requirement that the kernel lacks, or NULL. By default, the kernel must defer. */
+/* Return a requirement that the kernel does not meet, or NULL. By default: deferral. */
 const char *pd_unmet(void);
 
+/* Print a message. pd_fail() returns PD_FAIL, and pd_skip() PD_SKIP: a reported result. */
 int pd_fail(const char *fmt, ...) PD_ATTR(format(printf, 1, 2));
 int pd_skip(const char *fmt, ...) PD_ATTR(format(printf, 1, 2));
 void pd_note(const char *fmt, ...) PD_ATTR(format(printf, 1, 2));

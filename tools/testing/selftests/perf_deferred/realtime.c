@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Real-time and deadline tasks can be excluded: from page faults, or from deferral. Tasks that
- * serve I/O never take page faults.
+ * Real-time and deadline tasks can be excluded: from page faults in walks, or from deferral.
+ * Walks of tasks that serve I/O never take page faults.
  */
 #include <errno.h>
 #include <sched.h>
@@ -37,7 +37,7 @@ enum { IN_PLACE, NO_FAULTS, AS_OTHERS };
 
 static const int policies[] = { SCHED_FIFO, SCHED_RR, SCHED_DEADLINE };
 
-/* struct sched_attr, which C libraries have under different names or not at all */
+/* struct sched_attr: C libraries have it under different names, or not at all */
 struct attr_of_sched {
 	__u32 size;
 	__u32 policy;
@@ -162,7 +162,7 @@ static size_t resident_pages(char *memory)
 	return count;
 }
 
-/* A chain of frames in pages that have not been read. */
+/* Walk a chain of frames in pages that are not in memory. */
 static int walk_unread(int policy, unsigned int *frames, bool *brought_in)
 {
 	const struct pd_rec *sample, *stack;

@@ -140,7 +140,7 @@ static int check_clock(struct pd_log *log, const struct pd_rec *sample, size_t *
 	return 0;
 }
 
-/* @sample was taken before the abort, and the next sample of the entry context after it. */
+/* @sample was taken before the abort, and the next sample of the update event after it. */
 static int check_abort(struct pd_log *log, const struct pd_rec *sample,
 		       const struct events *events)
 {

@@ -205,7 +205,7 @@ static int record_storm(bool on_altstack)
 	PD_CHECK(handled > 5 && samples >= pd_scale(100), "too few");
 	/*
 	 * A sample that is taken while a walk is under way is unwound in place and
-	 * incomplete.  On a busy machine a walk can take longer than a tick.
+	 * incomplete.  On a busy machine a walk can take longer than the sampling period.
 	 */
 	PD_CHECK(complete >= samples / 2, "only %zu of %zu samples complete", complete,
 		 samples);

@@ -114,7 +114,7 @@ static int restoring_altstack(void)
 	return signals_with("restore_altstack", false, true);
 }
 
-/* Two samples in one rt_sigreturn: if their stacks differ, so do their cookies. */
+/* Two samples in one rt_sigreturn: each must have the stack of its own entry context. */
 static int entry_and_later(void)
 {
 	unsigned long rounds = pd_scale(100), i;
@@ -176,7 +176,7 @@ static int from_timer(void)
 		pd_user_half(&log, sample, &stack);
 		if (!stack || !stack->nr_user)
 			continue;
-		/* The restorer's first instruction clears the frame pointer. */
+		/* The restorer's first instruction clears %rbp, which ends the stack. */
 		if (pd_in_restorer(stack->user[0]) &&
 		    stack->user[0] != (unsigned long)pd_restorer)
 			PD_CHECK(stack->nr_user == 1, "the restorer at %llx with a caller",

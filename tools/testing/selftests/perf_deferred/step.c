@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The stack at every instruction of a distribution's programs, from the first
- * instruction to the last, must be the stack that a tracer has recorded while
- * stepping.
+ * The stack at every stepped instruction of a distribution's programs must be the
+ * stack that a tracer has recorded while stepping. The beginning of a program is
+ * stepped, and windows of its later run.
  *
  * The tracer follows calls, and does not use unwind tables.  After a call
  * instruction, the word on top of the stack is a return address.  The call has
@@ -33,7 +33,7 @@
 #define MAX_CALLS	8192
 #define MAX_FRAMES	500
 #define MAX_STACK	(1UL << 16)
-/* steps to compare in some programs; in the others, and in all programs on a slow kernel */
+/* steps to compare: STEPS in some programs, FEW_STEPS in the others or on a slow kernel */
 #define STEPS		66000
 #define FEW_STEPS	6000
 #define WINDOW		1000
@@ -66,7 +66,7 @@ static unsigned long peek_word(pid_t pid, unsigned long addr)
 	return ptrace(PTRACE_PEEKDATA, pid, (void *)addr, NULL);
 }
 
-/* Does the instruction at the address call?  Prefixes of calls are REX and such. */
+/* Is the instruction at @ip a call?  Its prefixes, such as REX, are skipped. */
 static bool is_call(pid_t pid, unsigned long ip)
 {
 	unsigned long word = peek_word(pid, ip);
@@ -95,8 +95,8 @@ static int follow_calls(struct stepper *s, const struct user_regs_struct *before
 	if (!s->signal || before->rsp - regs->rsp < 256 || regs->rsp > before->rsp)
 		return call ? push_call(s, regs->rsp, peek_word(s->pid, regs->rsp)) : 0;
 	/*
-	 * A handler begins. It returns to the restorer, and the restorer to the
-	 * program, with the rest of the signal frame still on the stack.
+	 * A handler begins. It returns to the restorer, with the rest of the signal
+	 * frame still on the stack, and the restorer returns to the program.
 	 */
 	s->handlers++;
 	PD_TRY(push_call(s, regs->rsp + sizeof(long), before->rip));
@@ -190,8 +190,8 @@ static const Elf64_Phdr *segment_of(const struct object *object, unsigned long o
 }
 
 /*
- * Is there an FDE for the byte at @offset of the file? Also true if that cannot be read, or if the
- * entries of the table are not in the usual encoding: four bytes, relative to the table.
+ * Is there an FDE for the byte at @offset of the file? Also true if a table cannot be read, or if
+ * the entries of .eh_frame_hdr are not in the usual encoding: four bytes, relative to the table.
  */
 static bool is_covered(const struct object *object, unsigned long offset)
 {
@@ -294,7 +294,7 @@ static bool is_plain(struct stepper *s, const struct pd_rec *stack, unsigned lon
 	return !nr;
 }
 
-/* _start() has no caller, and soon calls the C library or the rest of the loader. */
+/* The outermost frame is in _start() of the program or of its loader, which is short. */
 #define ENTRY_BYTES	128
 
 static bool ends_at_the_entry(struct stepper *s, const struct pd_rec *stack)
@@ -510,7 +510,7 @@ static int step_windows(char *const argv[], int signal, unsigned long steps)
 		/* The program takes a while until it has installed its handler. */
 		for (i = 0; alive && signal && !handles_signal(s->pid, signal) && i < 100; i++)
 			alive = run_on(s, 20);
-		/* A window may also begin where the program cannot get a signal. */
+		/* The window may be where the program cannot get a signal: add another window. */
 		if (signal && !s->handlers && more) {
 			most += WINDOW;
 			more--;

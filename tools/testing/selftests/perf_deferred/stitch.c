@@ -2,7 +2,7 @@
 /*
  * The test of everything together: threads whose stacks identify them do all
  * that a thread can do, sampled at 10 kHz, or less on a slow kernel. No sample
- * has the stack of another one, and nearly all stacks are complete.
+ * has the stack of another thread, and nearly all stacks are complete.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +45,7 @@ struct shared {
 	int stop;
 	struct {
 		__u32 tid;
-		__u64 begin, end;	/* it is in its named stack from begin to end */
+		__u64 begin, end;	/* the thread is in its named stack meanwhile */
 	} threads[THREADS];
 };
 
@@ -330,7 +330,7 @@ static void count_named(struct count *count, const struct pd_rec *sample,
 		pd_note_stack("cut", stack);
 }
 
-/* A sample of a child in execve: before the point of no return it has its parent's stack. */
+/* A sample of a child in execve: no frame may belong to another thread than the parent. */
 static void count_changing(struct count *count, const struct pd_rec *sample,
 			   const struct pd_rec *stack, int name)
 {
@@ -411,8 +411,8 @@ static const struct pd_rec **in_time_order(struct pd_log *log, size_t *nr)
 }
 
 /*
- * The record of an entry context is written before the thread has a sample in another
- * one. The clocks of two CPUs may differ, so only samples on one CPU are compared.
+ * The record of an entry context is written before the thread has a sample in another entry
+ * context. The clocks of two CPUs may differ, so only samples on one CPU are compared.
  */
 static void check_order(struct pd_log *log, struct count *count)
 {

@@ -25,11 +25,11 @@
 #define NAME	4
 #define DEPTH	4
 #define MOST	2048
-#define SLEEPS	8	/* on a slow machine, a sleep can end before the switch */
+#define SLEEPS	8	/* number of sleeps; on a slow machine, some end before the switch */
 #define BYTES	(256 * 1024)
 #define LONG_BYTES	((pd_slow() ? 8 : 64) * 1024L * 1024)
 
-/* The value that the BPF program keeps in its map for each task. */
+/* The value of the only entry of the map that the BPF program writes to. */
 struct result {
 	__u64 calls;
 	__u64 cookies[MOST];
@@ -423,7 +423,7 @@ static int none_without_events(void)
 	return check_none(&sw, "without an event for the record");
 }
 
-/* A request for the previous task is refused: the task is in the kernel, but still current. */
+/* A request for the previous task, which is still current, is refused. */
 static int none_for_the_one_before(void)
 {
 	struct switches sw = {};
@@ -475,7 +475,7 @@ static int none_for_a_sleeping_one(void)
 	return none_for_others(sleep_long, 0);
 }
 
-/* A kernel thread has no user stack; this one is awake when there is work for it. */
+/* A kernel thread has no user stack. The thread of RCU is switched to for each grace period. */
 static int none_for_kernel_threads(void)
 {
 	struct switches sw = {};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Kernel memory is allocated by malloc(), always. So task.h is not used. */
+/* malloc() allocates kernel memory. The task may always allocate, so task.h is not used. */
 #ifndef _UNWIND_FINDER_LINUX_SLAB_H
 #define _UNWIND_FINDER_LINUX_SLAB_H
 

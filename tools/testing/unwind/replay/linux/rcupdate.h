@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* There is only one task, so no other reads. */
+/* There is only one task, so there are no other readers. */
 #ifndef _UNWIND_REPLAY_LINUX_RCUPDATE_H
 #define _UNWIND_REPLAY_LINUX_RCUPDATE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Kernel memory is allocated by malloc(). What a task may do does not come from task.h. */
+/* malloc() allocates kernel memory. The unwind_task_*() of task.h are replaced here. */
 #ifndef _UNWIND_REPLAY_LINUX_SLAB_H
 #define _UNWIND_REPLAY_LINUX_SLAB_H
 
