@@ -41,10 +41,10 @@ static inline void unwind_user_invalidate(struct vm_area_struct *vma,
 	if (!vma->vm_file && !(vma->vm_flags & VM_EXEC))
 		return;
 	/*
-	 * The unmap of a mapping does not miss a cache that is just being made: it holds the
-	 * mmap lock, so a search in the mapping has ended, or sees the new count of unmaps.
-	 * A truncation may miss such a cache.  But then the file has been opened for writing,
-	 * which file.c handles.
+	 * This may miss a cache that is just being made.  An unmap has removed the mapping
+	 * under the mmap lock, so a search that found the mapping has ended, or sees the new
+	 * count of unmaps.  With a truncation the mapping stays, but then the file has been
+	 * opened for writing, which file.c handles.
 	 */
 	if (unlikely(rcu_access_pointer(mm->unwind_cache)))
 		__unwind_user_invalidate(mm, start, end);

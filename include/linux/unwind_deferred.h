@@ -83,7 +83,7 @@ static inline bool unwind_deferred_known(struct unwind_stacktrace *trace)
 
 /**
  * unwind_deferred_note_cpu - note the CPU and the origin of a request
- * @who: a number below BITS_PER_LONG that the client defines
+ * @who: the origin, a number below BITS_PER_LONG that the client defines
  *
  * For a client that writes records to the CPUs of its samples.  The task may run on
  * several CPUs in one entry context.

@@ -109,7 +109,7 @@ static bool is_of_cgroup(struct perf_event *event, struct task_struct *task)
 #endif
 
 /*
- * On another CPU than the task's, write only to events bound to this CPU: all other events
+ * On a CPU that is not the task's, write only to events bound to this CPU: all other events
  * get the record on the task's own CPU.  perf has already skipped events that do not cover the
  * task running here.  Of the others, take those that also cover the record's task.
  */
@@ -389,7 +389,7 @@ callchain_in_place(struct perf_event *event, struct pt_regs *regs, bool user)
  *
  * The user half is normally a marker and the cookie of the record that will follow.  If the
  * stack is known already, or must be unwound in place, it is the stack itself.  If there is no
- * user stack, it is empty.  If a known stack exceeds the event's limit, a record is requested
+ * user stack, it is empty.  If both halves together exceed the event's limit, a record is requested
  * instead; if that request is refused, the stack is cut.
  *
  * perf_callchain() returns what this returns, so the compiler turns the call into a jump.  That

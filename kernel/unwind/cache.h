@@ -24,7 +24,8 @@ struct unwind_rule_table;
  * @base: the values in the table are relative to this address
  * @code_start: start of the part of the object in the mapping with the code that the walk needed
  * @code_end: end of that part
- * @stay_start: start of a range with the first entries of .eh_frame; all changes in it are reported
+ * @stay_start: start of a range with the first entries of .eh_frame, in a mapping that is not
+ *		writable and whose changes are reported
  * @stay_end: end of that range; entries elsewhere may change without notice
  * @nr: number of FDEs in @table or @index
  * @word: bytes of its addresses, 4 or 8

@@ -48,7 +48,7 @@
 
 /* the most instructions that are decoded for one address */
 #define MAX_INSNS	4096
-/* after a path gave a rule, follow at most this many instructions of another to check the rule */
+/* after a path gave a rule, follow at most this many instructions on others to check the rule */
 #define MAX_MORE	384
 /* on a long path, rules are also cached for addresses at this distance from each other, in bytes */
 #define NOTE_DISTANCE	256
@@ -1592,8 +1592,8 @@ static bool prologue_fits(struct unwind_code *code, unsigned long at, unsigned l
  * @at: the address of an instruction
  * @ip: an address behind it
  *
- * Return: true if the instructions from @at on reach @ip, and if an earlier branch leads over each
- *	   jump, return and trap among them.
+ * Return: true if the instructions from @at on reach @ip, and if a branch or jump in front of each
+ *	   return and trap among them leads over it.
  */
 bool unwind_code_is_one(struct unwind_code *code, unsigned long at, unsigned long ip)
 {

@@ -599,10 +599,9 @@ void unwind_deferred_exec(void)
  * unwind_deferred_exit - close the last entry context of a task that exits
  *
  * To be called while the mm and the perf events are still there, and before PF_EXITING.
- * The walk takes page faults only if a single thread exits.  Otherwise SIGNAL_GROUP_EXIT is
- * already set, by exit_group(), a fatal signal or a core dump.  Later requests fail with -ESRCH,
- * or with -EINVAL if the task has not returned to user space since execve: then there is no user
- * stack.
+ * The walk takes page faults only if a single thread exits by itself.  Otherwise
+ * unwind_task_is_dying() is already true.  Later requests fail with -ESRCH, or with -EINVAL if the
+ * task has not returned to user space since execve: then there is no user stack.
  *
  * Context: Task context; may sleep.
  */

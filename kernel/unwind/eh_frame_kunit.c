@@ -487,7 +487,7 @@ static void by_expression(struct kunit *test)
 
 /*
  * The bytes of an expression are charged to the budget. After an unmap of the tables, other
- * bytes may be at the expression's address, so the expression is not evaluated.
+ * bytes may be at the expression's address, so its value is not used.
  */
 static void expression_later(struct kunit *test)
 {

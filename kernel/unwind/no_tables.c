@@ -4,7 +4,7 @@
  * output of compilers that write no tables.
  *
  * A caller is accepted only if it is certain: code may use the frame pointer for anything,
- * and a stack that skips a caller looks right.  These are certain:
+ * and a stack that skips a caller looks right.  For instance, these are certain:
  *
  * - The entry point of a program, which has no caller.
  * - A path through the code itself (code.c).  Its rule is cached by address, like rules
@@ -298,7 +298,7 @@ static bool leads_to_caller(struct unwind_user_state *state,
 	if (unlikely(state->probed) && unwind_is_return_address(state, slot))
 		return true;
 	ra += state->cs_base;
-	/* A doubtful path may have run into the next function: does @ra's call call this one? */
+	/* A doubtful path may have run into the next function: does @ra follow a call of this one? */
 	if (is_doubtful && (unwind_is_of_file(state->ip) || is_on_top_of_stack(rule, state->word)))
 		return is_called(state, ra);
 	return unwind_may_return_to(state, ra, false);

@@ -62,8 +62,8 @@ struct unwind_cache_state {
  * @in_memory: bit mask of the slots for which @kept has an address
  * @lost: bit mask of the slots whose registers are unknown
  * @exact: @ip is the next instruction to run, not a return address
- * @back: rules are looked up for @ip - @back.  1 if @ip follows a call or a system call: then
- *	  @ip - 1 is inside that instruction.  Else 0
+ * @back: rules are looked up for @ip - @back.  1 if @ip is a return address or follows a system
+ *	  call, as @ip - 1 is then inside the call; else 0
  * @left_alone: bit mask of the caller-saved registers, by their numbers in instructions,
  *		that still have the values in @start
  * @probed: uprobes may have changed return addresses
@@ -86,8 +86,8 @@ struct unwind_cache_state {
  * @start: registers that the walk began with, or NULL
  * @faults: number of pages that may still be faulted in
  * @deadline: after this time, in jiffies, no page is faulted in and no rule is searched for
- * @table_bytes: bytes of unwind tables, headers of objects and code that may still be
- *		 read
+ * @table_bytes: how many more bytes of unwind tables, headers of objects, code, and the stack
+ *		 of code without tables may be read
  * @cfi: scratch memory to interpret tables; one step may reuse results of an earlier one
  * @tables: the state of the mm when eh_frame.c last began a search
  * @changes: unwind_files_changes() when the walk began

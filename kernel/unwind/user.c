@@ -922,8 +922,8 @@ static noinline int apply_left_alone(struct unwind_user_state *state,
  * @state: the frame; on failure it is unchanged, except for the budgets of the walk
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0; -ENODATA at the end of the stack; -ENXIO if @state->ip is not executable, so it is not
- *	   a return address; or another error if the stack cannot be followed further.
+ * Return: 0; -ENODATA at the end of the stack; -ENXIO if @state->ip was taken for a return address,
+ *	   but is not executable; or another error if the stack cannot be followed further.
  */
 int unwind_user_next(struct unwind_user_state *state)
 {

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #define DEPTH	20
 #define BYTES	32
@@ -25,6 +26,7 @@ static const unsigned char made[BYTES] = {
 
 static unsigned char *code;
 static time_t end;
+static pthread_barrier_t done;
 
 static time_t now(void)
 {
@@ -64,23 +66,25 @@ static void *run(void *unused)
 
 	memcpy(&first, &code, sizeof(first));
 	first();
+	/* a thread that exits gives back its stack, so it would be sampled without one */
+	pthread_barrier_wait(&done);
+	pause();
 	return unused;
 }
 
 int main(int argc, char **argv)
 {
 	int i, nr = argc == 3 ? atoi(argv[1]) : 0;
-	pthread_t *threads = calloc(nr, sizeof(*threads));
+	pthread_t thread;
 
-	if (nr <= 0 || !threads)
+	if (nr <= 0 || pthread_barrier_init(&done, NULL, nr + 1))
 		errx(1, "usage: made-threads THREADS SECONDS");
 	end = now() + atoi(argv[2]);
 	make_code();
 	for (i = 0; i < nr; i++) {
-		if (pthread_create(&threads[i], NULL, run, NULL))
+		if (pthread_create(&thread, NULL, run, NULL))
 			err(1, "pthread_create");
 	}
-	for (i = 0; i < nr; i++)
-		pthread_join(threads[i], NULL);
+	pthread_barrier_wait(&done);
 	return 0;
 }

@@ -190,7 +190,7 @@ static void put_payload(struct off_cpu_raw *oc, const struct payload *payload,
 
 /**
  * off_cpu_raw__decode - fill in the fields of an off-CPU sample from its raw data
- * @where: state of the session, NULL at first
+ * @where: where the session keeps its state; the pointer in it is NULL at first
  * @evsel: event of the sample
  * @sample: any parsed sample; only those of BPF output named offcpu-time are changed
  * @machine: machine of the sample

@@ -31,7 +31,10 @@ CODE(behind_flags, MARK(behind_flags) ".balign 16, 0x90; push %rax; .skip 13, 0x
 	"je 1f; 1: pop %rax; ret");
 CODE(by_rbx, MARK(by_rbx) "mov %rbx, %rsp; ret");
 
-/* the code moves the return address to another word of the stack, also before a branch */
+/*
+ * The code moves the return address, or the saved frame pointer, to another word of the stack, also
+ * before a branch.
+ */
 CODE(moved, MARK(moved) "pop %rcx; add $16, %rsp; push %rcx; xor %eax, %eax; ret");
 CODE(moved_word, MARK(moved_word) "pop 16(%rsp); add $16, %rsp; ret");
 CODE(moved_fp, MARK(moved_fp) "push 16(%rsp); mov %rax, 24(%rsp); .skip 520, 0x90; pop %rbp;"
@@ -40,6 +43,8 @@ CODE(moved_branch, MARK(moved_branch) "push 16(%rsp); pop 24(%rsp); test %eax, %
 	"1: add $24, %rsp; ret");
 CODE(saved_branch, MARK(saved_branch) "pop %rbx; pop %rbp; pop %r12; pop %r13; push %rbp;"
 	"test %eax, %eax; je 1f; hlt; 1: pop %rbp; ret");
+
+/* paths that continue after a call, a spilled frame pointer, and a jump to another function */
 CODE(behind_call, MARK(behind_call) "call *%rax; nopl (%rax); pop %rbx; ret");
 CODE(call_or_not, MARK(call_or_not) "test %eax, %eax; je 1f; call *%rax; nopl (%rax); ud2;"
 	"1: pop %rbx; ret");

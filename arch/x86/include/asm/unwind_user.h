@@ -72,8 +72,8 @@ static inline unsigned long arch_unwind_mix(unsigned long sum, unsigned long val
 
 /*
  * A checksum of the registers, other than ip, sp and fp, from which an unwind may
- * start.  It changes if one of these registers changes.  A system call changes ax,
- * and then the user's r11 is unknown, so ax and r11 are included only with @all.
+ * start.  It changes if one of these registers changes.  A system call changes ax, and
+ * during it the user's r11 is unknown, so ax and r11 are included only with @all.
  */
 static inline unsigned long arch_unwind_others(struct pt_regs *regs, bool all)
 {

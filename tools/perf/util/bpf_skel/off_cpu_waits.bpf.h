@@ -21,7 +21,8 @@ struct waits {
 	__u32 ended;
 	__u64 cut_off_at;		/* @stopped_at of the last cut_off() of this task */
 	__u64 key_before;		/* key in the task filter before execve */
-	struct off_cpu_sum sum;		/* copied for a new sum; @next: hash of the newest sum */
+	/* user stack of the wait; new sums are copies of this. @next: hash of the newest sum */
+	struct off_cpu_sum sum;
 };
 
 struct sched_entity___delayed {

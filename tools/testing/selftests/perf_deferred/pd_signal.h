@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Signal handlers whose restorers are the tests' own: a stack in pd_restorer() is one frame. */
+/*
+ * Signal handlers with restorers of the tests' own.  pd_restorer() clears the frame pointer, so a
+ * sample that is taken in it after that has a stack of one frame.
+ */
 #ifndef PD_SIGNAL_H
 #define PD_SIGNAL_H
 
