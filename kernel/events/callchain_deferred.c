@@ -111,7 +111,7 @@ static bool is_of_cgroup(struct perf_event *event, struct task_struct *task)
 /*
  * On a CPU that is not the task's, write only to events bound to this CPU: all other events
  * get the record on the task's own CPU.  perf has already skipped events that do not cover the
- * task running here.  Of the others, take those that also cover the record's task.
+ * task running here.  Of the rest, take those that also cover the record's task.
  */
 static bool wants_away(struct perf_event *event, struct deferred_output *out)
 {
@@ -193,8 +193,8 @@ static void send_away(void *data)
 }
 
 /*
- * The samples of an event bound to a CPU are in that CPU's buffer, and a reader of some
- * CPUs reads no other buffers.  If the task has left that CPU, the record must be written
+ * The samples of an event bound to a CPU are in that CPU's buffer, and a reader may
+ * read the buffers of some CPUs only.  If the task has left that CPU, the record must be written
  * on that CPU, because no other CPU may write to its buffer.  A reader of the buffers of
  * all CPUs does not need that: send_record() has written the record to a buffer that it reads.
  */
@@ -326,9 +326,9 @@ void perf_deferred_detach(struct perf_event *event)
 }
 
 /*
- * BPF programs on the event read the callchain, and do not know the marker that stands for
- * a deferred user half.  The sample of a guest is unrelated to the stack of the task that
- * runs the guest.
+ * Do not defer if a BPF program on the event may read the callchain: it does not know the marker
+ * of a deferred user half.  Do not defer for a guest: its sample is unrelated to the stack of the
+ * task that runs the guest.  Do not defer if the context entries exceed the sysctl limit.
  */
 static bool event_may_defer(struct perf_event *event)
 {
@@ -436,7 +436,7 @@ struct perf_callchain_entry *perf_callchain_deferred(struct perf_event *event,
  * perf_deferred_request_next - defer the user stack of the next task
  * @task: the task that this CPU is switching to
  *
- * For samples of a task that are taken before the task runs again.  No CPU is noted: a wait
+ * This is for samples that are taken of a task before it runs again.  No CPU is noted: a wait
  * may end on any CPU, so a reader has to read the buffers of all of them.  If the last
  * deferring event is freed meanwhile, there is no reader for the record.
  *

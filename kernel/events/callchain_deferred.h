@@ -12,7 +12,7 @@
 /* reader numbers are below this; 0 stands for events without a reader number */
 #define PERF_DEFERRED_READERS	BITS_PER_LONG
 
-/* functions of core.c that write a record */
+/* functions of core.c that are used to write a record */
 void __perf_event_header__init_id(struct perf_sample_data *data,
 				  struct perf_event *event, u64 sample_type);
 typedef void (perf_iterate_f)(struct perf_event *event, void *data);
@@ -62,7 +62,7 @@ static inline bool perf_deferred_supported(const struct perf_event_attr *attr)
 	return !attr->defer_callchain && !attr->defer_output;
 }
 
-/* Events of the kernel do not go through perf_copy_attr(). */
+/* Events that the kernel creates do not go through perf_copy_attr(), so check them here. */
 static inline int perf_deferred_attach(struct perf_event *event)
 {
 	return perf_deferred_supported(&event->attr) ? 0 : -EINVAL;

@@ -4,8 +4,8 @@
  *
  * The samples of an event that is bound to a CPU are in that CPU's buffer.  When the
  * deferred record is written, the task may be on another CPU.  A reader that has a
- * buffer there finds the record in it; any other reader needs it in the buffer with
- * the samples, which costs a cross call.
+ * buffer there finds the record in it; any other reader needs the record in the buffer
+ * with the samples, which costs a cross call.
  *
  * A *reader* is a thread with the events that it has opened for CPUs.  Events for
  * single tasks belong to a separate reader.  A reader has the buffers of all CPUs if
@@ -241,12 +241,12 @@ static bool has_outputs(const struct deferred_reader *reader)
  *
  * CPUs go online and offline, so the CPUs of a reader are compared with the online CPUs
  * each time.  A reader without a defer_output event gets the record only through such an
- * event of another reader that writes to the same buffer.  So if a reader without one has
- * made a request, no reader counts as served.
+ * event of another reader that writes to the same buffer.  So if a reader without a
+ * defer_output event has made a request, no reader counts as served.
  *
  * Context: Task context.
- * Return: those of @reached that have the buffers of all CPUs; 0 if a reader has asked that has
- *	   no number or no defer_output event.
+ * Return: those of @reached that have the buffers of all CPUs; 0 if a reader without a number or
+ *	   without a defer_output event has asked.
  */
 unsigned long perf_deferred_served(unsigned long asked, unsigned long reached)
 {

@@ -12,8 +12,8 @@
  *
  * A search may be in progress in an object that is not in the cache yet.  So the cache also
  * counts each call of unwind_user_invalidate() for an executable mapping or a file mapping,
- * whether or not it has a known object.  A search notes the generation and the count before
- * it takes the mmap lock to look for the object, and passes both back with its result.  A
+ * whether or not the mapping has a known object.  A search notes the generation and the count
+ * before it takes the mmap lock to look for the object, and passes both back with its result.  A
  * mapping that the search saw under the lock is unmapped only after the search has released the
  * lock.  The unmap is counted after the page table is cleared, and before anything else is mapped
  * there.  A change of the protection is counted before the flags change, with the mmap lock
@@ -29,9 +29,9 @@
  * acquire in cache_note_state(): a search that sees the count sees the flush pending, or
  * begins after the flush.
  *
- * Rules of files are copied from file.c.  A file that is opened for writing becomes dead.
- * Objects of dead files are dropped when the next walk uses the cache: the cache remembers the
- * count of deaths at its last check of all objects (unwind_cache_use()).  Once a check
+ * Rules of files are copied from the tables of file.c.  A file that is opened for writing becomes
+ * dead.  Objects of dead files are dropped when the next walk uses the cache: the cache remembers
+ * the count of deaths at its last check of all objects (unwind_cache_use()).  Once a check
  * has seen a death in the count, no object of that file is added: checks and additions are made
  * under the lock of the cache, and a file is marked as dead before its death is counted.
  *
@@ -151,7 +151,7 @@ void unwind_cache_make(void)
 	 * cache_note_state().  Pairs with an unmap, which raises tlb_flush_pending, takes the
 	 * locks of page tables, which are full barriers on x86, and then loads
 	 * mm->unwind_cache in unwind_user_invalidate().  So if an unmap sees no cache and is not
-	 * counted, the search sees its pending flush, or begins after the flush.
+	 * counted, the search sees that a flush is pending, or begins after the flush.
 	 */
 	smp_mb();
 }
@@ -274,8 +274,8 @@ void unwind_caches_stat(unsigned long *nr, unsigned long *bytes)
 /**
  * unwind_cache_use - the cache of the current task's mm, without rules of changed files
  * @state: the walk; updated by what the cache knows of earlier walks
- * @table: set to its table, for unwind_rules_find().  If the cache grows meanwhile, the rules
- *	   of this table are still valid for the frames of the current task.
+ * @table: set to the cache's table, for unwind_rules_find().  If the cache grows meanwhile,
+ *	   the rules of this table are still valid for the frames of the current task.
  *
  * Context: Under RCU, task context of a user task.
  * Return: the cache, or NULL if there is none.
@@ -302,7 +302,7 @@ struct unwind_cache *unwind_cache_use(struct unwind_user_state *state,
 /**
  * unwind_cache_need_all_regs - note that a walk had to be repeated with all registers
  *
- * For a second, walks in this mm follow all of them from the start.
+ * For one second, walks in this mm follow all callee-saved registers from the start.
  *
  * Context: Task context of a user task.
  */

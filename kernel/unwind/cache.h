@@ -22,8 +22,9 @@ struct unwind_rule_table;
  * @table: address of the sorted table of FDEs; or of .eh_frame, if there is no such table
  *	   in memory; 0 if there is neither
  * @base: the values in the table are relative to this address
- * @code_start: start of the part of the object in the mapping with the code that the walk needed
- * @code_end: end of that part
+ * @code_start: start of the object's code that this entry covers: what lies in the mapping of
+ *		the address that was looked up; with @by_file only in that address's segment
+ * @code_end: end of that code
  * @stay_start: start of a range with the first entries of .eh_frame, in a mapping that is not
  *		writable and whose changes are reported
  * @stay_end: end of that range; entries elsewhere may change without notice

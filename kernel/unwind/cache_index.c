@@ -34,7 +34,7 @@ static struct unwind_object *cache_unindexed_object(struct unwind_cache *cache, 
  * @state: as unwind_cache_begin() set it when the search began
  * @ip: address in the object
  *
- * If so, unwind_cache_end_index() must follow.
+ * If this returns true, unwind_cache_end_index() must follow.
  *
  * Context: Task context of a user task.
  * Return: false if another task makes or has made the index, the object is not known any

@@ -171,7 +171,7 @@ static void cache_free_object_now(struct unwind_object *object)
 	kfree(object);
 }
 
-/* the range from the lowest to the highest address of the code of dropped objects */
+/* a range that contains the code of all dropped objects */
 struct dropped {
 	unsigned long	start;
 	unsigned long	end;
@@ -180,8 +180,8 @@ struct dropped {
 #define NONE_DROPPED	{ .start = ULONG_MAX }
 
 /*
- * Remove an object from the list.  To be followed by cache_drop_rules_of() under the same
- * lock: that looks through the whole table, so it is called once for all objects.
+ * Remove an object from the list.  Under the same lock, the caller then drops the rules of all
+ * removed objects by one call of cache_drop_rules_of(), which looks through the whole table.
  */
 static void cache_drop_object(struct unwind_cache *cache, unsigned int i,
 			      struct dropped *dropped)
@@ -208,8 +208,8 @@ static void cache_drop_object(struct unwind_cache *cache, unsigned int i,
 }
 
 /*
- * Drop the rules that were found in the tables of dropped objects, and all others between
- * these objects.  Other rules of code without tables stay.  Code made at run time is unmapped
+ * Drop the rules that were found in the tables of dropped objects, and all rules between
+ * these objects.  Elsewhere, rules of code without tables stay.  Code made at run time is unmapped
  * often, and the checksum of a rule shows whether its code has changed.
  */
 static void cache_drop_rules_of(struct unwind_cache *cache, const struct dropped *dropped)
@@ -229,7 +229,7 @@ static void cache_insert_object(struct unwind_cache *cache, struct unwind_object
 	struct unwind_object_list *list = cache_list(cache);
 	unsigned int i;
 
-	/* drop rules of earlier code without tables, which would be used instead of the tables */
+	/* drop rules of earlier code without tables: they would be used instead of the tables */
 	if (object_has_tables(object) && cache_may_have_code(cache, object))
 		unwind_cache_drop_rules(cache, object->code_start, object->code_end);
 	write_seqcount_begin(&cache->list_seq);
@@ -337,7 +337,7 @@ static bool cache_object_is_void(const struct unwind_cache *cache,
  * @state: as unwind_cache_begin() set it when the search began
  * @object: the object; its reference to a file is taken over
  *
- * Rules may be added only for objects in the cache: an unmap drops only their rules.
+ * Rules may be added only for objects in the cache: an unmap drops rules object by object.
  *
  * Context: Task context of a user task; may sleep.
  * Return: true if the object is in the cache now.

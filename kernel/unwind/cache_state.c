@@ -82,7 +82,7 @@ bool unwind_cache_begin(struct unwind_cache_state *state)
  * stays valid until an object with tables is dropped; unmaps of other memory do not matter.
  *
  * Context: Task context of a user task.
- * Return: false if an object with tables has been dropped.
+ * Return: false if an object with tables has been dropped, or if there is no cache.
  */
 bool unwind_cache_knows(const struct unwind_cache_state *state)
 {

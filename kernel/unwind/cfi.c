@@ -126,7 +126,7 @@ static void cfi_set_in_register(struct unwind_cfi *cfi, u64 dwarf, u64 other)
 		cfi_set_where(cfi, dwarf, UNWIND_IN_REG, reg);
 }
 
-/* The unwind_where of a register: if @is_value, @v is its value, else where it is saved. */
+/* The unwind_where of a register. @v is its value if @is_value, else the address of its value. */
 static u8 cfi_where(const struct cfi_value *v, bool is_value)
 {
 	if (v->off != (s32)v->off)

@@ -44,7 +44,8 @@ enum unwind_where {
 /**
  * struct unwind_cfi_rule - how to get from a frame to its caller's
  * @expr_base: base of the offsets of expressions; 0 if there are no expressions
- * @cfa_off: offset from the base register, in bytes; or offset of an expression
+ * @cfa_off: offset from the base register, in bytes; if @cfa_expr, offset of the expression from
+ *	     @expr_base
  * @cfa_add: the number to add after @cfa_deref
  * @ra_off: the offset that @ra_where refers to
  * @sp_off: the offset that @sp_where refers to
@@ -107,7 +108,7 @@ struct unwind_cfi_bytes {
 	u8			buf[UNWIND_CFI_WINDOW];
 };
 
-/* a row of the table that an entry describes; slots as in <asm/unwind_regs.h> */
+/* a row of the table that an entry describes; UNWIND_SLOT_* index the arrays */
 struct unwind_cfi_row {
 	s32	cfa_off;
 	s32	expr_off;

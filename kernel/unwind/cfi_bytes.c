@@ -2,7 +2,7 @@
 /*
  * Reading the bytes of an entry of .eh_frame.
  *
- * The process may write to the tables meanwhile.  So each byte is read only
+ * The process may write to the tables during a read.  So each byte is read only
  * once, into the window, and all results are derived from that copy.  Only an
  * expression that jumps back may read bytes again.
  */
@@ -224,7 +224,7 @@ static u64 cfi_read_format(struct unwind_cfi_bytes *b, u8 encoding)
 	return 0;
 }
 
-/* Load the word that an indirect pointer refers to.  It is outside the tables. */
+/* Load the word that an indirect pointer refers to.  The word lies outside the tables. */
 static unsigned long cfi_follow_indirect(struct unwind_cfi *cfi, unsigned long addr)
 {
 	u8 word[8] = {};

@@ -74,7 +74,7 @@
 #define DW_OP_deref_size	0x94
 #define DW_OP_nop		0x96
 
-/* the PLT's expression needs 3 */
+/* the most values on the stack; the expression of PLT entries needs 3 */
 #define EXPR_STACK	8
 /* the most operations of one evaluation: an expression may loop */
 #define EXPR_STEPS	128
@@ -87,7 +87,7 @@
  * @end: address after its last byte
  * @err: -EOPNOTSUPP if it is invalid or has an unknown operation, or an error of @frame
  * @nr: number of values in @stack
- * @stack: the last one is on top
+ * @stack: the values; the last one is on top
  */
 struct expr {
 	struct unwind_cfi_bytes		*b;
@@ -101,7 +101,7 @@ struct expr {
 
 /**
  * struct operation - an operation with its operands
- * @op: DW_OP_*; DW_OP_consts for all numbers, DW_OP_bregx for all registers
+ * @op: DW_OP_*; DW_OP_consts for all that push a number, DW_OP_bregx for all that push a register
  * @reg: the register's number in DWARF
  * @arg: any other operand
  */
@@ -393,8 +393,8 @@ static bool expr_drop(struct expr *e)
 }
 
 /*
- * Returns false if the operation fails.  If e->err is not set then, the expression cannot be
- * reduced, but may be valid: evaluate it in the frame.
+ * Carry out an operation.  False if it fails.  If it fails without setting e->err, the expression
+ * cannot be reduced, but may be valid: evaluate it in the frame.
  */
 static bool expr_carry_out(struct expr *e, const struct operation *o)
 {
@@ -559,7 +559,7 @@ static bool expr_run(struct expr *e)
 /**
  * cfi_expr - reduce an expression, and skip it
  * @b: the place of its length, which precedes the expression
- * @have_cfa: the CFA is on its stack at the beginning
+ * @have_cfa: push the CFA before the expression runs
  * @value: filled in if it can be reduced
  *
  * Return: CFI_EXPR_VALUE if it can be reduced; CFI_EXPR_HARD if it must be evaluated
@@ -601,10 +601,10 @@ static void expr_open_anywhere(struct unwind_cfi_bytes *b, struct unwind_cfi *cf
 /**
  * unwind_cfi_expr - evaluate an expression
  * @cfi: the tables
- * @frame: registers and memory of the frame that it is for
+ * @frame: registers and memory of the frame
  * @expr: address of the expression, which begins with its length
  * @ip: the program counter
- * @cfa: the CFA, which is on its stack at the beginning; or NULL
+ * @cfa: the CFA, to push before the expression runs; or NULL
  * @val: filled in on success
  *
  * Context: As the functions of @cfi and @frame.

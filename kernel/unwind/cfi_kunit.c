@@ -298,7 +298,7 @@ static const struct insn_case insn_cases[] = {
 	REFUSED("val_offset too great", "\x14\x06\x81\x80\x80\x80\x01", -EINVAL),
 	REFUSED("val_offset_sf too great", "\x15\x06\x80\x80\x80\x80\x02", -EINVAL),
 
-	/* rows */
+	/* rows, and saved states of rows */
 	ROW("before advance_loc", "\x41\x0e\x10", 0, 0, 1, "sp+8 ra c-8"),
 	ROW("after advance_loc", "\x41\x0e\x10", 1, 1, LENGTH, "sp+16 ra c-8"),
 	ROW("between two rows", "\x41\x0e\x10\x44\x0e\x18", 4, 1, 5, "sp+16 ra c-8"),
@@ -455,7 +455,7 @@ static const struct insn_case insn_cases[] = {
 	     "sp+8 ra expr"),
 	REFUSED("return address lost", "\x10\x10\x03\x76\x00\x18", -EOPNOTSUPP),
 
-	/* the entry ends too early */
+	/* the entry ends too early, or its offset is too great */
 	REFUSED("def_cfa without offset", "\x0c\x07", -EINVAL),
 	REFUSED("offset without offset", "\x86", -EINVAL),
 	REFUSED("number without end", "\x0e\x80", -EINVAL),
@@ -942,7 +942,7 @@ static void carried_out(struct kunit *test)
 	}
 }
 
-/* A register's expression begins with the CFA on its stack. */
+/* When a register's expression begins, the CFA is on the expression stack. */
 static void begins_with_cfa(struct kunit *test)
 {
 	static const u8 insns[] = { 0x10, 6, 3, 0x76, 0, 0x22, 0x16, 3, 3, 0x76, 8, 0x1c };
@@ -1216,7 +1216,7 @@ static void few_reads(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, look_up(t, CODE + 4), -EINVAL);
 }
 
-/* instructions at any place in an entry that is longer than the window */
+/* decode instructions at any place in an entry that is longer than the window */
 static void across_windows(struct kunit *test)
 {
 	static const u8 some[] = {

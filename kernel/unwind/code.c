@@ -2,7 +2,7 @@
 /*
  * Unwind rules from machine code, for code without tables.
  *
- * From any address in a function a path leads to its return instruction, and there
+ * From any address in a function a path leads to a return instruction, and there
  * the stack pointer points to the return address (System V ABI, AMD64 supplement,
  * section 3.2).  So following one path to a return tells where the return address lies
  * now.  The instructions on the path are executed symbolically: the stack pointer, the frame
@@ -21,12 +21,12 @@
  * - A jump goes to an address that was popped.
  * - A jump goes to another function after the frame was taken down.
  *
- * If a called function does not return, another function may follow the call.  So a path
+ * The code after a call may belong to another function if the call does not return.  So a path
  * is suspended at a call, and continues only when all other paths have ended.
  *
  * Besides the calling convention of C, those of two runtimes are known.  In
- * SBCL the caller makes room for the callee's frame, saves its own frame
- * pointer there, and sets the frame pointer to the address of the saved one.
+ * SBCL the caller makes room for the callee's frame, stores its own frame
+ * pointer there, and sets the frame pointer to the address of the stored word.
  * The callee stores the return address in the word above, and removes both
  * words when it returns.  Erlang's code runs on the stack of an Erlang
  * process, and calls C on the stack of a thread; after such a call
@@ -48,14 +48,15 @@
 
 /* the most instructions that are decoded for one address */
 #define MAX_INSNS	4096
-/* after a path gave a rule, follow at most this many instructions on others to check the rule */
+/* after a path gave a rule, follow at most this many instructions on other paths to check it */
 #define MAX_MORE	384
-/* on a long path, rules are also cached for addresses at this distance from each other, in bytes */
+/* on a long path, rules are also cached for some more addresses, about this many bytes apart */
 #define NOTE_DISTANCE	256
-/* the most such addresses of a path */
+/* the most additional addresses of a path for which rules are cached */
 #define MAX_NOTES	24
 /* the most bytes from the beginning of a function to an address in it */
 #define MAX_BODY	SZ_16K
+/* the most instructions of a prologue, or of the code that removes a frame */
 #define MAX_PROLOGUE	24
 /* the most bytes from the beginning of a function to its prologue, or to a call */
 #define MAX_ENTRY	64
@@ -69,13 +70,15 @@
 #define MAX_WRITTEN	128
 /* written words whose values are still known after a call */
 #define MAX_KEPT	3
-/* registers still known after a call, besides the stack pointer and the frame pointer */
+/* registers besides sp and fp that stay known at a branch's other direction and after a call */
 #define MAX_OTHERS	2
-/* calls after which a path may continue later */
+/* calls after which no path has continued yet */
 #define MAX_CALLS	24
-/* words of memory that the stack and frame pointers are loaded from */
+/* words of memory that values of the kinds BASE and AT_BASE refer to */
 #define MAX_BASES	4
+/* the largest offset of a known value, in bytes */
 #define MAX_OFFSET	SZ_16M
+/* unknown stack pointers that are numbered */
 #define MAX_ANY		255
 /* a jump over more bytes than this goes to another function */
 #define MAX_FUNCTION	SZ_16K
@@ -90,8 +93,8 @@ enum value_kind {
 	ANY,		/* unknown address number nr, plus off */
 	REG,		/* another callee-saved register at the start of the path, plus off */
 	AT_SP,		/* the word at SP plus off, at the start of the path */
-	AT_FP,
-	AT_BASE,
+	AT_FP,		/* the word at FP plus off, likewise */
+	AT_BASE,	/* the word at BASE plus off, likewise */
 };
 
 struct code_value {
@@ -122,7 +125,7 @@ struct code_written {
 };
 
 /**
- * struct code_fork - the other direction of a branch
+ * struct code_fork - where a path continues later: the other direction of a branch, or after a call
  * @ip: address at which the path continues
  * @sp: the stack pointer there
  * @fp: the frame pointer there
@@ -130,7 +133,7 @@ struct code_written {
  * @marks: see struct code_path
  * @used: see struct code_path
  * @dead: see struct code_path
- * @nr_written: number of words written before the branch
+ * @nr_written: number of words in code_path::written that are valid at @ip
  * @other_regs: the registers of @others
  * @called: see struct code_path
  * @forgot: see struct code_path
@@ -156,7 +159,7 @@ struct code_fork {
 	u8		fp_is_frame : 1;
 };
 
-/* The place after a call. Calls are followed first in, first out. */
+/* A path to continue after a call, first in, first out. @kept are the written words still known. */
 struct code_behind {
 	struct code_fork	fork;
 	struct code_written	kept[MAX_KEPT];
@@ -174,8 +177,8 @@ struct code_note {
  * @regs: the registers
  * @nr_written: number of words in @written; MAX_WRITTEN + 1 if there were too many
  * @marks: two bit masks of the words that the path wrote: by offset from the first stack pointer,
- *	   and from the first frame pointer. Words at a distance of 64 words share a bit. Words
- *	   whose values are kept when the path continues behind a call have none
+ *	   and from the first frame pointer. Words at a distance of 64 words share a bit. No bit
+ *	   is set for words whose values are kept when the path continues after a call
  * @nr_branches: number of @branches
  * @nr_forks: number of @forks
  * @nr_calls: number of @calls
@@ -186,7 +189,7 @@ struct code_note {
  * @jumped: it ended with a jump to another function
  * @gone_on: it continued in another function by a jump
  * @forgot: not all words of @marks are in @written
- * @wrote: memory may have been written to, other than below the first stack pointer
+ * @wrote: it may have written to memory that is not below the first stack pointer
  * @fp_is_frame: the stack pointer was computed or loaded from the first frame pointer
  * @frame_seen: @fp_is_frame was set on a path that has ended
  * @used: bit mask of the registers whose first values were copied
@@ -205,7 +208,7 @@ struct code_note {
  * @forks: other directions of branches, not followed yet
  * @calls: calls that were reached
  * @bases: words of memory that values of the kinds BASE and AT_BASE refer to
- * @notes: places where the stack pointer and the frame pointer were known
+ * @notes: more addresses for which a rule can be cached; see unwind_code_tell()
  */
 struct code_path {
 	struct unwind_code	*code;
@@ -379,7 +382,7 @@ static bool path_may_have_written(const struct code_path *path, struct code_valu
 	return path->marks[place.kind == FP] & marks[place.kind == FP];
 }
 
-/* May the end of the function need the written value: a word of the stack or the caller's fp? */
+/* Did the path write a word from the stack, or the caller's fp? A function's end may need it. */
 static bool code_is_to_keep(const struct code_written *w)
 {
 	return !w->dropped && (value_is_place(w->val) || (w->val.kind == FP && !w->val.off));
@@ -406,7 +409,7 @@ static bool value_is_aligned(const struct code_path *path, struct code_value pla
 	return IS_ALIGNED(place.off, path->code->word);
 }
 
-/* @val is for a whole word. If only a part of a word is written, the word becomes unknown. */
+/* @val is the value of a whole word. A word that is only partly written becomes unknown. */
 static void path_store(struct code_path *path, struct code_value place, unsigned int bytes,
 		       struct code_value val, bool pushed)
 {
@@ -503,7 +506,7 @@ static struct code_value path_pop(struct code_path *path)
 
 /*
  * Forget the registers that a function may destroy by the ABI.  Some functions destroy
- * more registers, but their callers know that and do not use those.
+ * more registers, but their callers know that and do not use these registers afterwards.
  */
 static void path_forget(struct code_path *path)
 {
@@ -517,8 +520,8 @@ static void path_forget(struct code_path *path)
 }
 
 /*
- * Make the rule for a return address at @place.  If the path wrote that word, the
- * return address was at the place that the word was loaded from.
+ * Make the rule for a return address at @place.  If the path wrote the word at @place, the
+ * return address was first at the place from which the path has loaded this word.
  */
 static bool path_return_at(struct code_path *path, struct code_value place)
 {
@@ -567,7 +570,7 @@ static bool path_return_by_fp(struct code_path *path, bool extends)
 	return true;
 }
 
-/* Note if the stack pointer comes from the frame pointer of the start of the path. */
+/* Note if the path has set the stack pointer from its first frame pointer. */
 static void path_note_frame(struct code_path *path)
 {
 	u8 kind = path->regs[unwind_code_sp].kind;
@@ -591,7 +594,7 @@ static struct code_written *path_find_fp_at(struct code_path *path, struct code_
 	return w && value_same(w->val, caller) ? w : NULL;
 }
 
-/* Is @fp the frame that a caller has prepared for the callee, as in SBCL? */
+/* Does @fp point to a frame that the code has prepared for a function to call, as in SBCL? */
 static bool path_is_callee_frame(struct code_path *path, struct code_value fp)
 {
 	struct code_value above = value_plus(fp, path->code->word);
@@ -603,8 +606,8 @@ static bool path_is_callee_frame(struct code_path *path, struct code_value fp)
 
 /*
  * Execute a move.  If it sets the frame pointer to where the path has pushed the caller's frame
- * pointer, this is a function's beginning: the return address lies above the pushed word.  That
- * does not hold if the return address was popped before, to make a frame for the caller.
+ * pointer, this is a function's beginning: the return address lies above the pushed word.  But
+ * if the path popped the return address before the push, it has made a frame for the caller.
  */
 static enum step path_move(struct code_path *path, const struct unwind_code_insn *insn)
 {
@@ -677,7 +680,7 @@ static struct code_fork path_fork_at(const struct code_path *path, unsigned long
 	return fork;
 }
 
-/* Continue after a branch, and remember its target. */
+/* Continue with the instruction after a branch, and follow its target later. */
 static bool path_branch(struct code_path *path, unsigned long target)
 {
 	if (path_was_here(path))
@@ -844,8 +847,9 @@ static void path_return_to_caller(struct code_path *path, struct code_value fp)
 }
 
 /*
- * Was the frame pointer stored at the first stack pointer? SBCL does that before a call, and Go
- * in a prologue: the return address then lies in different places.
+ * Does @fp point to the word at the first stack pointer, and did the path store the caller's frame
+ * pointer there? Code of SBCL does that before a call, and code of Go in a prologue. The two have
+ * the return address in different places.
  */
 static bool path_is_either(struct code_path *path, struct code_value fp)
 {
@@ -1045,7 +1049,7 @@ static bool path_is_simple(const struct code_path *path)
 	       value_same(path->regs[unwind_code_fp], fp);
 }
 
-/* Finish the path with the rule of this address, if the caller knows it. */
+/* Finish the path with the rule of path->ip, if code->known() gives one. */
 static bool path_use_known(struct code_path *path)
 {
 	struct code_value cfa, fp = path->regs[unwind_code_fp];
@@ -1145,12 +1149,12 @@ static void path_begin(struct code_path *path, struct unwind_code *code, unsigne
  * Follow all paths until one gives a rule.
  *
  * Which registers may hold the return address?  A register that a path copies
- * may hold it.  A register that no path copies cannot hold it in two cases: if
- * a path overwrites the register up to and including its first call, and if a path
- * jumps to an unknown address, because compilers do that only while the return
- * address is on the stack.  Code that uses memory below the frame pointer has a
- * frame on all of its paths.  If paths of such code jump to an unknown address,
- * a register may hold the return address only if each of these paths copies it.
+ * may hold it.  So may a register that no path copies, except in two cases: a path
+ * overwrites the register, by its first call at the latest; or a path jumps to an
+ * unknown address, because compilers do that only while the return address is on
+ * the stack.  Code that uses memory below the frame pointer has a frame on all of
+ * its paths.  If paths of such code jump to an unknown address, a register may hold
+ * the return address only if each of these paths copies the register.
  */
 static bool path_search(struct code_path *path)
 {
@@ -1171,10 +1175,10 @@ static bool path_search(struct code_path *path)
 }
 
 /*
- * The rule is doubtful after a call, as the path may have continued in another
- * function, and after a jump that seems to leave the function, as its target may be
- * in the same function.  But the rule of a usual frame with a frame pointer is certain
- * if the code uses memory below the frame pointer before any call.
+ * After a call the rule is doubtful: the path may have continued in another
+ * function.  After a jump that seems to leave the function, the rule is doubtful, too: the
+ * target may be in the same function.  But the rule of a usual frame with a frame pointer is
+ * certain if the code uses memory below the frame pointer before any call.
  */
 static bool path_is_doubtful(const struct code_path *path)
 {
@@ -1186,7 +1190,7 @@ static bool path_is_doubtful(const struct code_path *path)
 	return path->called || path->jumped;
 }
 
-/* No path gave a rule: if one set the stack pointer from the frame pointer, guess a usual frame. */
+/* No path gave a rule: if a path set the stack pointer from its first fp, guess a usual frame. */
 static bool path_guess(struct code_path *path)
 {
 	path->nr_notes = 0;
@@ -1295,7 +1299,7 @@ static bool frame_keeps_pointers(const struct unwind_code_insn *insn)
  * @is_forked: a call or branch lies between the prologue and the current instruction
  * @is_left: after the current instruction, the frame pointer may no longer be that of the frame
  * @left_from: the lowest target of branches and jumps that were reached with @is_left set
- * @left_to: the highest one
+ * @left_to: the highest of these targets
  */
 struct code_frame {
 	unsigned long	fp;
@@ -1477,7 +1481,7 @@ static bool insn_sets_sp(const struct unwind_code_insn *insn)
 	return (code_written_by(insn) & BIT(unwind_code_sp)) && !insn_moves_sp(insn);
 }
 
-/* Update @pushed for an instruction. */
+/* Get code_frame::pushed after an instruction from its value before. */
 static s64 frame_push(s64 pushed, const struct unwind_code *code,
 		      const struct unwind_code_insn *insn)
 {
@@ -1518,9 +1522,9 @@ static void frame_resize(struct code_frame *frame, const struct unwind_code *cod
 
 /*
  * Update @is_left for the address @end, after @insn: once the function has removed its frame,
- * the frame pointer is its caller's.  Branches and jumps after the removal lead to code without a
- * frame, too: assume no frame from the lowest of their targets to the first jump, return or trap
- * after the highest.  Branches after @frame->ip or before the prologue are not seen.
+ * the frame pointer is the caller's.  Branches and jumps after the removal lead to code without
+ * a frame, too: assume no frame from their lowest target to the first jump, return or trap after
+ * their highest target.  Branches after @frame->ip or before the prologue are not seen.
  */
 static void frame_leave(struct code_frame *frame, const struct unwind_code_insn *insn,
 			unsigned long end)
@@ -1592,8 +1596,8 @@ static bool prologue_fits(struct unwind_code *code, unsigned long at, unsigned l
  * @at: the address of an instruction
  * @ip: an address behind it
  *
- * Return: true if the instructions from @at on reach @ip, and if a branch or jump in front of each
- *	   return and trap among them leads over it.
+ * Return: true if the instructions from @at on reach @ip, and if a branch or jump leads past each
+ *	   of them that never continues with the next instruction.
  */
 bool unwind_code_is_one(struct unwind_code *code, unsigned long at, unsigned long ip)
 {
@@ -1722,8 +1726,8 @@ s64 unwind_code_depth(struct unwind_code *code, unsigned long start, unsigned lo
 }
 
 /*
- * @frame describes what the last prologue in front of @frame->ip sets up. Can a frame that has
- * @size bytes at @frame->ip be this frame? @size includes arguments that were pushed for a call.
+ * @frame is the frame that the last prologue in front of @frame->ip sets up. Can this frame have
+ * @size bytes at @frame->ip? @size includes arguments that were pushed for a call.
  */
 static enum unwind_code_frame frame_is_of(struct unwind_code *code, struct code_frame *frame,
 					  s64 size)

@@ -18,10 +18,11 @@
 /**
  * enum unwind_code_op - what an instruction does
  * @UNWIND_CODE_NOP: nothing
- * @UNWIND_CODE_OTHER: write to nothing but the registers in @clobbers and, if @writes, memory
+ * @UNWIND_CODE_OTHER: change only the registers in @clobbers and, if @writes, memory
  * @UNWIND_CODE_MOVE: @reg = @base + @off
  * @UNWIND_CODE_LOAD: @reg = the word at @base + @off
- * @UNWIND_CODE_STORE: write @width bytes at @base + @off: @reg if they are a word, else unknown
+ * @UNWIND_CODE_STORE: write @width bytes at @base + @off: if @width is a word, the value of @reg,
+ *		       else an unknown value
  * @UNWIND_CODE_PUSH: push @reg
  * @UNWIND_CODE_PUSH_MEM: push the word at @base + @off
  * @UNWIND_CODE_POP: pop @reg
@@ -58,13 +59,13 @@ enum unwind_code_op {
 /**
  * struct unwind_code_insn - one instruction
  * @off: an offset in bytes, as @op says
- * @clobbers: bit mask of the registers that it writes to, other than as @op says
+ * @clobbers: bit mask of the registers that it changes, besides those that @op changes
  * @op: enum unwind_code_op
  * @len: its length in bytes
  * @reg: a register, by its number in instructions
  * @base: another register
  * @width: bytes that UNWIND_CODE_STORE writes
- * @writes: it may write to memory, other than as @op says
+ * @writes: if @op is UNWIND_CODE_OTHER: it may write to memory
  * @uses_flags: it depends on the flags that an earlier instruction has set
  */
 struct unwind_code_insn {
@@ -85,40 +86,42 @@ struct unwind_code_insn {
  * struct unwind_code - code, and the rule that was found in it
  * @read: reads up to @len bytes of code at an address; returns how many it has read
  * @ctx: for @read
- * @known: optional: fills in the rule of an address if it is known, to shorten long paths
+ * @known: optional: returns true and fills in the rule of an address if the caller has it
+ *	   already, which shortens long paths
  * @note: for unwind_code_tell(): called for other addresses on the path, with their rules
  * @word: bytes of a stack word of the code, 4 or 8
  * @fp_above_sp: distance of the frame pointer from the stack pointer, in bytes, to check
  *		 rules that use both; 0 if it is not known
- * @returned: @ip is after a call of a function that may have removed its arguments
+ * @returned: @ip is a return address: the called function may remove its arguments on return
  * @memory: scratch memory, of the sizes in unwind_code_parts, for unwind_code_find() and
  *	    unwind_code_tell()
  *
  * @cfa_off: offset of the CFA from the base register, in bytes; if @by_mem, the number to add
  *	     to the word in memory
- * @fp_off: if @fp_saved: offset of the saved frame pointer of the caller from the CFA; if
- *	    @fp_at_fp is set, too: its offset from the frame pointer
+ * @fp_off: if @fp_saved: offset of the word that holds the caller's frame pointer, from the
+ *	    frame pointer if @fp_at_fp is set, else from the CFA
  * @by_fp: the base register is the frame pointer, not the stack pointer
  * @by_mem: the frame is on another stack: the CFA is @cfa_off plus the word in memory at
  *	    @mem_reg + @mem_off
- * @mem_off: offset of a word from @mem_reg, in bytes
- * @mem_reg: the stack pointer or another callee-saved register, by its number in
+ * @mem_off: if @by_mem: offset of the word in memory from @mem_reg, in bytes
+ * @mem_reg: if @by_mem: the stack pointer or another callee-saved register, by its number in
  *	     instructions
  * @fp_saved: the caller's frame pointer lies on the stack
- * @fp_at_fp: @fp_off is relative to the frame pointer, but the CFA is not
+ * @fp_at_fp: @fp_off is relative to the frame pointer, but @cfa_off to the stack pointer
  * @fp_lost: the caller's frame pointer cannot be found
  * @extends: the caller's stack pointer may lie higher than the CFA
  * @end: address of the end of the last instruction of the path
  * @live: bit mask of the registers that may hold a return address; valid even if
  *	  there is no rule
  * @left_at: if a path jumps to an unknown address: the stack pointer at the jump,
- *	     relative to that at @ip, in bytes; -1 without such a jump, or if the place of
+ *	     minus the stack pointer at @ip, in bytes; -1 without such a jump, or if the place of
  *	     the return address at the jump is unknown; valid even if there is no rule
  * @is_doubtful: the rule was found after a call that may not return, or by a jump that
  *		 may stay within the function
- * @fp_is_base: the code uses memory below the frame pointer, so the frame pointer is that
- *		of its frame; valid even if there is no rule
- * @prologue: where the frame pointer is set, see unwind_code_has_frame()
+ * @fp_is_base: the code uses memory below the frame pointer, so it has a frame; valid even
+ *		if there is no rule
+ * @prologue: address of the instruction that sets the frame pointer, see
+ *	      unwind_code_has_frame()
  *
  * The caller fills in the members above the blank line.  @ip is the argument of the functions
  * that read the code.  The return address is the word below the CFA.  If neither @fp_saved nor
@@ -157,7 +160,7 @@ struct unwind_code {
 /**
  * enum unwind_code_frame - the function whose frame the frame pointer points to
  * @UNWIND_CODE_FRAME_OTHER: unknown
- * @UNWIND_CODE_FRAME_OWN: the function of the code, if the code has set up its frame
+ * @UNWIND_CODE_FRAME_OWN: the function of the code, provided that its frame is set up there
  * @UNWIND_CODE_FRAME_ALIGNED: the same, but the function aligns its stack, so the size of the
  *			       frame depends on the address of the frame
  * @UNWIND_CODE_FRAME_IN_FRONT: maybe the function with the last prologue in front of the code:
@@ -174,7 +177,6 @@ enum unwind_code_frame {
 /* bytes of each part of unwind_code::memory; each part has at most a page */
 extern const unsigned int unwind_code_parts[UNWIND_CODE_PARTS];
 
-/* returns 0, or -ENOENT if there is no rule */
 int unwind_code_find(struct unwind_code *code, unsigned long ip);
 void unwind_code_tell(const struct unwind_code *code);
 bool unwind_code_goes_on(struct unwind_code *code, unsigned long ip, unsigned long *to);
@@ -188,14 +190,14 @@ enum unwind_code_frame unwind_code_has_frame(struct unwind_code *code, unsigned 
 					     unsigned long fp, unsigned long size);
 u16 unwind_code_keeps(struct unwind_code *code, unsigned long start, unsigned long ip);
 
-/* implemented by each architecture; returns false if the instruction is not known */
+/* The architecture implements all that follows. */
 bool unwind_code_decode(const u8 *bytes, unsigned int nr, unsigned int word,
 			struct unwind_code_insn *insn);
-/* unwind_code_saves_fp() needs this many bytes before the instruction, and as many from it on */
+/* unwind_code_saves_fp() needs this many bytes before an instruction, and as many from it on */
 #define UNWIND_CODE_SAVE_BYTES	8
 bool unwind_code_saves_fp(const u8 *bytes, unsigned int word);
 bool unwind_code_aligns_sp(const u8 *insn, unsigned int len, unsigned int word);
-/* bytes that tell whether an instruction sets the frame pointer from the stack pointer */
+/* how many bytes of an instruction unwind_code_sets_frame() needs */
 #define UNWIND_CODE_FRAME_BYTES	4
 bool unwind_code_sets_frame(const u8 *bytes, unsigned int word);
 unsigned int unwind_code_length(const u8 *bytes, unsigned int nr, unsigned int word);

@@ -100,7 +100,7 @@ static void x86_get_operands(const struct insn *insn, unsigned int word, struct 
 		o->rm = UNWIND_CODE_NO_REG;
 }
 
-/* The register that is written to if the r/m operand is a register. */
+/* Bit mask of the register in the r/m operand; 0 if the operand is in memory. */
 static u16 x86_rm_bit(const struct operands *o)
 {
 	return o->mod == 3 ? REG(o->rm) : 0;
@@ -799,10 +799,10 @@ bool unwind_code_saves_fp(const u8 *bytes, unsigned int word)
 	const u8 *insn = bytes + UNWIND_CODE_SAVE_BYTES, *save;
 	unsigned int rex = word == sizeof(u64), offset;
 
-	/* not push %r13, which has the same last byte */
+	/* push %rbp is 55; push %r13 is 41 55 */
 	if (insn[rex] != 0x8d)
 		return insn[-1] == 0x55 && (!rex || insn[-2] != 0x41);
-	/* ModR/M: an offset of 8 or 32 bits */
+	/* by its ModR/M byte, the lea must have an offset of 8 or 32 bits */
 	if ((insn[rex + 1] & 0xc0) != 0x40 && (insn[rex + 1] & 0xc0) != 0x80)
 		return false;
 	offset = (insn[rex + 1] & 0xc0) == 0x40 ? 1 : 4;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The sysctls that control walks, /proc/sys/kernel/unwind_user_methods, unwind_user_realtime and
- * unwind_user_files_max_kb, and statistics of walks, <debugfs>/unwind_user.
+ * The sysctls that control walks: kernel.unwind_user_methods, kernel.unwind_user_realtime and
+ * kernel.unwind_user_files_max_kb.  Statistics of walks: <debugfs>/unwind_user.
  */
 
 #include <linux/bits.h>

@@ -59,9 +59,9 @@
 #define UNWIND_STACK_ENTRIES	128
 
 /*
- * Sending records may itself be sampled, which requests another round.  This limits
- * the rounds in a period: further requests are refused, so that the task can return
- * to user space.
+ * Sending records may itself be sampled, which requests another round.  So the rounds in
+ * a period are limited: further requests are refused, so that the task can return to user
+ * space.
  */
 #define UNWIND_MAX_PASSES	8
 #define UNWIND_PASSES_WHILE	(HZ / 10 + 1)
@@ -107,9 +107,10 @@ static struct task_struct *deferred_task_of(struct unwind_task_info *info)
 }
 
 /*
- * Save the registers that an unwind starts from.  ax and r11 are not known in a system call.  An
- * interrupt after it, where they are known, may serve the same entry context, but must not compare
- * them.  So bit 0 of the checksum tells whether the checksum covers these two.
+ * Save the registers that an unwind starts from.  In a system call, the user's ax and r11 are not
+ * known, so the checksum is made without them.  An interrupt on the return to user space, where
+ * both are known, may still serve that entry context.  So bit 0 of the checksum tells whether ax
+ * and r11 are included.
  */
 static void note_start(struct pt_regs *regs, bool all, struct unwind_user_start *start)
 {
@@ -237,8 +238,8 @@ static bool too_many_passes(struct unwind_task_info *info, u64 cookie)
 
 /*
  * Take the CPUs that requests have noted.  If an NMI makes a request between the first two
- * xchg(), this may take @only of that request, and leave the bit of its CPU for the next
- * round.  Then the next round takes @only as "several", and may visit more CPUs than needed.
+ * xchg(), this round may take cpus.only of that request, but not the bit of its CPU.  Then the
+ * next round takes that bit, but has no valid @only, and may visit more CPUs than needed.
  */
 static void serve_cpus(struct unwind_task_info *info)
 {
@@ -294,9 +295,9 @@ static void send_stack(struct unwind_task_info *info, struct unwind_stacktrace t
 }
 
 /*
- * Without a page for the frames, the kernel stack holds the innermost ones, for one round.  After
- * the walk, further requests of the entry context are refused.  If @sending is set, an oops has
- * ended this walk before: do not repeat it.
+ * Without a page for the frames, the kernel stack holds the innermost frames, for one round.  After
+ * the walk, further requests of the entry context are refused.  If info->sending is set, an oops
+ * has ended this walk before: do not repeat it.
  */
 static noinline_for_stack void send_from_kernel_stack(struct unwind_task_info *info, u64 cookie)
 {
@@ -316,9 +317,9 @@ static noinline_for_stack void send_from_kernel_stack(struct unwind_task_info *i
 
 /*
  * Send the records that are owed.  A request during the walk is served by this round.  A
- * request after CONTEXT_OWED was cleared sets it again and queues the work again, even if
- * this round still serves its slot: a round with nothing owed is harmless, but a record
- * that is owed needs a round.  The request belongs to the same entry context, which
+ * request after CONTEXT_OWED was cleared sets CONTEXT_OWED and queues the work again, even
+ * if this round has yet to call that client: a round with nothing owed is harmless, but a
+ * record that is owed needs a round.  The request belongs to the same entry context, which
  * cannot end before the round does.
  */
 static void send_records(struct unwind_task_info *info)
@@ -355,13 +356,13 @@ static void unwind_deferred_work(struct callback_head *head)
  * A request by an NMI may come after unwind_deferred_leave(), so it has to raise an
  * interrupt, which stops the task before its first user instruction.  Other requests
  * with interrupts off come before unwind_deferred_leave(), which raises that interrupt
- * if a record is owed.  Requests with interrupts off are refused in two cases:
+ * if a record is owed.  Two kinds of requests are refused, because they may come too late:
  *
- * - The CPU cannot interrupt itself.  The request may come after the last check of the
- *   work flags.
- * - Context tracking has a tracepoint after unwind_deferred_leave().
+ * - by an NMI, or in task context with interrupts off, if the CPU cannot interrupt itself
+ * - in task context with interrupts off, if context tracking is enabled: it has a tracepoint
+ *   after unwind_deferred_leave()
  *
- * Neither applies to the sched_switch tracepoint: the scheduler has chosen another
+ * Neither case applies to the sched_switch tracepoint: the scheduler has chosen another
  * task, and the current task checks its work flags after it runs again.
  */
 static bool is_too_late(enum task_work_notify_mode notify)
@@ -479,9 +480,9 @@ bool __unwind_deferred_known(struct unwind_stacktrace *trace)
  * As unwind_deferred_request(), for the sched_switch tracepoint.  There the scheduler has
  * chosen @task, which is not yet current.  No other code uses its entry context: @task no
  * longer runs on another CPU, and on this CPU current is still the previous task.  No
- * interrupt is needed to send its record: @task is inside the scheduler and will check the
- * work flags again, because interrupts stay off from the last check to user mode.  Queueing
- * the work kicks no CPU, because @task is on this one.
+ * interrupt is needed to send its record: @task will check its work flags again, because
+ * no task is switched out between its last check and user mode, where interrupts are off.
+ * Queueing the work kicks no CPU, because @task is on this one.
  *
  * Context: The run queue of this CPU locked, interrupts off.
  * Return: as unwind_deferred_request(), and -EINVAL if this CPU is not switching to @task.
@@ -547,9 +548,9 @@ static DEFINE_PER_CPU(struct irq_work, look_again) =
 
 /*
  * The out-of-line half of unwind_deferred_leave().  A record is still owed if a
- * request came after the last check of the work flags.  Then raise an interrupt: it comes
- * before the first user instruction, so with the same registers, and its exit to user space
- * sends the record.
+ * request came after the last check of the work flags.  Then raise an interrupt, which comes
+ * before the first user instruction.  So the user registers are still the same, and the exit
+ * from the interrupt sends the record.
  *
  * noinstr: this function is neither traced nor probed, so after end_context() only an NMI can
  * make a request.  Such a request raises an interrupt itself.
@@ -659,7 +660,7 @@ static int find_free_slot(struct unwind_work *work)
  *
  * Context: Task context; may sleep.  Must not be called from a client's function: that
  *	    would deadlock with unwind_deferred_cancel(), which holds the mutex while it
- *	    waits for these functions.
+ *	    waits for the clients' functions.
  * Return: 0, -EEXIST if @work is registered already, or -EBUSY if there are
  *	   UNWIND_MAX_CLIENTS clients.
  */

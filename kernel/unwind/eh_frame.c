@@ -239,7 +239,10 @@ static bool eh_keep_object(const struct unwind_cache_state *begun, struct unwind
 	return unwind_cache_add_object(begun, object);
 }
 
-/* Cache an object whose rules are those of its file: they can be used once it is in the cache. */
+/*
+ * Cache an object whose rules are those of its file. If it cannot be cached, its rules are read
+ * from memory instead.
+ */
 static void eh_keep_file_object(const struct unwind_cache_state *begun, unsigned long ip,
 				struct unwind_object *object, struct unwind_file *file)
 {
@@ -250,9 +253,9 @@ static void eh_keep_file_object(const struct unwind_cache_state *begun, unsigned
 }
 
 /*
- * Handle an error of unwind_file_object(), after which rules are read from memory. Unless the
- * error is -EOPNOTSUPP, they must not be cached, for instance because the file is being written
- * to. They must not even be used if a file with rules was opened for writing since the walk began.
+ * Handle an error of unwind_file_object(), after which rules are read from memory. These rules may
+ * be cached only if the error is -EOPNOTSUPP. After -EAGAIN (the file is being written to), they
+ * must not even be used if a file with rules was opened for writing since the walk began.
  */
 static int eh_note_file_error(struct unwind_user_state *state, int ret, bool *unkept)
 {
@@ -350,7 +353,7 @@ static int eh_look_behind(struct unwind_user_state *state, unsigned long ip,
 	return 0;
 }
 
-/* Begin a search. If memory was unmapped since the last one, forget the CIE that it has read. */
+/* Begin a search. If memory was unmapped since the last search, forget the CIE that it read. */
 static bool eh_begin_search(struct unwind_user_state *state)
 {
 	struct unwind_cache_state before = state->tables;
@@ -534,9 +537,9 @@ int unwind_eh_frame_rule(struct unwind_user_state *state,
 		if (eh_is_by_tables(rule))
 			return 0;
 		/*
-		 * A rule of code without tables may be of earlier code at this address.  Such rules
-		 * are dropped before an object with tables is added: if an object is known, look up
-		 * the rule again.
+		 * A rule of code without tables may be of earlier code at this address.  Such
+		 * rules are dropped before an object with tables is added: if an object
+		 * with tables is known, a second lookup finds none of them.
 		 */
 		by_code = true;
 		if (!unwind_cache_find_object(ip, &object) && eh_find_cached(state, rule, full))
@@ -545,7 +548,7 @@ int unwind_eh_frame_rule(struct unwind_user_state *state,
 
 	for (tries = 0, ret = -EAGAIN; ret == -EAGAIN && tries < 3; tries++)
 		ret = eh_find_in_tables(state, ip, rule, full);
-	/* if the object cannot be searched, the checksum of the code decides */
+	/* if the object cannot be searched, the code's checksum decides if the rule is used */
 	if (by_code && (ret == -EFAULT || ret == -ENOMEM))
 		return -ENOENT;
 	if (ret)

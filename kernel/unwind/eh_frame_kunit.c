@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests of steps by an object's tables, with an object made by hand in a user
- * mapping, and of steps over signal frames without tables.
+ * KUnit tests of steps by the tables of an object, and of steps over signal frames
+ * without tables.  The object is made by hand in a user mapping.
  */
 
 #include <kunit/test.h>
@@ -205,7 +205,7 @@ static void by_tables(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, state.frames[UNWIND_METHOD_EH_FRAME], 1);
 }
 
-/* A cached rule of code without tables does not hide the tables of a new object at its address. */
+/* A cached rule of code without tables does not hide the tables of a new object at this address. */
 static void rule_of_earlier_code(struct kunit *test)
 {
 	struct unwind_user_rule rule = { .kind = UNWIND_RULE_CODE };
@@ -427,7 +427,7 @@ static void volatile_register(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ret, c->in_syscall ? 0 : -EOPNOTSUPP);
 }
 
-/* The checksum of all registers changes with each register from which a walk may start. */
+/* If a register from which a walk may start changes, the checksum of all registers changes. */
 static void register_checksum(struct kunit *test)
 {
 	const struct volatile_case *c = test->param_value;
@@ -487,7 +487,7 @@ static void by_expression(struct kunit *test)
 
 /*
  * The bytes of an expression are charged to the budget. After an unmap of the tables, other
- * bytes may be at the expression's address, so its value is not used.
+ * bytes may be at the address of the expression, so its evaluation fails with -EAGAIN.
  */
 static void expression_later(struct kunit *test)
 {
@@ -950,7 +950,7 @@ static void lost_register(struct kunit *test)
 	put_word(test, stack + 72, base + CODE + 0x20);
 	put_word(test, stack + 192, base + CODE + 0x30);
 
-	/* no register holds a return address */
+	/* all registers are 0, so none of them holds a return address */
 	state.regs = &regs;
 	state.kept[UNWIND_SLOT_FP] = stack + 64;
 	state.kept[UNWIND_SLOT_BX] = stack + 192;
@@ -969,7 +969,7 @@ struct restorer_case {
 	const char	*name;
 	u8		code[8];
 	bool		rt;
-	/* offset in the code, and bytes of the frame that are popped there */
+	/* offset in the code, and bytes of the frame that have been popped by then */
 	u8		offset, popped;
 };
 

@@ -57,7 +57,7 @@
 #define EH_FRAME	".eh_frame"
 #define PLT		".plt"
 
-/* the fields of section headers of both classes */
+/* the fields that are used of a section header of either ELF class */
 struct section {
 	u32	name;
 	u32	type;

@@ -52,9 +52,9 @@
  * so the result is refused, and the bit of the new inode is clear.
  *
  * All of this is valid only if nothing but the counted writers changes the page cache, so only
- * listed file systems are supported (is_known_filesystem()).  Files that are open for writing from
- * their creation on, such as memfds and System V shared memory, do not count that in i_writecount.
- * They are on internal mounts, which are excluded.  Pages that a device may write to are
+ * listed file systems are supported (is_known_filesystem()).  Memfds and System V shared memory
+ * are open for writing from their creation on, without being counted in i_writecount.  Such files
+ * are on internal mounts, which are excluded.  Pages that a device may write to are
  * not read (file_elf.c).  Writes to the block device of a mounted file system are not noticed.
  *
  * Rules come from the page cache, never from the memory of a process (file_elf.c), and are
@@ -327,7 +327,10 @@ static bool files_make_room(bool alone)
 	return made;
 }
 
-/* Never exceed @max, not even for a moment: other tasks would then fail although there is room. */
+/*
+ * Add @bytes to @sum, but never exceed @max, not even for a moment: other tasks would then fail
+ * although there is room.
+ */
 static bool files_add_to(atomic_long_t *sum, long max, long bytes)
 {
 	long now = atomic_long_read(sum);
@@ -620,7 +623,7 @@ static struct unwind_file *find_live_file(const struct inode *inode)
 
 	if (!test_bit(UNWIND_FILE_BIT, &inode->i_data.flags))
 		return NULL;
-	/* read the bit first: no file of an earlier inode is found then; pairs with link_file() */
+	/* read the bit first, to find no file of an earlier inode; pairs with link_file() */
 	smp_rmb();
 	rcu_read_lock();
 	file = files_find(inode);

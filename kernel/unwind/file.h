@@ -21,8 +21,8 @@ struct inode;
 /**
  * struct unwind_file_segment - a PT_LOAD segment
  * @vaddr: address as the file was linked
- * @offset: in the file
- * @size: bytes of the file
+ * @offset: offset in the file
+ * @size: number of bytes in the file
  * @flags: PF_*
  */
 struct unwind_file_segment {
@@ -58,14 +58,14 @@ struct unwind_file_layout {
 	u64				table;
 };
 
-/* All binary searches of a table begin with the same rows. This many steps are cached. */
+/* All binary searches of a table begin with the same rows. Those of this many steps are cached. */
 #define UNWIND_FILE_STEPS	7
 #define UNWIND_FILE_PROBES	(BIT(UNWIND_FILE_STEPS) - 1)
 
 /**
  * struct unwind_file - a file, and the rules decoded from its tables
- * @node: in the hash table of files, until it is dead
- * @lru: in the list of files, until it is dead
+ * @node: in the hash table of files, until the file is dead
+ * @lru: in the list of files, until the file is dead
  * @rcu: frees it
  * @refs: one for the hash table, and one for each known object
  * @lock: held by writers of @displaced, @rules, @layout, @probes and @dead
@@ -76,8 +76,8 @@ struct unwind_file_layout {
  * @used: used since the last search for files to evict
  * @dead: it was opened for writing, or its inode has gone
  * @has_layout: @layout is filled in
- * @layout: from its headers
- * @rules: by address, as the file was linked; may be evicted
+ * @layout: values from the headers
+ * @rules: rules by address, as the file was linked; may be evicted
  * @probes: addresses of the rows that binary searches of the sorted table compare first; 0 if
  *	    not known. This is a binary tree: element 0 is for the middle row; after element n,
  *	    a search continues at 2n + 1 for lower addresses, else at 2n + 2

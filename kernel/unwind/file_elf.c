@@ -56,8 +56,8 @@
  * @mapping: the file's page cache
  * @file: the open file, to wait for missing pages; NULL under RCU
  * @folio: the folio that was read last, with a reference; or NULL
- * @known: the known file, if its tables are read
- * @layout: its layout, to look up addresses
+ * @known: the known file whose tables are read; NULL while its headers are read
+ * @layout: the layout of @known, to look up addresses
  * @last: the segment of the last address
  */
 struct reader {
@@ -478,7 +478,7 @@ bool unwind_file_at_is_dead(unsigned long ip)
 	/* read file->dead after the tables */
 	smp_rmb();
 	dead = unwind_cache_file_is_dead(ip);
-	/* and before the reads of unwind_cache_holds() */
+	/* read file->dead before the reads of unwind_cache_holds() */
 	smp_rmb();
 	return unlikely(dead);
 }
@@ -528,8 +528,8 @@ code_segment(const struct unwind_file_layout *layout, u64 pos)
 }
 
 /*
- * Does the process have the bytes of the file in the segment? A mapping with private
- * pages has an anon_vma, and keeps it.
+ * Does the process have the unmodified bytes of the file in the segment? A mapping that has
+ * or had private pages has an anon_vma.
  */
 static bool segment_is_mapped(const struct unwind_file_segment *segment,
 			      const struct inode *inode, unsigned long bias)
@@ -836,7 +836,7 @@ static int elf_decode_function(struct reader *reader, const struct function *fun
 }
 
 /*
- * Decode the rule of an address. state->cfi then has the range for which it is valid.
+ * Decode the rule of an address. state->cfi then has the range for which the rule is valid.
  *
  * Returns 0; 1 if the address is the last one of its row: a signal restorer may follow it, so
  * the rule must not be shared; -ENOENT if the tables in memory must be used; -EBUSY if a page of
@@ -929,7 +929,7 @@ unlock:
 	return ret;
 }
 
-/* Decode the rule to wait for missing pages of the file. The caller then decodes it again. */
+/* Decode the rule only to bring in missing pages of the file: the caller decodes it again. */
 static int wait_for_pages(struct unwind_user_state *state, unsigned long ip,
 			  struct unwind_user_rule *rule, struct unwind_cfi_rule *full)
 {

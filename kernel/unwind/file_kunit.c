@@ -167,7 +167,7 @@ static void rows_in_grown_table(struct kunit *test)
 	unwind_file_put(file);
 }
 
-/* A table that cannot grow is tried again, but not for each rule. */
+/* If a table cannot grow, later rules try to grow it again, but not each of them. */
 static void refused_growth(struct kunit *test)
 {
 	struct unwind_file *file = get_file_of(test, make_inode(test));
@@ -246,7 +246,7 @@ static void written_to(struct kunit *test)
 	unwind_file_put(file);
 }
 
-/* A layout from headers that were read before a writer came is refused. */
+/* If headers were read before a writer came, the layout from these headers is refused. */
 static void written_before_layout(struct kunit *test)
 {
 	struct inode *inode = make_inode(test);
@@ -324,7 +324,7 @@ static void inode_replaced(struct kunit *test)
 	unwind_file_put(file);
 }
 
-/* Files are not shared where their changes are not noticed, as on network file systems. */
+/* Files are not shared on file systems that do not report all changes, such as network ones. */
 static void not_shared(struct kunit *test)
 {
 	static const unsigned long magic[] = {
@@ -495,7 +495,7 @@ static void lowered_limit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rule_at(file, FIRST), -1);
 	KUNIT_EXPECT_FALSE(test, unwind_file_is_dead(file));
 	unwind_files_stat(&nr, &bytes);
-	/* objects of running programs also refer to files */
+	/* not all memory is freed: objects of running programs also refer to files */
 	KUNIT_EXPECT_LT(test, bytes, before / 4);
 	unwind_file_put(file);
 }
@@ -671,7 +671,7 @@ static void objects_by_memory(struct kunit *test)
 	unwind_file_put(file);
 }
 
-/* After the file was opened for writing, an earlier walk finds cached rules, but no new ones. */
+/* A walk that began before the file was opened for writing finds cached rules, but no new ones. */
 static void written_during_walk(struct kunit *test)
 {
 	struct unwind_cfi *cfi = kunit_kzalloc(test, sizeof(*cfi), GFP_KERNEL);
@@ -939,7 +939,7 @@ static void unmapped_elsewhere(struct kunit *test)
 	unwind_file_put(file);
 }
 
-/* A device may write to a pinned page at any time, so no rule of it is cached. */
+/* A device may write to a pinned page at any time, so no rule from such a page is cached. */
 static void pinned_page(struct kunit *test)
 {
 	struct inode *other = make_inode(test);
@@ -991,7 +991,7 @@ static void pinned_page(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, unwind_cache_find_rule(unwind_rule_key(&state), &rule, &full),
 			-ENOENT);
 
-	/* a missing page may be a pinned one, so its rule is not cached, either */
+	/* a missing page may be pinned, too, so a rule from it is not cached */
 	state.faults = 0;
 	folio_clear_uptodate(folio);
 	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), 0);

@@ -5,8 +5,8 @@
  * A function with a frame pointer pushes its caller's frame pointer and sets the register
  * to the address of the pushed word, so the frame pointers form a list (System V ABI, AMD64
  * supplement, section 3.2.2; i386 supplement, section 2.2.2).  Only the innermost function,
- * and one that a signal interrupted, can be before the setup of its frame pointer, or after
- * it has popped the caller's.  The next instruction shows in which state the frame is.
+ * and one that a signal interrupted, may not have set its frame pointer yet, or may have popped
+ * the caller's already.  The next instruction shows in which state the frame is.
  */
 
 #include <linux/errno.h>
@@ -87,8 +87,8 @@ static bool has_made_call(struct unwind_user_state *state)
 }
 
 /*
- * Has the program called an address without code?  In a frame that a signal interrupted,
- * code may have become non-executable since, so there the address must be unmapped.
+ * Has the program called an address without code?  The code of a frame that a signal interrupted
+ * may have been made non-executable since then.  So in such a frame the address must be unmapped.
  */
 static bool is_nowhere(struct unwind_user_state *state)
 {
@@ -132,7 +132,7 @@ static enum unwind_arch_frame innermost_frame(struct unwind_user_state *state,
 		return frame;
 
 	/*
-	 * In code without frame pointers the same instructions have other meanings,
+	 * In code without frame pointers these instructions have other meanings,
 	 * so require a return address in the right place.  A uprobe on such an
 	 * instruction is assumed to be at the beginning of a function.
 	 */

@@ -6,7 +6,7 @@
  * with page faults off, as in an interrupt.  Missing pages are faulted in only in
  * private mappings, and only if the fault has no side effects: it must not grow a
  * stack, fill a hole of shared memory, map a device, or wait for a userfaultfd
- * handler, which may be the very thread that is being unwound.  This is checked before
+ * handler, which may be the very thread that is being unwound.  The mapping is checked before
  * the fault; a program that remaps meanwhile can defeat the check.  A task that must not
  * wait takes no page fault, but reads the page cache instead.  So does a task that serves
  * I/O, and a real-time task if kernel.unwind_user_realtime says so.
@@ -32,7 +32,8 @@
  * unwind_in_uprobe_handler - was the walk requested by a uprobe handler?
  *
  * uprobe handlers run in an RCU tasks trace section, which may sleep, but delays the grace
- * period.  So the walk must not wait for a page: if user space provides it, that can take any time.
+ * period.  So the walk must not wait for a page: if user space provides the page, the wait can
+ * take any time.
  *
  * Context: Task context of a user task.
  * Return: true if it was.
@@ -121,8 +122,8 @@ static int check_pte_none(pte_t *pte, unsigned long addr, unsigned long next,
  * True if the page table has no entry for the page: then a private mapping of a
  * file has the file's bytes there.  An entry of any kind counts, as a swap entry
  * or a page being migrated can be a private copy.  False if the OOM reaper is freeing the
- * memory of a dying task: it removes entries of private copies, and marks the
- * mm first.
+ * memory of a dying task: the reaper marks the mm, and then also removes the entries of
+ * private copies.
  */
 static bool is_unpopulated(struct vm_area_struct *vma, unsigned long page)
 {
@@ -185,8 +186,8 @@ put:
 }
 
 /*
- * Read from the page cache a page that is not in the page table, such as unwind
- * tables of a process that has just forked.  Do not fault it in: that could wait
+ * Read a page that is not in the page table from the page cache, for instance unwind
+ * tables of a process that was just forked.  Do not fault it in: a page fault could wait
  * for a page of the file that was evicted meanwhile, for a private copy in swap, or
  * for memory for a page table.
  */
@@ -388,7 +389,7 @@ static int read_plain_file(struct file *file, u64 pos, void *to, size_t len, boo
  * unwind_read_file - read a few bytes of a file that is mapped
  * @state: the walk, whose fault budget is charged
  * @addr: linear user address of code that is mapped from the file
- * @pos: offset in the file; S64_MAX at most with @len added
+ * @pos: offset in the file; @pos + @len is at most S64_MAX
  * @to: where to put the bytes
  * @len: how many
  *
@@ -401,8 +402,8 @@ static int read_plain_file(struct file *file, u64 pos, void *to, size_t len, boo
  * swap.
  *
  * Context: Task context of a user task, without the mmap lock; may sleep.
- * Return: 0; -EFAULT if the bytes are not in memory now; -EOPNOTSUPP if no such file is
- *	   mapped there; -EINVAL if the file is shorter.
+ * Return: 0; -EFAULT if the bytes are not in memory now; -EOPNOTSUPP if unwind_is_plain_file()
+ *	   is false for the mapping of @addr, or without a mapping; -EINVAL if the file is shorter.
  */
 int unwind_read_file(struct unwind_user_state *state, unsigned long addr, u64 pos,
 		     void *to, size_t len)

@@ -174,10 +174,11 @@ static int has_tables(struct unwind_user_state *state, unsigned long addr)
  * unwind_may_return_to - can an address be the return address of a frame?
  * @state: the walk, whose fault budget is charged
  * @addr: linear user address, any value
- * @unsure: the result if no call precedes @addr, and it is not known whether its code has tables
+ * @unsure: the result if no call precedes @addr, and it is not known whether the code there has
+ *	    tables
  *
- * Interpreters may push any address as a return address.  If the code at @addr has tables, a call
- * must precede @addr.
+ * If the code at @addr has tables, a call must precede @addr.  Code without tables may be an
+ * interpreter's, and interpreters may push any address as a return address.
  *
  * Context: Task context of a user task; may sleep.
  * Return: true if it can.
@@ -209,8 +210,8 @@ static bool is_restorer(struct unwind_user_state *state, unsigned long addr)
 }
 
 /*
- * Could a word on the stack be a return address? Also true if the code in front of that
- * address cannot be read, or if a breakpoint there may hide a call.
+ * Could a word on the stack be a return address? Also true if the code in front of the address
+ * in the word cannot be read, or if a breakpoint in that code may hide a call.
  */
 static bool may_be_return_address(struct unwind_user_state *state, unsigned long word)
 {
@@ -298,7 +299,7 @@ static bool leads_to_caller(struct unwind_user_state *state,
 	if (unlikely(state->probed) && unwind_is_return_address(state, slot))
 		return true;
 	ra += state->cs_base;
-	/* A doubtful path may have run into the next function: does @ra follow a call of this one? */
+	/* A doubtful path may have left the function: does @ra follow a call of the function? */
 	if (is_doubtful && (unwind_is_of_file(state->ip) || is_on_top_of_stack(rule, state->word)))
 		return is_called(state, ra);
 	return unwind_may_return_to(state, ra, false);
@@ -319,7 +320,7 @@ static bool has_no_frame(const struct unwind_user_state *state,
 #define CODE_WINDOW	64
 
 /**
- * struct code_search - a search by code.c, for its callbacks
+ * struct code_search - what the callbacks of code.c need during a search
  * @state: the walk
  * @begun: state of the mm when the search began
  * @at: address of @bytes
@@ -434,8 +435,8 @@ static void search_code(struct code_search *search, struct unwind_code *code,
 }
 
 /*
- * Sets of memory for dying tasks, which must not allocate any; searches of other tasks leave
- * theirs here.  A set is given by its first part, which holds the addresses of all parts.
+ * Sets of memory for searches by dying tasks, which must not allocate memory.  Other tasks leave
+ * their sets here after a search.  The first part of a set holds the addresses of all parts.
  */
 static void *code_reserve[8];
 
@@ -564,8 +565,8 @@ static bool may_scan(struct unwind_user_state *state)
 /*
  * Distance of the frame pointer above the stack pointer, in bytes.  If the frame below may
  * include a part of this frame, use the stack pointer that the frame below may have saved.
- * In that case, the return address above the frame pointer must follow a direct call of a
- * function with this prologue, which the callers of frame_size() check.
+ * In that case, the return address above the frame pointer must follow a direct call of a function
+ * whose prologue sets up this frame.  The callers of frame_size() check that.
  */
 static bool frame_size(struct unwind_user_state *state, unsigned long fp, unsigned long *size)
 {
@@ -582,8 +583,8 @@ static bool frame_size(struct unwind_user_state *state, unsigned long fp, unsign
 
 /*
  * Is this HotSpot's deoptimization handler? Before HotSpot replaces a frame, it overwrites
- * the return address with the address of this handler. The handler follows the code of the frame's
- * function and uses the same frame.
+ * the return address into the frame with the address of this handler. The handler follows the code
+ * of the frame's function and uses the same frame.
  */
 static bool is_deoptimized(struct unwind_user_state *state)
 {
@@ -593,7 +594,7 @@ static bool is_deoptimized(struct unwind_user_state *state)
 	       arch_unwind_pushes_itself(bytes, state->ip);
 }
 
-/* May a register of @live hold a return address, which innermost code has popped? */
+/* May a register of @live hold a return address that the innermost code has popped? */
 static bool is_in_register(struct unwind_user_state *state, u16 live)
 {
 	unsigned long vals[UNWIND_ARCH_NR_GENERAL];
@@ -650,13 +651,13 @@ static bool has_caller_at_fp(struct unwind_user_state *state, unsigned long fp)
 }
 
 /*
- * Does the function set up a frame of this size? If so, cache the size.  If the return
- * address above the frame pointer follows a call of a function with another prologue, then
- * the frame pointer is a caller's.  If the innermost code is not known to have a frame, that return
- * address must follow a call of this function.  Even then the frame may be a caller's: the
- * function may have removed its own frame, and its caller may be the same function or one
- * that tail-calls it.  So refuse if a return address may be on top of the stack or in
- * a register.
+ * Does the function set up a frame as large as the distance from the stack pointer to @fp? If so,
+ * cache the size.  If the return address above the frame pointer follows a call of a function
+ * with another prologue, then the frame pointer is a caller's.  If the innermost code is not known
+ * to have a frame, that return address must follow a call of this function.  Even then the frame
+ * may be a caller's: the function may have removed its own frame, and its caller may be the same
+ * function or one that tail-calls it.  So refuse if a return address may be on top of the stack or
+ * in a register.
  */
 static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 			  const struct unwind_user_rule *none)
@@ -691,7 +692,7 @@ static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 	is_saved = saves_fp(state, code.prologue);
 	if (!is_saved && !has_caller_at_fp(state, fp))
 		return false;
-	/* do not cache what depends on the frame's address or, in may_have_frame(), its words */
+	/* do not cache an answer that depends on the frame's address, or on a word of the stack */
 	if (frame == UNWIND_CODE_FRAME_ALIGNED ||
 	    (state->exact && !by_call && none->fp_off >= 0))
 		return true;
@@ -896,9 +897,9 @@ static unsigned long direct_target(struct unwind_user_state *state, unsigned lon
 
 /*
  * HotSpot's code that replaces a compiled frame loads sizes from memory, so the path after
- * its call does not give the size of the frame.  But this code has a small frame of its own, whose
- * size follows from the instructions between the beginning of the code and the call.  The return
- * address above that frame must follow a direct call to the beginning of the code.
+ * the call in it does not give the size of the frame.  But this code has a small frame of its own,
+ * whose size follows from the instructions between the beginning of the code and the call.  The
+ * return address above that frame must follow a direct call to the beginning of the code.
  */
 static bool rule_by_start(struct unwind_user_state *state, struct unwind_user_rule *rule)
 {
@@ -923,8 +924,8 @@ static bool rule_by_start(struct unwind_user_state *state, struct unwind_user_ru
 
 /*
  * The entry point of the program interpreter: its base address from the auxiliary vector, plus
- * e_entry of its ELF header (System V ABI, chapter 5, "Program Interpreter").  0 if there is none,
- * or if the frame's code is known to be of another file.
+ * e_entry of its ELF header (System V ABI, chapter 5, "Program Interpreter").  0 if the program has
+ * no interpreter, or if the frame's code is known to be of another file.
  */
 static unsigned long interpreter_entry(struct unwind_user_state *state)
 {
@@ -954,7 +955,7 @@ static unsigned long entry_in_front(struct unwind_user_state *state)
 
 /*
  * May the rule that this code has no caller be cached? The object of the code must be known and
- * have tables: otherwise the rule would stay when the object is unmapped.
+ * have tables: otherwise the rule would stay cached after the object is unmapped.
  */
 static bool is_of_known_object(unsigned long ip)
 {
@@ -966,8 +967,8 @@ static bool is_of_known_object(unsigned long ip)
 
 /*
  * Is this the code at the entry point, which has no caller? The startup code of C programs
- * has tables that say so, but that of glibc's dynamic linker has none.  Functions that the
- * linker has placed after the startup code look like a part of it if the code in front
+ * has tables that say so, but glibc's dynamic linker has startup code without tables.  Functions
+ * that the linker has placed after the startup code look like a part of it if the code in front
  * of them calls a function that does not return.  So the stack pointer must be the one that the
  * startup code would have here, and no return address may lie above it.
  */
@@ -1029,7 +1030,7 @@ int unwind_no_tables_rule(struct unwind_user_state *state, struct unwind_user_ru
  * @state: the frame of the caller
  * @ip: the next instruction to run of the called function
  *
- * This is only known if the call is direct and the code of the function can be read.
+ * The answer is known only if the call is direct and the code of the function can be read.
  *
  * Context: Task context of a user task; may sleep.
  * Return: bit mask of these registers, by their numbers in instructions.

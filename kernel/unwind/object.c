@@ -34,7 +34,7 @@
 #define ENC_UDATA4		0x03
 #define ENC_SDATA4_DATAREL	0x3b
 
-/* the fields of program headers of both classes */
+/* the fields that are used of a program header of either ELF class */
 struct segment {
 	u32	type;
 	u32	flags;
@@ -69,7 +69,7 @@ static bool may_begin_object(struct vm_area_struct *vma,
 /**
  * struct places - the mappings in which the object of an address may begin
  * @begin: their start addresses, nearest first
- * @is_code: for each: it is executable
+ * @is_code: for each of them: whether it is executable
  * @nr: their number
  * @code_has_file: the mapping of the code has a file
  * @code_is_written: the mapping of the code is writable
@@ -259,11 +259,11 @@ static int read_layout(struct unwind_user_state *state, unsigned long begin,
 }
 
 /*
- * To save space, a linker may let two segments share a page of the file.  If this is the page of
- * the header, a second header is mapped some pages higher, and the tables seem to fit it, too.  So
- * require that the code is mapped from the file offset that its program header gives.  If code
- * was copied to other memory, the offset is unknown: then refuse a header in front of the code if
- * it may be such a second header.
+ * To save space, a linker may let two segments share a page of the file.  If the page has the ELF
+ * header, a second copy of the header is mapped some pages higher, and the tables seem to fit that
+ * copy, too.  So require that the code is mapped from the file offset that its program header
+ * gives.  If code was copied to other memory, the offset is unknown: then refuse a header in an
+ * executable mapping if it may be the second copy.
  */
 static bool segment_fits(const struct segment *segment,
 			 const struct layout *layout,
@@ -367,8 +367,8 @@ static int read_eh_hdr(struct unwind_user_state *state, unsigned long addr,
 }
 
 /*
- * Without .eh_frame_hdr, find .eh_frame by the section headers.  It needs an index, which only
- * pays if it can be cached: so ignore an .eh_frame that may change without notice.
+ * Without .eh_frame_hdr, find .eh_frame by the section headers.  Such an .eh_frame needs an index,
+ * which pays only if the index can be cached: so ignore one that may change without notice.
  */
 static int find_eh_frame(struct unwind_user_state *state, unsigned long ip,
 			 unsigned long bias, struct unwind_object *object)
@@ -441,8 +441,8 @@ static int object_from(struct unwind_user_state *state,
  * unwind_object_at - find the object that has the code at an address
  * @state: the walk, whose fault budget is charged
  * @ip: linear user address
- * @object: filled in; if no object has the address, as for code made at run
- *	    time, it is the mapping, without tables
+ * @object: filled in; if no object has the address, for instance that of code made at
+ *	    run time, filled in with the mapping as an object without tables
  *
  * Context: Task context of a user task; may sleep.
  * Return: 0, or -ENOENT if the address is not executable, -EFAULT if a possible

@@ -125,10 +125,10 @@ static void write_entry(struct unwind_rule_entry *entry, u64 key,
  * @key: the key of the rule
  * @rule: the rule
  *
- * The rule becomes the first of its set. The previous first rule replaces the second.
+ * The rule becomes the first of its set. A previous first rule of another key becomes the second.
  *
  * Context: The owner's lock is held.
- * Return: true if a third rule was displaced.
+ * Return: true if that displaced a rule of a third key.
  */
 bool unwind_rules_add(struct unwind_rule_table *table, u64 hash, u64 key,
 		      const struct unwind_user_rule *rule)
@@ -174,7 +174,7 @@ static struct unwind_rule_entry *nth_entry(const struct unwind_rule_table *table
 }
 
 /**
- * unwind_rules_are_many - would rules be displaced less in a larger table?
+ * unwind_rules_are_many - would rules be displaced less often in a larger table?
  * @table: the table
  *
  * A larger table does not help if too many rules share a few sets and other sets are unused.

@@ -144,8 +144,9 @@ static inline bool unwind_rules_is_crowded(const struct unwind_rule_table *table
 }
 
 /*
- * One task tries to make a larger table; if it cannot, the next attempt comes after as many
- * displaced rules.  Without the lock: if this undoes a concurrent store, the table grows later.
+ * Clear the mark, so that only one task tries to make a larger table.  If that fails, the table is
+ * marked again after as many displaced rules.  The caller need not hold the lock: if this
+ * overwrites a concurrent mark, the table only grows later.
  */
 static inline void unwind_rules_begin_growth(struct unwind_rule_table *table)
 {

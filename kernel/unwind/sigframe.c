@@ -52,7 +52,7 @@ static int popped_in(struct unwind_user_state *state,
 	if (restorer->word != state->word)
 		return -ENOENT;
 	ret = match_code(state, state->ip, restorer);
-	/* a handler returns to the beginning of the restorer */
+	/* a return address can only be the beginning of the restorer: the handler returns there */
 	if (!ret || !state->exact)
 		return ret;
 

@@ -78,8 +78,8 @@ struct unwind_cache_state {
  * @quick: page faults are off: only resident memory is read
  * @no_faults: the walk may not fault in any page
  * @all_regs: all callee-saved registers are followed from the innermost frame on
- * @fp_only: of these registers, only the frame pointer is known
- * @again: another of these registers was needed, so the walk must be repeated with @all_regs
+ * @fp_only: the frame pointer is the only callee-saved register that is known
+ * @again: another callee-saved register was needed: repeat the walk with @all_regs
  * @crowded: the table of the cache is too small
  * @methods: bit mask of the enabled methods
  * @frames: number of steps by each method
@@ -150,7 +150,7 @@ enum unwind_rule_kind {
 	UNWIND_RULE_CODE_FULL,	/* as UNWIND_RULE_CODE; @fp_off is relative to the frame pointer */
 	UNWIND_RULE_CODE_MEM,	/* as UNWIND_RULE_CODE_FULL; a word in memory gives the CFA */
 	UNWIND_RULE_FULL,	/* an uncommon rule, see struct unwind_cfi_rule */
-	UNWIND_RULE_FRAME,	/* the caller's frame, as below */
+	UNWIND_RULE_FRAME,	/* the caller's frame, see struct unwind_user_rule */
 	UNWIND_RULE_REALIGNED,	/* the caller's frame; this function realigns the stack */
 	UNWIND_RULE_CODE,	/* the caller's frame, found from the code itself */
 };
@@ -179,7 +179,7 @@ enum unwind_rule_kind {
  * @mem_off: for UNWIND_RULE_CODE_MEM: the CFA is the word at @cfa_reg plus @mem_off, plus
  *	     @cfa_off
  * @start_off: for UNWIND_RULE_CODE_SIZE: offset of the address in the function that was
- *	       called; 0 if that is not known
+ *	       called; 0 if the offset is not known
  * @code_end: for rules of code without tables: distance in bytes from the address to
  *	      the end of the instructions that the rule was found from; for UNWIND_RULE_BEGIN:
  *	      how far above the arguments the highest stack pointer of the startup code is

@@ -289,7 +289,7 @@ static void hostile_return_address(struct kunit *test)
 	}
 }
 
-/* a missing page takes one fault of the budget; with none left, it cannot be read */
+/* a missing page takes one fault of the budget; without a fault left, it cannot be read */
 static void fault_budget(struct kunit *test)
 {
 	unsigned long area = map_user(test, 8 * SZ_4K, PROT_READ | PROT_WRITE);

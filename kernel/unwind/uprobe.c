@@ -2,8 +2,8 @@
 /*
  * Undo what uprobes change in a program's code and stack.
  *
- * A pending uretprobe has replaced a return address with that of its trampoline.  A probed
- * instruction is stepped in a copy, in a slot of a page that the kernel maps.  When the
+ * A pending uretprobe has replaced a return address with the address of the trampoline.  A copy of
+ * a probed instruction is single-stepped in a slot of a page that the kernel maps.  When the
  * task has hit a breakpoint, the instruction pointer is behind the breakpoint.  No tables
  * describe these states, so the walk uses the frame that the task would have without uprobes: in
  * the trampoline the caller's frame, elsewhere the frame of the probed instruction.
@@ -37,7 +37,7 @@ static unsigned long probed_address(const struct uprobe_task *utask,
  * @slot: address of the word on the stack
  * @ra: the word
  *
- * Return instances of functions that longjmp() has left have lower addresses, and are skipped.
+ * Return instances of functions that longjmp() has left are for words below @slot, and are skipped.
  *
  * Context: Task context of a user task.
  * Return: the original return address; @ra if no uprobe has replaced it.
@@ -47,7 +47,7 @@ unsigned long unwind_uprobe_return(struct return_instance **next,
 {
 	struct return_instance *ri;
 
-	/* the return address that a call has pushed when it was stepped lies in the slot */
+	/* a call that was single-stepped has pushed the address after its copy */
 	if (in_slot(current->utask, ra))
 		return probed_address(current->utask, ra);
 	if (ra != uprobe_get_trampoline_vaddr())
@@ -63,8 +63,8 @@ unsigned long unwind_uprobe_return(struct return_instance **next,
 }
 
 /*
- * The function has returned to the trampoline at @entry.  The pending instance has the
- * original return address.  After the trampoline's system call, this address is on the stack.
+ * The function has returned to the trampoline at @entry.  The original return address is in the
+ * pending return instance, and after the trampoline's system call on the stack.
  */
 static void leave_trampoline(struct unwind_user_state *state, unsigned long entry)
 {

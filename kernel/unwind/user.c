@@ -2,8 +2,8 @@
 /*
  * Walking a user stack, frame by frame.
  *
- * For each frame a method gives an unwind rule, which this file executes.  The memory that
- * it reads is not trusted.  The CFA must increase with each frame, so the walk ends.  It may
+ * For each frame a method gives an unwind rule, which this file executes.  User memory is
+ * not trusted.  The CFA must increase with each frame, so the walk ends.  It may
  * decrease only where the walk moves to another stack, at most UNWIND_MAX_SWITCHES times.  A
  * return address that is not a user address is not stored in the trace.
  */
@@ -35,14 +35,14 @@
 #define UNWIND_MAX_TIME		HZ
 /*
  * How many bytes of unwind tables one walk may read.  A step without a cached rule
- * reads some 200, and some 800 more for the headers of an object that is not cached.
+ * reads some 200 bytes, and some 800 more for the headers of an object that is not cached.
  */
 #define UNWIND_MAX_TABLE_BYTES	SZ_1M
 
-/* the largest part that a frame may take from its caller's frame, in bytes */
+/* the most bytes of its caller's frame that a frame may include, see frame_extends() */
 #define UNWIND_MAX_EXTENSION	SZ_512K
 
-/* tried in this order for each frame */
+/* the methods, in the order in which they are tried for each frame */
 static const struct {
 	enum unwind_method	method;
 	int (*rule)(struct unwind_user_state *state,
@@ -93,8 +93,8 @@ static bool after_system_call(struct unwind_user_state *state)
 
 /*
  * May the CFA be at or below sp?  Only if the caller runs on another stack, such as that of the
- * code which resumed a coroutine.  That stack must be in another mapping.  For signal frames see
- * check_signal_cfa().
+ * code which resumed a coroutine.  The caller's stack must be in another mapping.  For signal
+ * frames see check_signal_cfa().
  */
 static bool switch_stack(struct unwind_user_state *state, unsigned long cfa)
 {
@@ -175,7 +175,7 @@ static __always_inline int check_cfa(struct unwind_user_state *state,
 	return 0;
 }
 
-/* The interrupted stack may be anywhere, even below the handler's in the same mapping. */
+/* The interrupted stack may be anywhere, even below the handler's stack in the same mapping. */
 static int check_signal_cfa(struct unwind_user_state *state, unsigned long cfa)
 {
 	if (cfa > state->sp)
@@ -206,7 +206,10 @@ static __always_inline int read_return_address(struct unwind_user_state *state,
 	return check_return_address(*ra);
 }
 
-/* @kept: set to the base of rule->kept_off: the frame pointer if @realigned, else the CFA. */
+/*
+ * Set @cfa to the CFA, and @kept to the base of rule->kept_off: the frame pointer if @realigned,
+ * else the CFA.
+ */
 static __always_inline int find_cfa(struct unwind_user_state *state,
 				    const struct unwind_user_rule *rule, bool realigned,
 				    unsigned long *kept, unsigned long *cfa)
@@ -306,8 +309,8 @@ static noinline int apply_code_rule(struct unwind_user_state *state,
 }
 
 /*
- * A step of quick_steps() by a rule from code. Check first that the code is unchanged, as the
- * cache is not notified of changes of such code.
+ * A step of quick_steps() by a rule for code without tables. Check first that the code is
+ * unchanged, because the cache is not notified when such code changes.
  */
 static __always_inline int quick_code_step(struct unwind_user_state *state,
 					   const struct unwind_user_rule *rule)
@@ -379,7 +382,7 @@ static __always_inline bool plain_code_holds(unsigned long ip, u32 seq,
 	       sum == rule.code_sum;
 }
 
-/* struct unwind_user_rule::how of a base register and a kind */
+/* The value of unwind_user_rule::how for a base register and a kind. */
 static __always_inline u32 how_of(u8 cfa_reg, u8 kind)
 {
 	const struct unwind_user_rule rule = { .cfa_reg = cfa_reg, .kind = kind };
@@ -387,7 +390,7 @@ static __always_inline u32 how_of(u8 cfa_reg, u8 kind)
 	return rule.how;
 }
 
-/* The bit of @how for a saved frame pointer; with @lost, for an unknown one. */
+/* The bit of unwind_user_rule::how for a saved frame pointer, or if @lost, for an unknown one. */
 static __always_inline u32 how_fp(bool lost)
 {
 	const struct unwind_user_rule rule = {
@@ -418,15 +421,16 @@ static enum plain_fp plain_fp_of(const struct unwind_user_state *state)
  * the word below the CFA must be readable.  Of the callee-saved registers only the frame pointer is
  * followed, to save time.  If another one is needed, which is rare, walk_again() repeats the walk.
  *
- * Stops when @entries is @end, or before a step that must be taken elsewhere.  Leaves the last
- * frame in @state, and sets @ended if its rule says that it has no caller.  Returns the new
- * @entries.  All steps are in one user_read_access_begin() section, where no function is called.
+ * Stops when @entries is @end, or before a step that must be taken elsewhere.  Stores the last
+ * frame in @state, and sets @ended if the rule of that frame says that it has no caller.  Returns
+ * the new @entries.  All steps are in one user_read_access_begin() section, where no function is
+ * called.
  */
 static noinline unsigned long *
 plain_steps(struct unwind_user_state *state, const struct unwind_rule_table *table,
 	    unsigned long *entries, const unsigned long *end, bool *ended)
 {
-	/* excludes the last user address: no aligned word is there, and ret - 1 is always lower */
+	/* excludes the last user address: no aligned word begins there; a valid ret - 1 is lower */
 	const unsigned long limit = unwind_user_limit() - 1;
 	const unsigned long *const begin = entries;
 	const u32 mask = how_of(0xff, 0xff), kind_mask = how_of(0, 0xff);
@@ -476,7 +480,7 @@ from_fp:
 				     how_of(UNWIND_REG_FP, UNWIND_RULE_REALIGNED))) {
 				if (!read_inside(cfa, limit, &cfa))
 					break;
-				/* the frame pointer is saved relative to the base */
+				/* fp_off is relative to the base: make it relative to the CFA */
 				fp_off += base - cfa;
 			}
 		} else if ((how & kind_mask) == how_of(0, UNWIND_RULE_END)) {
@@ -497,7 +501,7 @@ from_fp:
 			break;
 		if (!read_inside(cfa - sizeof(long), limit, &ret))
 			break;
-		/* refuse what check_return_address() refuses: 0, too, because 0 - 1 wraps */
+		/* refuse what check_return_address() refuses; 0 is refused because 0 - 1 wraps */
 		if (ret - 1 >= limit)
 			break;
 
@@ -542,7 +546,7 @@ other_steps(struct unwind_user_state *state, struct unwind_cache *cache,
 		*ended = kind == UNWIND_RULE_END;
 		if (kind < UNWIND_RULE_FRAME)
 			break;
-		/* each kind has its own copy of apply_rule() */
+		/* apply_rule() is inlined once for each kind */
 		if (kind == UNWIND_RULE_FRAME)
 			ret = apply_rule(state, &rule, false);
 		else if (kind == UNWIND_RULE_REALIGNED)
@@ -608,7 +612,7 @@ static bool quick_steps(struct unwind_user_state *state,
 	return ended;
 }
 
-/* Evaluate the expression of the rule at offset @off. */
+/* Evaluate an expression of the rule: the one at full->expr_base + @off. */
 static int full_expr(struct unwind_user_state *state,
 		     const struct unwind_cfi_rule *full, s32 off,
 		     const unsigned long *cfa, unsigned long *val)
@@ -692,7 +696,7 @@ static int full_sp(struct unwind_user_state *state,
 	}
 	if (full->signal)
 		return check_signal_cfa(state, *sp);
-	/* vfork() has popped its return address: CFA == sp, allowed in the innermost frame only. */
+	/* CFA == sp in the innermost frame only: vfork() has popped its return address */
 	if (full->ra_where == UNWIND_IN_REG && state->regs && *sp == state->sp)
 		return 0;
 	return check_cfa(state, *sp);
@@ -700,8 +704,8 @@ static int full_sp(struct unwind_user_state *state,
 
 /*
  * A signal can interrupt a program that has jumped to NULL or to a kernel address.  Reading
- * the CFA from the kernel's signal frame proves that there was a signal, so any address is
- * accepted there.
+ * the CFA from the kernel's signal frame proves that there was a signal, so any
+ * interrupted address is then accepted.
  */
 static bool may_be_anywhere(const struct unwind_cfi_rule *full, int ret)
 {
@@ -844,9 +848,9 @@ static bool leads_to_return_address(struct unwind_user_state *state,
 
 /*
  * Two stack pointers are possible: the one computed from the frame below, and the one that the
- * frame below has saved.  Apply the rule to both.  If only one leads to a return address, take
- * that; if both do, take the one that the frame pointer fits, and fail if it fits both or neither.
- * If the rule uses the frame pointer only, both give the same frame.
+ * frame below has saved.  Apply the rule to both.  If both give the same frame, because the rule
+ * uses only the frame pointer, take it.  Otherwise take the one that leads to a return address;
+ * if both do, take the one that the frame pointer fits.  If that leaves both or neither, fail.
  */
 static noinline int apply_either(struct unwind_user_state *state,
 				 const struct unwind_user_rule *rule,
@@ -999,7 +1003,10 @@ void unwind_user_begin(struct unwind_user_state *state, struct pt_regs *regs)
 {
 	begin_frame(state, regs);
 	begin_walk(state, regs);
-	/* a task that serves I/O (PR_SET_IO_FLUSHER) may have to provide the page itself */
+	/*
+	 * No page faults: in real-time tasks, if so configured; in a task that serves I/O
+	 * (PR_SET_IO_FLUSHER), which may have to provide the page itself; in uprobe handlers.
+	 */
 	if (unwind_user_left_out(current, UNWIND_REALTIME_NO_FAULTS) ||
 	    (current->flags & PF_MEMALLOC_NOIO) || unwind_in_uprobe_handler()) {
 		state->no_faults = true;
@@ -1038,7 +1045,7 @@ static __always_inline int walk_frames(struct unwind_user_state *state,
 	int ret;
 
 	do {
-		/* no frame if the program has jumped to a kernel address */
+		/* store no frame if the program has jumped to a kernel address */
 		if (likely(state->ip < TASK_SIZE_MAX)) {
 			trace->entries[trace->nr++] = state->ip;
 			if (quick_steps(state, trace, max))

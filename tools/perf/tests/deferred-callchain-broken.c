@@ -823,7 +823,10 @@ static void build_same_times(struct synth *s)
 	s->cpu = 0;
 }
 
-/* In a pipe, records before an attr in the middle are malformed by the time they are delivered. */
+/*
+ * In a pipe, an attr between the records makes the sample_id smaller.  The records in front of the
+ * attr are then malformed when they are delivered.
+ */
 static void build_attr_between(struct synth *s)
 {
 	for (u64 i = 1; i <= NR_CRAFTED / 2; i++)
@@ -909,7 +912,7 @@ static int test__deferred_crafted(struct test_suite *test __maybe_unused,
 	return ok ? TEST_OK : TEST_FAIL;
 }
 
-/* perf_tool__init() must set this field, whatever the memory contained before. */
+/* perf_tool__init() must set dont_split_sample_group, whatever the memory contained before. */
 static int test__deferred_tool(struct test_suite *test __maybe_unused,
 			       int subtest __maybe_unused)
 {

@@ -422,7 +422,7 @@ void synth__words(struct synth *s, u32 type, u64 time, const u64 *words, size_t 
 	put_event(s, type, 0, &body);
 }
 
-/* An event that readers skip. @data has only its header, write_events() makes the rest. */
+/* An event that readers skip. @data has only its header; write_events() adds the rest. */
 void synth__hole(struct synth *s)
 {
 	put_header(s, PERF_RECORD_FINISHED_INIT, 0, SYNTH_HOLE);
@@ -730,7 +730,7 @@ static int read_file(struct perf_tool *tool, const char *path,
 	return ret;
 }
 
-/* The end of a session in a pipe closes standard input, so restore it from a copy. */
+/* A session that reads a pipe closes standard input at its end: restore it from a copy. */
 static int read_piped(struct perf_tool *tool, int fd, struct perf_session **where,
 		      struct deferred_callchain_stats *stats)
 {

@@ -25,7 +25,7 @@ struct perf_tool;
 /* Size of the tracing data behind a TRACING_DATA event. */
 #define SYNTH_TRACING_SIZE	24
 
-/* bytes of an event of synth__hole() after its header, which are a hole in the file */
+/* bytes behind the header of a synth__hole() event; in the file, they are a hole */
 #define SYNTH_HOLE	65520
 
 /**

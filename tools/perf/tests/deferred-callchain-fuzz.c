@@ -42,7 +42,7 @@
 #include "util.h"
 
 #define NR_SEEDS	64
-/* A time after that of all other events of an input. */
+/* A time later than the times of all other events in an input. */
 #define LATER		100000
 
 static int input_fd;

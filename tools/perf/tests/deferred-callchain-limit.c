@@ -29,7 +29,7 @@
 /**
  * struct count_tool - a tool that counts samples
  * @tool: the tool
- * @session: the session, in tests that make it themselves
+ * @session: the session, only in tests that create one themselves
  * @complete: samples with their user half
  * @incomplete: samples without their user half
  * @last_bare: time of the last sample without its user half
@@ -441,7 +441,7 @@ static void build_exit(struct synth *s)
 	synth__exit(s, 200, 14);
 }
 
-/* A guest's sample does not keep the others in the queue, which would exceed the limit. */
+/* A guest's sample must not hold the queue: the samples behind it would exceed the limit. */
 static void build_guest(struct synth *s)
 {
 	synth__deferred_at(s, 100, 5, 1, PERF_RECORD_MISC_GUEST_KERNEL, 1);

@@ -170,7 +170,7 @@ static void put_context(struct builder *b, unsigned int context)
 /**
  * synth_load__build - generate the events of a file
  * @load: the parameters of the file
- * @s: the file, with the byte order and the form of records that it will have
+ * @s: the file to fill; the caller has set its byte order and form of records
  *
  * Return: 0 or a negative error.
  */

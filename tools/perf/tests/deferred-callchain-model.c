@@ -152,7 +152,8 @@ static struct step *add_step(struct model *m, const struct thread_state *t, enum
  * only when the events of that entry context have left the buffers.  A reader cannot tell
  * the two entry contexts apart if the record of the first one was lost and no other
  * record of the thread comes between them.  Records of two CPUs in one flush
- * round can be read in either order, so this other record must be in an earlier round.
+ * round can be read in either order.  So the record that tells the entry contexts
+ * apart must be in a round before that of the new entry context.
  */
 static bool may_come_again(const struct model *m, const struct thread_state *t, u64 cookie)
 {

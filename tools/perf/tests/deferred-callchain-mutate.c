@@ -21,7 +21,7 @@
 #define DATA_OFFSET	offsetof(struct perf_file_header, data)
 #define FEATURES_OFFSET	offsetof(struct perf_file_header, adds_features)
 
-/* The file under damage. */
+/* The file that is being damaged. */
 struct image {
 	bool foreign;
 	bool piped;

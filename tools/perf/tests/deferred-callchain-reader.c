@@ -5,7 +5,7 @@
  *	tid@time kN tid/cookie*M
  *
  * for N kernel frames and M user frames of that thread and entry context.  A '-'
- * behind it marks a sample without its user half.
+ * at the end of the line marks a sample without its user half.
  */
 #include <stdarg.h>
 #include <stdio.h>

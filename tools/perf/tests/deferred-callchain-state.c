@@ -485,7 +485,10 @@ static void end_context(struct schedule *sched, struct synth *s, u32 tid, u64 ti
 	sched->cookie[i]++;
 }
 
-/* End a thread, and with a process's first thread also the other. Some EXIT events are missing. */
+/*
+ * End a thread. If it is the first thread of a process, end the second one, too. Some EXIT events
+ * are missing.
+ */
 static void end_thread(struct schedule *sched, struct synth *s, u32 tid, u64 time)
 {
 	if (!(tid & 1) && !sched->dead[tid + 1 - FIRST_TID])

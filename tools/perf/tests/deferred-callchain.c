@@ -226,7 +226,7 @@ static const char expect_guest[] =
 	"100@11 k1 -\n"
 	"100@12 k2 -\n";
 
-/* The events that are added next are from the guest that event @id belongs to. */
+/* Events that are added from now on are from the guest of event @id. */
 static void in_guest(struct synth *s, u64 id)
 {
 	s->whose = id;
@@ -757,7 +757,7 @@ static int test__deferred_options(struct test_suite *test __maybe_unused,
 	return ret;
 }
 
-/* If the kernel does not know the flags, they must be clear, or it rejects the events. */
+/* If the kernel does not know the flags, they must be clear: it rejects unknown flags. */
 static int check_attrs(struct evlist *evlist, bool can_defer)
 {
 	struct evsel *evsel, *tracking = evlist__get_tracking_event(evlist);

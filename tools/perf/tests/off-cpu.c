@@ -159,11 +159,12 @@ static void fill_stream(struct stream *st, enum tail tail)
 	/* a record of sums must not have frames */
 	record = put_bad(st);
 	memcpy(record->raw + offsetof(struct off_cpu_payload, kind), &sums, sizeof(sums));
-	/* ... nor a cookie, and must not claim to have frames */
+	/* ... nor a cookie */
 	record = put_wait(st, 0, 0, 7);
 	st->good--;
 	st->bad++;
 	memcpy(record->raw + offsetof(struct off_cpu_payload, kind), &sums, sizeof(sums));
+	/* ... nor a number of frames */
 	record = put_wait(st, 0, 0, 0);
 	st->good--;
 	st->bad++;

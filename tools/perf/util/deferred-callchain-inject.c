@@ -146,8 +146,8 @@ void deferred_merge__exit(struct deferred_merge *merge)
 /**
  * deferred_merge__start - prepare a tool for merging
  * @merge: the merge; if it is not enabled, nothing is done
- * @tool: the tool, whose other callbacks are set
- * @session: its session, of which only the header has been read
+ * @tool: an initialized tool; sorting, stitching and decompression are turned on in it
+ * @session: the session of @tool; its header has been read, but no event
  * @to_file: the output is a file
  *
  * Return: 0, -ENOMEM, or -EINVAL with a message if the input cannot be merged.
@@ -230,7 +230,7 @@ void deferred_merge__finish(struct deferred_merge *merge)
  * @feat: HEADER_HOSTNAME, ...
  * @writer: writes into the section
  *
- * Return: 1 if the section was written, 0 if there was no such event, or an error.
+ * Return: 1 if the section was written, 0 if no event had the feature, or an error.
  */
 int deferred_merge__copy_feat(const struct deferred_merge *merge, int feat,
 			      struct feat_writer *writer)
@@ -300,7 +300,7 @@ static union perf_event *merge_feature(struct deferred_merge *merge, union perf_
 {
 	u64 feat = event->feat.feat_id;
 
-	/* needed to decompress the input; the output is not compressed */
+	/* the session needs this feature to decompress the input; the output is not compressed */
 	if (feat == HEADER_COMPRESSED) {
 		perf_event__process_feature(merge->session, event);
 		return NULL;

@@ -4,8 +4,9 @@
  *
  * A deferred sample has a cookie in place of its user callchain.  The callchain follows later, in
  * a PERF_RECORD_CALLCHAIN_DEFERRED of the same thread with the same cookie.  The ordered queue of
- * the session delivers events in time order.  Just before it delivers a sample, this stage copies
- * the callchain of the record into the sample.  So the record must be in the index by then:
+ * the session delivers events in time order.  Just before the queue delivers a sample,
+ * deferred_callchains__turn() copies the callchain of the record into the sample.  By then the
+ * record must be in the index, which is filled by the reader and by a scan of the file:
  *
  *  perf.data ---> reader ---> ordered queue ---> deferred_callchains__turn() ---> tool
  *      |            |              ^                    |   ^   |
@@ -397,7 +398,7 @@ static struct entry *thread_first_since(struct indexed_thread *thread, u64 time,
 	return first;
 }
 
-/* Forget the last record of a thread: no later sample belongs to it. */
+/* Forget the last record of a thread: later samples cannot be stitched to this record. */
 static void thread_forget_last(struct deferred_callchains *dc, struct indexed_thread *thread)
 {
 	struct entry *last = thread->last;
@@ -560,7 +561,7 @@ static int index_event(struct perf_session *session, union perf_event *event,
 		entry.copied = copy;
 	} else if (!session->deferred->defers ||
 		   (!tid && event->header.type != PERF_RECORD_LOST)) {
-		/* ends and losses matter only with deferred callchains, other events never */
+		/* index ends and losses only if an evsel defers callchains, other events never */
 		return 0;
 	}
 	if (evlist__parse_sample(evlist, event, &sample))
@@ -792,7 +793,7 @@ int deferred_callchains__read(struct perf_session *session, union perf_event *ev
  * @now: the time of a monotonic clock, in nanoseconds, not 0
  *
  * To be called after events were read, before they are delivered.  While no event comes, perf top
- * may leave its last events in its own queues, so these can wait for longer than the time limit.
+ * may leave its last events in its own queues: these events can wait longer than the time limit.
  */
 void deferred_callchains__set_live(struct perf_session *session, u64 now)
 {
@@ -820,8 +821,9 @@ struct verdict {
 
 /*
  * Can the record of @sample have been lost?  The kernel writes the record on the CPU of the
- * sample or, if the thread has migrated, on another CPU: take that of @next, the thread's next
- * item.  If a buffer was full, a PERF_RECORD_LOST is written in front of the next event that fits.
+ * sample or, if the thread has migrated, on another CPU.  Assume that this is the CPU of @next,
+ * the thread's next item.  If a buffer was full, a PERF_RECORD_LOST is written in front of the next
+ * event that fits.
  */
 static bool was_lost(struct deferred_callchains *dc, const struct perf_sample *sample,
 		     const struct entry *next)

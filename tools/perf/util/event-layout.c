@@ -69,7 +69,7 @@ static bool attr_fits(const union perf_event *event, bool swapped)
 	       size <= event->header.size - offsetof(struct perf_record_header_attr, attr);
 }
 
-/* Format 0 has no time, and formats from 2 on have more fields behind the text. */
+/* An event of format 0 has no time, one of format 2 or later has more fields behind the text. */
 static bool error_fits(const union perf_event *event, bool swapped)
 {
 	const struct perf_record_auxtrace_error *error = &event->auxtrace_error;

@@ -57,13 +57,13 @@ static u64 threshold_ms = DEFAULT_THRESHOLD_MS;
 /* Can the BPF program get cookies? */
 static bool can_defer;
 
-/* The user half is excluded by option. */
+/* An option excludes the user half. */
 static bool no_user_half;
 
 /* The event. Do not look it up by its name: the user may give the same name to another event. */
 static struct evsel *offcpu_evsel;
 
-/* The event's attributes in the file. While it is opened, the event has those for the kernel. */
+/* The event's attributes for the file. While the event is opened, it has others for the kernel. */
 static struct perf_event_attr file_attr;
 
 /* The clock of the program. */
@@ -338,6 +338,7 @@ struct evsel *off_cpu_event__after_open(int output_fd)
 }
 
 /* The program. */
+
 static bool btf_has(const struct btf *btf, const char *name, u32 kind)
 {
 	return btf__find_by_name_kind(btf, name, kind) > 0;

@@ -425,7 +425,7 @@ static int unpack_push_piece(struct mmap *map __maybe_unused, void *to, void *bu
 }
 
 /**
- * off_cpu_push - perf_mmap__push(), unpacking off-CPU samples
+ * off_cpu_push - like perf_mmap__push(), but unpack off-CPU samples
  * @map: the ring buffer
  * @to: passed on to @push_fn
  * @push_fn: function that writes to the file

@@ -3,9 +3,9 @@
  * libFuzzer target: tables of arbitrary bytes.  Besides errors that the
  * sanitizers find, it checks that nothing outside the tables is read except the
  * target of an indirect pointer; that the number of bytes read is limited; that a
- * rule is well-formed, and is the same in its whole row, with and without a known
- * CIE; and that the evaluation of an expression ends, whatever the frame contains,
- * and gives the value of its reduced form.
+ * rule is well-formed, and is the same at both ends of its row, whether the CIE is
+ * known or not; that the evaluation of an expression ends, whatever the frame
+ * contains; and that it gives the value of the reduced form, if there is one.
  */
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 #define TABLES		0x500000UL
 #define MAX_BYTES	(64 * 1024)
 #define MAX_READS	(MAX_BYTES / UNWIND_CFI_WINDOW + 64)
-/* limits of an expression: operations, and reads of its bytes, four for each operation */
+/* limits for an expression: operations; reads of its bytes, at most four for each operation */
 #define MAX_STEPS	128
 #define MAX_EXPR_READS	(MAX_STEPS * 4)
 #define CFA		0x7ffc12345678UL
@@ -148,7 +148,7 @@ static unsigned long value_of(struct tables *t, const struct cfi_value *v)
 	return to_word(t, word + v->add);
 }
 
-/* the bytes are an expression: reduce it, evaluate it, and compare */
+/* Treat the bytes as an expression. Its value must be that of its reduced form. */
 static void check_expr(struct tables *t)
 {
 	struct unwind_cfi_bytes b = {

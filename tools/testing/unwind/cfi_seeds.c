@@ -58,7 +58,7 @@ static int write_seed(const struct cfi_elf *elf, size_t fde, const char *folder,
 	return fclose(out);
 }
 
-/* expressions with branches and loads, each after its length */
+/* expressions with branches and loads; the first byte of each is its length */
 static int write_expressions(const char *folder)
 {
 	static const char * const exprs[] = {

@@ -225,7 +225,7 @@ static void check_register(struct table *t, const char *name, const char *want)
 		report_wrong(t, name, want, got);
 }
 
-/* Check the last row, which is complete when a row of another address begins. */
+/* Check the row that was read last. It is complete when a row of another address begins. */
 static void check_row(struct table *t)
 {
 	char *word, *save;
@@ -242,7 +242,7 @@ static void check_row(struct table *t)
 	t->rows++;
 	t->fde_rows++;
 	t->next = t->cfi.row_end;
-	/* compare the row only at its own address, as it depends on the program counter */
+	/* A rule that uses the program counter holds at one address: the row's end is unknown. */
 	if (t->cfi.row_end == t->loc + 1 && t->cfi.ip_used)
 		t->next = 0;
 

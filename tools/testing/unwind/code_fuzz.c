@@ -2,7 +2,7 @@
 /*
  * libFuzzer target: kernel/unwind/code.c reads arbitrary bytes as code.  The bytes may
  * change while they are read.  Besides errors that the sanitizers find, it checks that the
- * search ends after a limited number of reads, and that its rule can be followed.
+ * search ends after a limited number of reads, and that its rule is consistent.
  */
 
 #include <errno.h>
@@ -19,7 +19,7 @@ static u64 memory[UNWIND_CODE_PARTS][512];
 #define MEMORY	{ memory[0], memory[1], memory[2], memory[3] }
 
 #define BASE		0x500000UL
-/* An instruction is read at most twice: again if it may follow the end of a function. */
+/* An instruction is read at most twice: the second time if it may follow a function's end. */
 #define MAX_READS	(32 * 1024)
 #define MAX_OFFSET	(1 << 25)
 

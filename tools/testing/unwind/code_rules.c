@@ -52,7 +52,7 @@ CODE(spill, MARK(spill) "mov %rbp, 8(%rsp); lea 8(%rsp), %rbp; xor %eax, %eax;"
 	"mov 8(%rsp), %rbp; add $40, %rsp; ret");
 CODE(far_jump, MARK(far_jump) "pop %rbp; jmp . + 0x10000");
 
-/* Go */
+/* Go; the last two cases overwrite their return address, or a part of it */
 CODE(go, MARK(go) "mov %rbp, 16(%rsp); lea 16(%rsp), %rbp; call *%rax; nopl (%rax);"
 	"mov 16(%rsp), %rbp; add $24, %rsp; ret");
 
@@ -63,7 +63,7 @@ CODE(overwritten, MARK(overwritten) "mov %rax, (%rsp); call *%rax; nopl (%rax); 
 CODE(overwritten_in_part, MARK(overwritten_in_part) "mov %rax, 4(%rsp); call *%rax; nopl (%rax);"
 	"ret");
 
-/* the value of a word is unknown after a call if any instruction has written to it */
+/* After each of these writes to a word of the stack, the value of the word is unknown. */
 #define CALL_RETURN "call *%rax; nopl (%rax); ret"
 CODE(over_add, MARK(over_add) "mov %rax, 24(%rsp); add %rcx, (%rsp);" CALL_RETURN);
 CODE(over_xchg, MARK(over_xchg) "pop %rcx; xchg %rcx, (%rsp); ret");
@@ -104,7 +104,7 @@ CODE(only_read, MARK(only_read) "cmp %rax, (%rsp); test %al, (%rsp); add (%rsp),
 	"movups (%rsp), %xmm0; fldt (%rsp); vmovups (%rsp), %ymm1; imul (%rsp), %rax;"
 	"notl 8(%rsp); movzbl (%rsp), %ecx; btq $3, (%rsp); cvtsi2sd (%rsp), %xmm0;" CALL_RETURN);
 
-/* SBCL: the caller makes room for the frame, the callee puts its return address there */
+/* SBCL: the caller makes room for the callee's frame; the callee stores its return address there */
 #define SBCL_CALL "sub $16, %rsp; mov %rbp, (%rsp); mov %rsp, %rbp; call *%rax; nopl (%rax);"
 #define SBCL_LAST "mov %rbp, %rsp; clc; pop %rbp; ret"
 CODE(sbcl_entry, MARK(sbcl_entry) "pop 8(%rbp); lea -40(%rbp), %rsp; " SBCL_LAST);
@@ -133,12 +133,13 @@ CODE(v8_called, MARK(v8_called) "push %rax; call *%rcx; nopl (%rax); mov (%rbp),
 	"add $0x48, %rsp; jmp *%rcx");
 CODE(v8_bare, MARK(v8_bare) "add $0x10, %rsp; jmp *%rcx");
 
-/* V8: a builtin inserts words between its return address and the frame of its caller */
+/* V8: builtins that insert words above their return address, or keep it in a register */
 CODE(v8_moved, MARK(v8_moved) "pop %rcx; push %rax; push %rcx; .skip 520, 0x90; ret");
 CODE(v8_in_register, MARK(v8_in_register) "pop %rcx; .skip 520, 0x90; jmp *%rcx");
 /* V8: a builtin that sets up the frame of its caller */
 CODE(v8_prologue, MARK(v8_prologue) "pop %r15; push %rbp; mov %rsp, %rbp; push %rsi; push %r15;"
 	"ret");
+/* a return that also removes arguments: no rule */
 CODE(ret_args, MARK(ret_args) "ret $8");
 
 /* HotSpot: the end of an interpreted method, and an adapter that realigns the stack */
@@ -157,12 +158,12 @@ CODE(reloaded_over_call, MARK(reloaded_over_call) "mov %rcx, 8(%rsp); call *%rax
 	RELOAD_FP);
 CODE(reloaded_patched, MARK(reloaded_patched) "mov 80(%rsp), %rbp; mov %rcx, 8(%rbp); leave; ret");
 CODE(reloaded_pushed, MARK(reloaded_pushed) "mov 80(%rsp), %rbp; pop 8(%rbp); leave; ret");
+/* load the stack pointer of another frame; SpiderMonkey also loads its frame pointer */
 CODE(switched, MARK(switched) "mov 8(%rsp), %rsp; pop %rbp; ret");
-/* SpiderMonkey: load the stack pointer and the frame pointer of another frame */
 CODE(switched_both, MARK(switched_both) "mov 16(%rsp), %rbp; mov 8(%rsp), %rsp; mov %rbp, %rsp;"
 	"pop %rbp; ret");
 
-/* more calls than are remembered, and many paths to one of them */
+/* more calls than a search remembers; many paths to one call */
 CODE(many_calls, MARK(many_calls) ".rept 30; call *%rax; mov $1, %eax; .skip 9, 0x90; .endr;"
 	"pop %rbx; ret");
 CODE(same_call, MARK(same_call) "je 1f; .rept 30; je 2f; .endr; 2: nop; call *%rax;"
@@ -171,7 +172,7 @@ CODE(same_call, MARK(same_call) "je 1f; .rept 30; je 2f; .endr; 2: nop; call *%r
 CODE(other_call, MARK(other_call) "test %eax, %eax; je 1f; pop %rcx; 1: call *%rax;"
 	"xor %eax, %eax; ret");
 
-/* frames by their size: 32 bytes, and words that are pushed for a call */
+/* frames to be recognized by their size: 32 or 16 bytes, and the words pushed for a call */
 #define FRAME_32 "push %rbp; mov %rsp, %rbp; sub $32, %rsp;"
 #define FRAME_16 "push %rbp; mov %rsp, %rbp; push $18; push $0; mov %rsp, %r15;"
 CODE(size, FRAME_32 "call *%rax;" MARK(size) "ud2");
@@ -193,7 +194,7 @@ CODE(size_handler, "mov %eax, -0x4000(%rsp);" FRAME_32 "leave; ret; jmp .;" MARK
 	"call 1f; 1: subq $5, 0(%rsp); jmp . + 0x8000");
 CODE(size_of_caller, "push %rbp; mov %rsp, %rbp; call *%rax; leave; ret;" FRAME_32 "call *%rax;"
 	MARK(size_of_caller) "ud2");
-/* the frame is removed, and the frame pointer is the caller's */
+/* Code that removes its frame, at least on one path: the frame pointer is then the caller's. */
 CODE(size_left, FRAME_32 "leave; call *%rax;" MARK(size_left) "ud2");
 CODE(size_popped, FRAME_32 "add $32, %rsp; pop %rbp; call *%rax;" MARK(size_popped) "ud2");
 CODE(size_loaded, FRAME_32 "mov (%rbp), %rbp; call *%rax;" MARK(size_loaded) "ud2");
@@ -224,7 +225,7 @@ CODE(size_hotspot_handler, FRAME_32 "call *%rcx; add $32, %rsp; pop %rbp; cmp 40
 /* instructions that look as if they wrote to the frame pointer */
 CODE(size_high_byte, FRAME_32 "orb $8, %ch; call *%rax;" MARK(size_high_byte) "ud2");
 CODE(size_movq, FRAME_32 "movq %xmm5, %xmm0; call *%rax;" MARK(size_movq) "ud2");
-/* the stack pointer is loaded: it is not relative to its last value */
+/* The stack pointer is loaded, so its distance from the old value is unknown. */
 CODE(size_loaded_sp, FRAME_32 "je 1f; 1: push %rcx; mov 8(%rdi), %rsp; call *%rax;"
 	MARK(size_loaded_sp) "ud2");
 /* arguments on the stack for the first call of a function, after a long part without branches */
@@ -329,8 +330,8 @@ struct rule_case {
 #define CASE(name, distance, rule) { TEXT(name), distance, rule }
 
 /*
- * A rule as text: the CFA, then the caller's frame pointer: in memory at an offset from the CFA
- * or from the frame pointer, "same" as now, or "lost". "-" stands for no rule.
+ * A rule as text: the CFA, the caller's frame pointer, and flags. The frame pointer is in memory at
+ * an offset from the CFA or from the frame pointer, "same" as now, or "lost". "-" means no rule.
  */
 static const struct rule_case cases[] = {
 	CASE(leaf, 0, "sp+8 same"),
@@ -605,7 +606,7 @@ static void print_rule(const struct unwind_code *code, char *text, size_t size)
 	fclose(to);
 }
 
-/* Find the rule of another address, without known rules. */
+/* Find the rule of @ip by a search that uses no known rules. */
 static bool find_other(void *ctx, unsigned long ip, struct unwind_code *rule)
 {
 	/* memory of its own, because the other search is still in progress */
@@ -628,7 +629,7 @@ static bool find_other(void *ctx, unsigned long ip, struct unwind_code *rule)
 	return true;
 }
 
-/* number of rules passed to note_other() that a search of their address contradicts */
+/* number of rules passed to note_other() for whose address a search finds no or another rule */
 static unsigned int nr_told_wrong;
 
 static void note_other(void *ctx, unsigned long ip, const struct unwind_code *rule)

@@ -3,7 +3,7 @@
  * Decode the stores of instructions with kernel/unwind/code_x86.c, for scripts/test/code-stores.
  *
  *	code_stores reads lines of hexadecimal bytes, and writes for each: base register, offset
- *	               and bytes of a store; "-" if it is not a store, "?" if unknown
+ *	               and size of a store; "-" if it is not a store, "?" if unknown
  */
 
 #include <stdio.h>

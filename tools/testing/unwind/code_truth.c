@@ -76,7 +76,7 @@ static void compare_fp(const struct cfi_elf *elf, unsigned long ip,
 		right = where == UNWIND_AT_CFA &&
 			rule->kept_off[UNWIND_SLOT_FP] == code->fp_off;
 	else
-		right = where == UNWIND_SAME ||	/* or popped already */
+		right = where == UNWIND_SAME ||	/* or popped: its copy is below SP */
 			(where == UNWIND_AT_CFA && rule->cfa_reg == UNWIND_REG_SP &&
 			 rule->kept_off[UNWIND_SLOT_FP] < -rule->cfa_off);
 	if (right)
@@ -102,7 +102,7 @@ static void compare_rule(struct cfi_elf *elf, unsigned long ip,
 	}
 	table_by_fp = rule->cfa_reg == UNWIND_REG_FP;
 	if (code.by_mem || code.by_fp != table_by_fp) {
-		/* FP >= SP: the offset of the same CFA is not larger from FP than from SP */
+		/* FP >= SP, so the CFA's offset from FP must not exceed that from SP */
 		if (code.by_mem || (code.by_fp && code.cfa_off - rule->cfa_off > 0))
 			report_difference("base", elf, ip, rule, &code);
 		counts->other_base++;

@@ -2,10 +2,10 @@
 /*
  * libFuzzer target: a process with arbitrary mappings and contents, and an address in
  * it, for kernel/unwind/object.c, eh_index.c, eh_frame.c and the functions that they
- * call.  Besides errors that the sanitizers find, it checks that all memory is read by
- * unwind_read(), within the limits of the search; that an object that is found contains
- * the address, its code and its table; that the binary search finds the same row as a
- * linear one; that only allowed results are cached; and that no lock stays held.
+ * call.  Besides errors that the sanitizers find, it checks that the reads of memory are
+ * within the limits of the search; that the address, the code and the table lie in the
+ * object that is found; that the binary search finds the same row as a linear one;
+ * that only allowed results are cached; and that no lock stays held.
  */
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 
 #define BASE		0x500000UL
 #define MAX_TABLES	(64 * 1024)
-/* reads of a possible object: the header, at most 64 program headers, .eh_frame_hdr */
+/* reads for each of 9 possible objects: ELF header, at most 64 program headers, .eh_frame_hdr */
 #define MAX_OBJECT	(9 * (1 + 64 + 1))
 /* in addition: 32 steps of the search, the row, and the entries in windows, some of them short */
 #define MAX_SEARCH	(MAX_OBJECT + 33 + MAX_TABLES / UNWIND_CFI_WINDOW + 64)
@@ -105,7 +105,7 @@ int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to,
 	return 0;
 }
 
-/* Return a byte of a file, from the bytes that are mapped of it; unmapped bytes are 0. */
+/* Return a byte of a file. The mappings of the file define its contents; other bytes are 0. */
 static u8 file_byte(const struct file *file, u64 pos)
 {
 	const struct vm_area_struct *map;
@@ -310,10 +310,7 @@ bool unwind_cache_claim_index(const struct unwind_cache_state *state,
 	return true;
 }
 
-/*
- * check that no function has two entries, and that all entries are in the object's .eh_frame, whose
- * memory does not change without notice
- */
+/* Check that no function has two entries, and that all entries are in the object's .eh_frame. */
 static void check_index(const struct unwind_eh_index *index)
 {
 	const struct unwind_object *object = &process.object;
@@ -494,7 +491,7 @@ static void find_object(struct unwind_user_state *state, unsigned long ip)
 		check_object(&object, ip);
 }
 
-/* Evaluate the rule's expression. If its tables may have been unmapped, it must have no value. */
+/* Evaluate the rule's expression. This must fail if the tables may have been unmapped. */
 static void carry_out(struct unwind_user_state *state, const struct unwind_cfi_rule *full)
 {
 	unsigned int table_bytes = state->table_bytes;
@@ -547,7 +544,7 @@ int finder_fuzz_run(const u8 *data, size_t size, struct unwind_user_rule *rule,
 	return ret;
 }
 
-/* Could the rule of the last run be cached? */
+/* Was a rule cached in the last run? */
 bool finder_fuzz_kept_rule(void)
 {
 	return process.kept_rule;

@@ -29,7 +29,7 @@
 /**
  * struct finder_fuzz_map - a mapping; each one is above the one before
  * @gap: pages between it and the one below
- * @pages: its size
+ * @pages: its size in pages, minus one
  * @file: number of its file; 0: anonymous
  * @pgoff: first page in the file
  * @vm: FINDER_FUZZ_READ...
@@ -49,7 +49,7 @@ struct finder_fuzz_map {
  * @flags: FINDER_FUZZ_*
  * @nr_maps: number of mappings
  * @at: index of the mapping with the address
- * @ip: offset of the address in it
+ * @ip: offset of the address in the mapping
  * @maps: the mappings
  */
 struct finder_fuzz {

@@ -26,7 +26,7 @@
 #define NAMES		(SHDRS + 3 * 64)
 #define FUNCTION	64	/* distance of functions */
 #define CODE		48	/* bytes of code in each function */
-#define PROLOGUE	4	/* bytes of its prologue */
+#define PROLOGUE	4	/* bytes of each prologue */
 
 enum broken { NOTHING, FAR_PHDRS, MANY_PHDRS, HUGE_HDR, FAR_HDR, SHORT_HDR, ENCODING, COUNT,
 	      MOVED, PACKED, NOT_CODE, TWO_FDES, NO_SECTIONS, OTHER_NAME, FAR_SECTION,

@@ -295,11 +295,11 @@ static bool add_map(const char *line)
 /* The cache for one walk: it keeps everything. */
 
 /*
- * quick_steps() needs a cache.  Only the third replay has one, with the rules of the second, most
- * of them in its table.  unwind_cache_peek_file() returns the others.
+ * quick_steps() needs a cache.  Only the third replay has one, with the rules that the second has
+ * found.  Most of them are in its table.  unwind_cache_peek_file() returns the others.
  */
 static bool has_cache;
-/* May the task allocate memory? Without it, the walker searches no code. */
+/* May the task allocate memory? Without memory, the walker searches no code. */
 bool has_memory = true;
 
 #define TABLE_BITS	7
@@ -651,7 +651,7 @@ static int save_walk(int tid, const char *name)
 	hold_thread(tid);
 	get_regs(tid);
 	read_maps(tid);
-	/* this walk is only made to save the bytes that it reads */
+	/* this walk only saves the bytes that a replay without memory reads */
 	has_memory = false;
 	walk_stack(&trace);
 	has_memory = true;

@@ -1033,7 +1033,7 @@ why_not() { # need
 	defer)	[ -n "${can_defer}" ] || echo "-" ;;
 	place)	[ -z "${can_defer}" ] || echo "-" ;;
 	fast)	[ "${few}" = 0 ] || echo "slow" ;;
-	# On a kernel that cannot defer, few tests run: run these, even on a slow machine.
+	# A kernel that cannot defer has few tests: run fast_here even on a slow machine.
 	fast_here) [ "${few}" = 0 ] || [ -z "${can_defer}" ] || echo "slow" ;;
 	cpus)	command -v taskset >/dev/null && [ "$(nproc)" -gt 1 ] ||
 			echo "no taskset, or one CPU" ;;

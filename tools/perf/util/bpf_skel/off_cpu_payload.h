@@ -11,7 +11,7 @@
 
 #define OFF_CPU_MAX_STACKS	32
 
-/* the wait ended on the CPU of the record */
+/* take the CPU of the record: the wait ended there, or its CPU is not known */
 #define OFF_CPU_HERE		(~0U)
 
 enum off_cpu_kind {

@@ -19,7 +19,7 @@ struct waits {
 	__u32 serial;
 	__u32 tid;			/* the task's tid when @serial was set */
 	__u32 ended;
-	__u64 cut_off_at;		/* @stopped_at of the last cut_off() of this task */
+	__u64 cut_off_at;		/* value of stopped_at at this task's last cut_off() */
 	__u64 key_before;		/* key in the task filter before execve */
 	/* user stack of the wait; new sums are copies of this. @next: hash of the newest sum */
 	struct off_cpu_sum sum;

@@ -153,7 +153,7 @@ static int no_output(void)
 	return PD_PASS;
 }
 
-/* Check the fields of a record's sample_id, and their order, for a set of fields. */
+/* Request a set of fields, and check that the record's sample_id has them in order. */
 static int check_trailer(__u64 fields, int all, const char *kprobe)
 {
 	const struct pd_rec *sample, *record;

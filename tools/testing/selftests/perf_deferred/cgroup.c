@@ -75,7 +75,7 @@ static void close_group(struct pd_event *events, struct pd_log *log, int cpus)
 	}
 }
 
-/* @of_task: an event of one task takes the samples, events of the cgroup get the records. */
+/* @of_task: an event of one task takes the samples, and events of the cgroup get the records. */
 static int record_group(struct perf_event_attr *attr, const struct pd_cgroup *group,
 			bool of_task)
 {

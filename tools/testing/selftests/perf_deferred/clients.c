@@ -57,7 +57,7 @@ static int name_of(__u32 tid)
 	return -1;
 }
 
-/* The last samples may have no record if their event is closed. */
+/* The last samples before an event is closed may have no record. */
 static int check_short_log(struct pd_log *log)
 {
 	const struct pd_rec *sample = NULL, *stack;
@@ -160,7 +160,7 @@ static int come_and_go(void)
 	return PD_PASS;
 }
 
-/* A child sleeps twice in a sampled system call, until SIGUSR1 interrupts it. */
+/* A child sleeps twice in a sampled system call, until SIGUSR1 interrupts the call. */
 static void on_usr1(int sig)
 {
 	(void)sig;
@@ -284,7 +284,7 @@ static int one_of_two_closed(void)
 	return pd_check_stitched(&log, pd_log_nth(&log, PERF_RECORD_SAMPLE, 0), 0, DEPTH);
 }
 
-/* A task is killed while its sample waits. In every second round, the event is closed before. */
+/* A task is killed while its sample waits. In every second round, its event is closed first. */
 static int killed_with_a_sample_waiting(void)
 {
 	struct perf_event_attr attr;

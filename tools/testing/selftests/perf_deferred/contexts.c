@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Requests from all kernel contexts: with locks held, in interrupts. */
+/* Requests from many kernel contexts, among them interrupts and code that holds locks. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static PD_LEAF void fault_in(void)
 
 static int partner[2];
 
-/* The child sets 1 when it is in its named functions, the parent sets 2 to let it go on. */
+/* The child sets 1 when it is in its named functions. The parent sets 2 to let it go on. */
 static int *phase;
 
 static PD_LEAF void spin_turns(int turns)

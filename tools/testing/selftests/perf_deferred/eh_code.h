@@ -30,7 +30,7 @@ static inline PD_ATTR(always_inline) void eh_note(struct eh_walk *walk, unsigned
 	walk->ra[walk->nr++] = ip;
 }
 
-/* In ra[]: stands for at most EH_MAX_LIBRARY frames of a library and the frame of its caller. */
+/* An entry of ra[] that stands for up to EH_MAX_LIBRARY library frames and their caller. */
 #define EH_LIBRARY	0UL
 #define EH_MAX_LIBRARY	4
 
@@ -71,7 +71,7 @@ long eh_aligned(struct eh_walk *walk);		/* a realigned stack */
 long eh_aligned_call(struct eh_walk *walk);	/* a stack that is realigned at entry */
 long eh_aligned_allocates(struct eh_walk *walk);
 void eh_note_step(struct eh_walk *walk, unsigned long ip);	/* for steps in assembly */
-long eh_based_on_rbx(struct eh_walk *walk);	/* and then the frame of eh_plain() */
+long eh_based_on_rbx(struct eh_walk *walk);	/* calls eh_plain() */
 long eh_based_on_r15(struct eh_walk *walk);
 long eh_sorts(struct eh_walk *walk);		/* qsort_r() calls the next step */
 long eh_searches(struct eh_walk *walk);		/* bsearch() calls the next step */
@@ -81,7 +81,7 @@ long eh_raises_usr1(struct eh_walk *walk);
 long eh_raises_usr2(struct eh_walk *walk);
 int eh_handle(int sig, bool on_altstack);
 
-/* getppid(); the next instruction belongs to another function, with another frame. */
+/* Calls getppid(). The next instruction belongs to another function, with another frame. */
 long eh_ends_in_syscall(void);
 /* Loads from @from, then calls @to; each instruction can be probed. */
 void eh_probed_leaf(void *from, const void *to);

@@ -37,7 +37,7 @@
 
 static struct eh_image small, large;
 
-/* Make a folder on a file system whose files have shared rules, in a new mount namespace. */
+/* Mount a file system of this type on DIR, in a new mount namespace. */
 static int prepare_on(const char *type)
 {
 	const Elf64_Ehdr *elf = (void *)small.bytes;
@@ -198,7 +198,10 @@ static int is_shared(const char *path, const char *next_path)
 	return PD_PASS;
 }
 
-/* First walk through the object in B, so that the rules of all other code are cached. */
+/*
+ * Rules for the file must come from memory. Walks through the object in B come first, so that
+ * the rules of all other code are cached.
+ */
 static int is_not_shared(const char *path)
 {
 	struct found found;
@@ -326,7 +329,7 @@ static int is_not_shared_any_more(void)
 	return PD_PASS;
 }
 
-/* With a limit of 0, rules of files are freed, and even a file that was known shares none. */
+/* With a limit of 0, the rules of files are freed, and no file shares rules any more. */
 static int not_shared_with_limit_0(void)
 {
 	PD_TRY(prepare_on_ramfs());
@@ -337,7 +340,7 @@ static int not_shared_with_limit_0(void)
 	return with_limit_0(is_not_shared_any_more);
 }
 
-/* Write to the file while processes have it mapped; others map it anew. */
+/* Write to the file while one process has it mapped. Other processes map it anew. */
 static int rewritten_on(const char *type, int (*rewrite)(const struct eh_image *image))
 {
 	unsigned long round, rounds = pd_scale(10);
@@ -375,7 +378,7 @@ static int rewritten_in_place(void)
 	return rewritten_on_ramfs(by_write);
 }
 
-/* A file without room must not have cached rules: a write to it would not be noticed. */
+/* Without room to make a file known, its rules must not be cached: writes would go unnoticed. */
 static int rewritten_with_limit_0(void)
 {
 	return with_limit_0(rewritten_in_place);
@@ -685,7 +688,7 @@ static int memfd(void)
 	return PD_PASS;
 }
 
-/* Walk by the file's pages, then by private copies of them that have other contents. */
+/* Walk through the pages of the file, then through private copies with other contents. */
 static int walk_private_copy(const char *path)
 {
 	char *at;
@@ -730,7 +733,7 @@ static int walk_unchecked(char *at)
 	return eh_sample(&event, &log, &walk, steps, &stack);
 }
 
-/* The first walk in the file is by a process that has the tables of another object in memory. */
+/* Walk through the text of the file while the tables in memory are those of another object. */
 static int walk_other_tables(const char *path)
 {
 	size_t text = small.step & ~(getpagesize() - 1UL), tables = text + getpagesize();
@@ -792,7 +795,7 @@ static int open_ring(struct ring *ring)
 	return 0;
 }
 
-/* Pin pages of the file as the fixed buffer. Then the file is neither open nor mapped. */
+/* Pin pages of the file as the fixed buffer. Afterwards, the file is neither open nor mapped. */
 static int pin_file(struct ring *ring, const char *path, size_t from, size_t bytes)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -878,7 +881,7 @@ static int rewritten_by_device_from(size_t from)
 	return 0;
 }
 
-/* Pin the whole file; then all but the headers, so that walks read them and know the file. */
+/* Pin the whole file; then pin all but the headers, so that walks can read the headers. */
 static int rewritten_by_device(void)
 {
 	PD_TRY(prepare_on("tmpfs"));

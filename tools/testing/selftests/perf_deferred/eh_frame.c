@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Stacks of code without frame pointers, by its unwind tables: check every
- * frame, down to the start of the program or the thread.
+ * Walk by unwind tables through code without frame pointers: check every frame,
+ * down to the start of the program or the thread.
  */
 #define _GNU_SOURCE
 #include <elf.h>
@@ -592,7 +592,7 @@ static int open_workers(struct worker *workers)
 
 /*
  * Walk once, so that the kernel makes the index that a static program needs, as it has no
- * .eh_frame_hdr.  On a slow kernel, this takes longer than other threads wait for the index.
+ * .eh_frame_hdr.  On a slow kernel, making it takes longer than other threads wait for it.
  */
 static int make_index(void)
 {

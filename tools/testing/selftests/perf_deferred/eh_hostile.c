@@ -29,7 +29,7 @@
 #define PATIENCE	20
 
 static struct eh_image image, other, bad;
-static const Elf64_Phdr *tables;	/* header of .eh_frame_hdr; .eh_frame follows */
+static const Elf64_Phdr *tables;	/* phdr of .eh_frame_hdr, before .eh_frame */
 
 static int prepare_images(void)
 {
@@ -160,7 +160,7 @@ static int tables_that_lie(void)
 /* A file whose reads wait; children and the thread of its server share it. */
 static struct pd_fuse *slow;
 
-/* Map the object, but its tables from the slow file. */
+/* Map the object, but take its tables from the slow file. */
 static int map_slow_tables(char **at)
 {
 	size_t page = sizeof(slow->page);

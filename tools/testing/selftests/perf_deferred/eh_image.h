@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Files of two objects that differ only in the size of a frame, so that a mix-up is
- * detected.
+ * Files of two objects that differ only in the size of a frame, so that a walk that
+ * mixes up their rules is detected.
  */
 #ifndef EH_IMAGE_H
 #define EH_IMAGE_H
@@ -21,7 +21,7 @@ struct eh_image {
 	int fd;
 };
 
-/* Return 0 or a reported result. */
+/* Read both files. Return 0 or a reported result. */
 int eh_read_images(struct eh_image *small, struct eh_image *large);
 size_t eh_whole_pages(size_t bytes);
 /* Rewrite a file in place, without truncation. */

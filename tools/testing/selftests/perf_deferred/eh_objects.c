@@ -88,7 +88,7 @@ static int dlclose_and_another(void)
 	return PD_PASS;
 }
 
-/* Load the object. It can be called without relocations. */
+/* Map the segments of the object. It needs no relocations. */
 static int map_image(const struct eh_image *image, char *to)
 {
 	const Elf64_Ehdr *elf = (void *)image->bytes;
@@ -188,7 +188,7 @@ static int moved_over(void)
 	return PD_PASS;
 }
 
-/* When memory is short, the cache is freed. */
+/* Dropping caches frees the rules, as a shortage of memory does. Later walks must be right, too. */
 static int caches_dropped(void)
 {
 	unsigned long round, rounds = pd_scale(20);

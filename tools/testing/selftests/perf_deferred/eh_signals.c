@@ -177,8 +177,8 @@ static int ends_before(struct pd_event *event, const eh_step *run, unsigned int 
 }
 
 /*
- * A call has a return address that is also the beginning of a restorer. The return address
- * of a signal handler would look the same.
+ * A call whose return address is also the beginning of a restorer, like the return address of
+ * a signal handler. The walk must end there.
  */
 static int call_before_restorer(void)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Stacks at places that only exist with uprobes: at a breakpoint, in the copy of a
- * probed instruction, in the trampoline of a uretprobe. They must be the same as
- * without uprobes.
+ * probed instruction, and in the trampoline of a uretprobe. The stacks must be the
+ * same as without uprobes.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,7 +24,7 @@
 
 static char *fresh_page;
 
-/* A function whose address the checks of the walk do not compare. */
+/* The checks of the walk do not compare addresses in this function. */
 static PD_IN("eh_text_library") long calls_probed(struct eh_walk *walk)
 {
 	EH_ENTER(walk);
@@ -124,7 +124,7 @@ static int walk_probed(struct perf_event_attr *attr, const struct probe *probes,
 	return check_places(&log, &walk, places, all);
 }
 
-/* Sample when a uprobe's breakpoint is hit, or when its instruction was stepped. */
+/* Sample when a uprobe's breakpoint is hit, and when its instruction has been stepped. */
 static int walk_notified(const void *at, const struct place *places)
 {
 	const struct probe probes[MAX_PROBES] = { { at, false } };
@@ -134,7 +134,7 @@ static int walk_notified(const void *at, const struct place *places)
 	return walk_probed(&attr, probes, places, true);
 }
 
-/* Probe a push: uprobes emulate it, and after it the stack pointer has changed. */
+/* Probe a push, which changes the stack pointer. Uprobes emulate it, so no step is sampled. */
 static int at_breakpoint(void)
 {
 	const struct place places[MAX_PLACES] = { { eh_probed_leaf, NULL } };

@@ -99,7 +99,7 @@ static bool is_within(const struct pd_rec *stack, __u32 at, const char *low, con
 	       stack->user[at] < (unsigned long)high;
 }
 
-/* Skip up to EH_MAX_LIBRARY frames of other code; return the index of the library's frame. */
+/* Skip up to EH_MAX_LIBRARY frames of a library; return the index of their caller's frame. */
 static __u32 skip_library(const struct pd_rec *stack, __u32 at)
 {
 	__u32 most = at + EH_MAX_LIBRARY;

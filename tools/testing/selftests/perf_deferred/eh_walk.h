@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Walks of known stacks, compared with the stacks of the kernel. */
+/* Known stacks, compared with the stacks that the kernel records. */
 #ifndef EH_WALK_H
 #define EH_WALK_H
 

@@ -225,7 +225,7 @@ static int the_new_program(void)
 	return at_kprobe("__x64_sys_getppid", check_new);
 }
 
-/* Samples from the timer, anywhere in execve, told apart by their time. */
+/* Samples from the timer, anywhere in execve, before and after the time of its COMM record. */
 static int timer_round(size_t *samples, struct perf_event_attr *attr)
 {
 	const struct pd_rec *sample = NULL, *exec = NULL, *stack;

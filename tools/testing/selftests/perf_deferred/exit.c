@@ -110,7 +110,7 @@ static int by_one_of_many(void *unused)
 struct way {
 	const char *what;
 	int (*body)(void *unused);
-	/* wait until the child can be killed; NULL: it ends by itself */
+	/* wait until the child can be killed; NULL if it ends by itself */
 	bool (*wait)(struct pd_child *child, int n, int seconds);
 	int tasks;
 };
@@ -199,7 +199,7 @@ static int at_do_exit(void)
 	return exit_rounds(&attr, THE_STACK);
 }
 
-/* do_exit() sends the record of an event of the task itself before it removes the event. */
+/* An event of one task: do_exit() must send its record before it removes the event. */
 static int at_do_exit_of_a_task(void)
 {
 	struct perf_event_attr attr;
@@ -248,7 +248,7 @@ static int while_others_map(void)
 	return ret ? pd_fail("at exit by %s, round %lu", way->what, i) : PD_PASS;
 }
 
-/* After the entry context is closed, while the mm is still there: unwound in place. */
+/* The entry context is closed, but the mm still exists: stacks are unwound in place. */
 static int at_exit_signals(void)
 {
 	struct perf_event_attr attr;
@@ -257,7 +257,7 @@ static int at_exit_signals(void)
 	return exit_rounds(&attr, THE_STACK_IN_PLACE);
 }
 
-/* After the memory was freed: a stack or none, but no cookie without a record. */
+/* The memory has been freed: a sample has a stack or none, but no cookie without a record. */
 static int sched_process_exit(void)
 {
 	struct perf_event_attr attr;

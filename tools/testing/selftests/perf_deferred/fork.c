@@ -215,7 +215,7 @@ static int parent_waits(void)
 		PD_TRY(pd_check_stitched(&log, sample, PARENT, DEPTH));
 	}
 	PD_CHECK(samples == pd_scale(30), "%zu samples of %lu forks", samples, pd_scale(30));
-	/* Two records if the parent moved to another CPU meanwhile. */
+	/* A sample may have two records, if the parent moved to another CPU meanwhile. */
 	PD_CHECK(pd_log_count(&log, PD_RECORD_DEFERRED) <= 2 * samples,
 		 "%zu records for %zu samples",
 		 pd_log_count(&log, PD_RECORD_DEFERRED), samples);

@@ -231,7 +231,7 @@ static int stack_pointers(void)
 	return pd_check_no_bare(&log);
 }
 
-/* Threads that walk chains while other threads overwrite them. */
+/* Threads that walk chains of frames while other threads overwrite the chains. */
 static int stop;
 
 static unsigned long random_word(unsigned long *state)
@@ -466,7 +466,7 @@ static const unsigned char takes_away[] = {
 
 typedef long (*take_away)(long nr, void *page, long size, long prot, unsigned long decoy);
 
-/* Execute "leave; ret" for the code that was unmapped. */
+/* Do what "leave; ret" of the unmapped code would have done. */
 static void leave_for_it(int sig, siginfo_t *info, void *context)
 {
 	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs, *frame;

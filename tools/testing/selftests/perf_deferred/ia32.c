@@ -81,8 +81,8 @@ static int check_restorer(const struct pd_rec *stack, functions_t functions)
 }
 
 /*
- * Check a sample at the first instruction of the handler. It was not called, so the frame
- * pointer does not lead to its caller.
+ * Check a sample at the first instruction of the handler. No call led to the handler, so the
+ * frame pointer does not lead to a caller.
  */
 static int check_handler(const struct pd_rec *stack, functions_t functions)
 {

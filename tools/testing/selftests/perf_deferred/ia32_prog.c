@@ -46,7 +46,7 @@ asm(".pushsection pd_rt_restorer, \"ax\", @progbits\n"
 	"	ud2\n"
 	".popsection\n");
 
-/* The struct of the system call. */
+/* The argument of rt_sigaction(). */
 struct kernel_sigaction {
 	void (*handler)(int sig);
 	unsigned long flags;

@@ -129,13 +129,13 @@ static int sched_switch(void)
 	return at_tracepoint("sched", "sched_switch");
 }
 
-/* In a wakeup, with a lock of the woken task held. */
+/* Sample in a wakeup, while a lock of the woken task is held. */
 static int sched_waking(void)
 {
 	return at_tracepoint("sched", "sched_waking");
 }
 
-/* In the start of a timer, with a lock of this CPU's timers held. */
+/* Sample in the start of a timer, while a lock of this CPU's timers is held. */
 static int hrtimer_start(void)
 {
 	return at_tracepoint("timer", "hrtimer_start");

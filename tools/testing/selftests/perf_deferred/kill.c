@@ -159,7 +159,7 @@ static int killed_while_walking(void)
 /* A FUSE file whose reads block, so that a walk waits for it; the children share it. */
 static struct pd_fuse *slow;
 
-/* A frame whose caller's frame is in the FUSE file, which is mapped with @prot; or NULL. */
+/* Return a frame whose caller's frame is in the FUSE file, mapped with @prot; NULL on error. */
 static struct pd_frame *frame_before_file(int prot)
 {
 	size_t page = sizeof(slow->page);
@@ -221,7 +221,7 @@ static bool is_swapped(const void *page)
 	return entry >> 62 & 1;
 }
 
-/* Spin with the caller's frame in a swapped copy of the page. Exit with 77 without such a copy. */
+/* Spin with the caller's frame in a swapped copy of the page. Exit with 77 if it is not in swap. */
 static int spin_before_copy(void *unused)
 {
 	struct pd_frame *frame = frame_before_file(PROT_READ | PROT_WRITE);
@@ -430,7 +430,7 @@ static int say_and_spin(void *unused)
 	return pd_call(NAME, 4, pd_leaf_says_and_spins, (void *)60000L);
 }
 
-/* A dying task without a page to keep its frames sends one record: another needs a new walk. */
+/* Without a page for its frames, a dying task must send only one record for a cookie. */
 static int one_round(void)
 {
 	struct pd_range unlock = pd_find_function("__srcu_read_unlock");
@@ -441,7 +441,7 @@ static int one_round(void)
 	struct pd_child child;
 
 	PD_TRY(pd_attr_kprobe(&attr, "get_signal"));
-	/* hit when records have been sent */
+	/* this breakpoint is hit when records have been sent */
 	inner_attr = attr;
 	inner_attr.type = PERF_TYPE_BREAKPOINT;
 	inner_attr.config = 0;
@@ -511,7 +511,7 @@ static int exec_before_walk(void)
 	return dying_walk(exec_beside_spin, 0, 0, false);
 }
 
-/* The page is not in the page table: the walk reads it from the page cache. */
+/* The page is not in the page table: the walk must read it from the page cache. */
 static int killed_beside_cached_page(void)
 {
 	return dying_walk(spin_and_end, SIGKILL, SIGKILL, true);

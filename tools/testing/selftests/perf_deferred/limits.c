@@ -172,7 +172,7 @@ static int dying_call(void)
 	return PD_PASS;
 }
 
-/* Without a sample before its exit, a task has no page for its frames: it gets 128 at most. */
+/* A task without a sample before its exit has no page for its frames: it gets 128 at most. */
 static int of_a_dying_task(void)
 {
 	long before = pd_read_long(MAX_STACK);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Code made at run time, without unwind tables: its instructions show where the caller is. */
+/* Code made at run time has no unwind tables: the walk finds its caller from its instructions. */
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 
 typedef long (*pd_made)(const void *data, long (*call)(void *arg));
 
-/* Each of these pieces of code calls its second argument. */
+/* Machine code of a function that calls its second argument (%rsi). */
 struct made_code {
 	unsigned char bytes[80];
 };
@@ -48,8 +48,8 @@ static const struct made_code with_branches = { {
 } };
 
 /*
- * Like HotSpot's deoptimization: the frame returns to code after its function, and that code
- * will replace the frame:
+ * Like HotSpot's deoptimization: M pushes the address of code behind M (1) as the return address
+ * of the function that it jumps to.  In HotSpot, such code replaces the frame of M:
  *	sub $8,%rsp; call M; add $8,%rsp; ret
  * M:	push %rbp; mov %rsp,%rbp; sub $32,%rsp; lea 2f(%rip),%rax; mov %rax,-8(%rbp);
  *	mov 8(%rbp),%rcx; mov %rcx,-16(%rbp); jmp 4f; 4: lea 1f(%rip),%rax; push %rax; jmp *%rsi
@@ -65,8 +65,8 @@ static const struct made_code to_be_deoptimized = { {
 } };
 
 /*
- * Like HotSpot's interpreter, which includes a part of its caller's frame and saves the
- * caller's stack pointer:
+ * Like HotSpot's interpreter: F moves its return address down, to make room for local variables
+ * above it, and saves its caller's stack pointer:
  *	sub $8,%rsp; call M; add $8,%rsp; ret
  * M:	push %rbp; mov %rsp,%rbp; sub $32,%rsp; lea 2f(%rip),%rax; mov %rax,-8(%rbp);
  *	call F; jmp *-8(%rbp); 2: leave; ret
@@ -84,7 +84,7 @@ static const struct made_code that_takes_room = { {
 } };
 
 /*
- * Like HotSpot's code that replaces a compiled frame. It adds a size from memory to %rsp:
+ * Like HotSpot's code that replaces a compiled frame: T adds a size from memory to %rsp:
  *	push %rbp; mov %rdi,%rbp; call T; pop %rbp; ret
  * T:	sub $24,%rsp; movq $8,(%rsp); call *%rsi; mov (%rsp),%rcx; add $24,%rsp;
  *	add %rcx,%rsp; jmp *-8(%rsp)
@@ -97,7 +97,7 @@ static const struct made_code that_gives_up = { {
 } };
 
 static unsigned char *code;
-/* looks like a frame, but is not */
+/* Data that looks like two frames. The made code gets its address. */
 static struct pd_frame fake[2];
 
 static int make_code(const struct made_code *made)

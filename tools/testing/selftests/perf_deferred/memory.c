@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory of a task for deferral: none before its first request, then one page until
- * it exits. Checked by tracepoints of the kernel.
+ * A task has no memory for deferral before its first request, and then one page until it exits.
+ * The tests count allocations and frees by the kernel's tracepoints.
  */
 #include <errno.h>
 #include <signal.h>
@@ -25,9 +25,9 @@
 
 /* Functions that send records. senders[0] calls senders[1], which may be inlined. */
 static struct pd_range senders[2];
-/* Function that allocates the memory of a process for rules. */
+/* Function that allocates a table of unwind rules, which is not a task's own memory. */
 static struct pd_range room_for_rules;
-/* Functions at a task's exit. */
+/* Functions that run when a task exits. */
 static struct pd_range exit_functions[2];
 
 static int find_functions(void)
@@ -54,7 +54,7 @@ static bool is_exiting(const struct pd_rec *sample)
 	return pd_is_under(sample, &exit_functions[0]) && pd_is_under(sample, &exit_functions[1]);
 }
 
-/* Offset of the address in a tracepoint of kmem, or -1. */
+/* Offset of the field ptr in the raw data of a kmem tracepoint, or -1. */
 static int offset_of_ptr(const char *tracepoint)
 {
 	char path[128], line[256];
@@ -72,7 +72,7 @@ static int offset_of_ptr(const char *tracepoint)
 	return offset;
 }
 
-/* Sample the kernel's allocations or frees for a task. */
+/* Samples of the kernel's allocations or frees in one task. */
 struct trace {
 	struct pd_event event;
 	struct pd_log log;
@@ -113,7 +113,7 @@ static void on_usr1(int sig)
 	(void)sig;
 }
 
-/* Makes its calls twice, and waits for a signal each time. */
+/* Makes two series of calls, and waits for a signal after each. */
 static int call_twice(void *unused)
 {
 	unsigned long calls = pd_scale(CALLS), i;
@@ -157,7 +157,7 @@ static int drain_clean(struct trace *trace)
 	return pd_log_clean(&trace->log);
 }
 
-/* Check that this number of pages was allocated so far, and none was freed. */
+/* Check that @pages pages were allocated so far, and that the last one was not freed. */
 static int check_pages(struct subject *subject, size_t pages, const char *when)
 {
 	const struct pd_rec *sample = NULL;
@@ -179,7 +179,7 @@ static int check_pages(struct subject *subject, size_t pages, const char *when)
 	return 0;
 }
 
-/* Check how often memory was freed when the task exited, and that it was the task's page. */
+/* Check that the exit of the task freed memory @frees times, and only the task's page. */
 static int check_frees(struct subject *subject, size_t frees)
 {
 	const struct pd_rec *sample = NULL;
@@ -225,7 +225,7 @@ static int none_without_a_request(void)
 	return check_frees(&subject, 0);
 }
 
-/* A task that is sampled from the second half of its calls on. */
+/* A task that is sampled only in its second series of calls has one page from then to its exit. */
 static int one_page_until_exit(void)
 {
 	unsigned long calls = pd_scale(CALLS);

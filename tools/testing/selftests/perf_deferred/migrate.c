@@ -240,8 +240,8 @@ static __u64 calls_counted(struct pd_set *set)
 }
 
 /*
- * The buffers of all CPUs are read.  The record is written on the CPU to which
- * the task has moved, without a cross call to another CPU.
+ * The reader has a buffer on every CPU.  The record must be written on the CPU to which
+ * the task has moved, without a cross call (send_away()) to another CPU.
  */
 static int move_before_all(bool of_task)
 {
@@ -279,9 +279,10 @@ static int reader_of_a_task_on_all_cpus(void)
 	return move_before_all(true);
 }
 
-/* Another process, which reads only CPU 0, must get the record of a task that has moved. */
+/* A pipe that tells another process which task has moved. */
 static int moved_fds[2];
 
+/* A process that reads only CPU 0 must get the record of the task that has moved to CPU 1. */
 static int look_at_one_cpu(void *unused)
 {
 	struct perf_event_attr attr;
@@ -330,7 +331,7 @@ static int two_readers(void)
 	return PD_PASS;
 }
 
-/* Both readers must get a record, though one thread opens their events, as for one reader. */
+/* One thread opens the events of two readers. Each of the readers must get a record. */
 static int two_sets_of_one_thread(bool one_first)
 {
 	struct perf_event_attr attr;
@@ -370,7 +371,7 @@ static int two_sets(void)
 	return two_sets_of_one_thread(true);
 }
 
-/* On the CPU where the task returns, the reader's event is disabled or has no buffer. */
+/* The reader must get the record even if its event on CPU 1 is disabled or has no buffer. */
 static int move_to_no_output(bool off)
 {
 	struct perf_event_attr attr;
@@ -432,7 +433,10 @@ static int move_to_new_cpu(void)
 	return check_moved(&log, child.pid, &records);
 }
 
-/* A task returns on a CPU that went online later: its record goes to the buffer of another CPU. */
+/*
+ * A task returns on CPU 1, which went online after the reader had opened its event on CPU 0.  The
+ * record must go to the buffer of CPU 0.
+ */
 static int new_cpu(void)
 {
 	int ret;

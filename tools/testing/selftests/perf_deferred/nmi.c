@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A sample taken in an NMI: its record comes when the task returns. */
+/* A sample taken in an NMI gets its record when the task returns to user mode. */
 #include <signal.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ static int spin_or_call(void *in_kernel)
 	return 0;
 }
 
-/* The other CPU prints its registers from an NMI when sysrq-l asks for it. */
+/* SysRq-l makes CPU 1 print its registers in an NMI. The event samples show_regs() there. */
 static int record_nmis(struct pd_log *log, pid_t *pid, void *in_kernel)
 {
 	unsigned long rounds = pd_scale(10), i;
@@ -65,7 +65,7 @@ static int check_nmis(void *in_kernel)
 		if (sample->tid != (__u32)pid)
 			continue;
 		PD_CHECK(sample->cpu == 1, "on CPU %u", sample->cpu);
-		/* a sample that is taken after the record has its stack in place */
+		/* a sample that is taken after the record was sent has its stack in place */
 		PD_CHECK(sample->deferred || sample->inplace, "no user half");
 		/* if the events are disabled during the last NMI, its cookie may have no record */
 		PD_CHECK(!bare || sample->cookie == bare, "cookie %llx has no record", bare);

@@ -179,7 +179,10 @@ static int callbacks(void)
 	return check_program("no_tables_callbacks", 1);
 }
 
-/* To search code, a dying task uses memory that the tests above have left: it allocates none. */
+/*
+ * A dying task must not allocate memory to search code.  It uses memory that the kernel has kept
+ * from the searches of the tests above.
+ */
 static int exit_group(void)
 {
 	struct pd_event allocs;
@@ -188,7 +191,7 @@ static int exit_group(void)
 	return pd_watch_exit(&allocs, "allocates memory");
 }
 
-/* a single thread that exits */
+/* The only thread of a process exits, by exit() instead of exit_group(). */
 static int exit_thread(void)
 {
 	return check_sample("no_tables_exit_thread", "do_exit", NULL, 3);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Programs without unwind tables, each of which calls getppid() once, or exits, in a stack that is
+ * Programs without unwind tables.  Each calls getppid() once, or exits, with a stack that is
  * easily mistaken for another one.  PROG_* selects the program.  The file of a program contains its
  * true stack, from the inside to the outside, for the test.
  */
@@ -121,7 +121,7 @@ inner:
 #endif
 
 #ifdef PROG_switch_stacks
-/* A coroutine on a stack of its own runs a function on the stack that it came from. */
+/* A coroutine, which has a stack of its own, runs a function on the program's main stack. */
 _start:
 	mov %rsp, main_sp(%rip)
 	lea other_top(%rip), %rsp
@@ -261,7 +261,7 @@ inner:
 	ret
 	.cfi_endproc
 
-	/* as in C libraries: CFA, and the addresses of return address, %rbp and %rbx */
+	/* as in C libraries: the CFA, and where the return address, %rbp and %rbx are saved */
 	.cfi_startproc
 	.cfi_signal_frame
 	.cfi_escape 0x0f, 4, 0x77, 0xa0, 1, 6
@@ -439,7 +439,7 @@ table:
 
 #ifdef PROG_argument
 /*
- * A function keeps an argument in %rbp, which is 0.  A later call in the same function ends at a
+ * A function keeps its argument, 0, in %rbp.  A later call in the same function ends at a
  * 64-byte boundary.
  */
 _start:
@@ -543,7 +543,7 @@ list:
 #endif
 
 #if defined(PROG_exit_group) || defined(PROG_exit_thread)
-/* A process or its only thread exits in a function. */
+/* A process exits in a function, by exit_group() or by exit() of its only thread. */
 _start:
 	mov $1, %edi
 	call work

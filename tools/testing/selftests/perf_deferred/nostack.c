@@ -37,8 +37,8 @@ static bool is_kthread(__u32 tid)
 }
 
 /*
- * Did the task return to user space while the event was enabled? Then a later sample of the
- * task has another cookie. The samples are not in the order of time.
+ * Did the task return to user space while the event was enabled? If so, a later sample of the
+ * task has another cookie. The log is not sorted by time.
  */
 static bool has_returned(struct pd_log *log, const struct pd_rec *sample)
 {
@@ -119,7 +119,7 @@ static int kworkers(void)
 	return watch_all_cpus(&attr, 1);
 }
 
-/* An io_uring without the library: one request, which a worker must run. */
+/* An io_uring, set up without liburing, for requests that a worker must run. */
 struct ring {
 	struct io_uring_params params;
 	struct io_uring_sqe *sqes;

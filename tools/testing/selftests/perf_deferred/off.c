@@ -75,7 +75,7 @@ static int flags_of_a_tracepoint(void)
 	return refuses_flags("tracepoint", &attr);
 }
 
-/* The base kernel returns the same error for any unknown bit. */
+/* The new flags must be refused like any unknown bit, with EINVAL. */
 static int unknown_bits_rejected(void)
 {
 	struct perf_event_attr attr;

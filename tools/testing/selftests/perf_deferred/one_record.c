@@ -21,7 +21,7 @@
 #define DEPTH	6
 #define FDS	200
 
-/* One poll() of many pipes calls pipe_poll() once for each. */
+/* One poll() of FDS entries, all for one pipe, calls pipe_poll() once for each entry. */
 static PD_LEAF long poll_pipes(void *fds)
 {
 	return pd_syscall3(SYS_poll, fds, FDS, 0);
@@ -81,7 +81,7 @@ static int one_for_many_samples(void)
 	return check_one_cookie(&log, FDS, &cookie);
 }
 
-/* Return the number of finished walks of user stacks by the counters in debugfs, or -1. */
+/* Return the number of finished user stack walks, from the counters in debugfs, or -1. */
 static long walks_counted(void)
 {
 	FILE *file = fopen("/sys/kernel/debug/unwind_user", "r");
@@ -97,7 +97,7 @@ static long walks_counted(void)
 	return sum;
 }
 
-/* Two events, each with its buffer: the same cookie, one record in each. */
+/* Two events with a buffer each must get the same cookie, and one record each. */
 static int call_with_two_events(long *walks)
 {
 	struct perf_event_attr attr, other_attr;
@@ -146,7 +146,7 @@ static int two_events_one_walk(void)
 	return PD_PASS;
 }
 
-/* A process that profiles the system calls of this one, with events and buffers of its own. */
+/* A process that samples the target's poll(), with an event and a buffer of its own. */
 struct profiler {
 	pid_t target;
 	int ready, done, cookie_out;
@@ -356,8 +356,8 @@ static PD_LEAF long read_zeros(void *buffer)
 }
 
 /*
- * A timer samples long system calls many times.  There are few records, and
- * every cookie has a record.
+ * A timer samples long system calls many times.  Every cookie must have a record, and
+ * only a few cookies may have another one.
  */
 static int long_system_calls(void)
 {
@@ -413,8 +413,8 @@ static size_t count_cookies(const struct pd_log *log)
 }
 
 /*
- * Samples after the record, before the return to user mode: they have the stack of the
- * record, and no second record follows.
+ * Samples that are taken after the record was sent, but before the return to user mode, must
+ * have the stack of the record, and must not cause a second record.
  */
 static int behind_the_record(void)
 {
@@ -463,7 +463,7 @@ static int behind_the_record(void)
 	return PD_PASS;
 }
 
-/* If the known stack would be cut in a sample, the sample gets a record, which is not cut. */
+/* A sample whose frame limit would cut the known stack gets a record with the whole stack. */
 static int too_deep_behind_the_record(void)
 {
 	const struct pd_rec *sample = NULL, *stack;

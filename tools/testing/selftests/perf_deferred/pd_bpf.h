@@ -24,7 +24,7 @@
 #define JUMP_IF_NOT(d, i, o)	INSN(BPF_JMP | BPF_JNE | BPF_K, d, 0, o, i)
 #define CALL_KERNEL(id)		INSN(BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_KFUNC_CALL, 0, id)
 #define EXIT()			INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
-/* Two instructions: the second holds the upper half of the constant. */
+/* UPPER_HALF() must follow MAP_FD(): it holds the upper half of its 64-bit constant. */
 #define MAP_FD(d, fd)		INSN(BPF_LD | BPF_DW | BPF_IMM, d, BPF_PSEUDO_MAP_FD, 0, fd)
 #define UPPER_HALF()		INSN(0, 0, 0, 0, 0)
 
@@ -56,7 +56,7 @@ static inline int look_up(int map, __u32 key, void *value)
 	return sys_bpf(BPF_MAP_LOOKUP_ELEM, &attr);
 }
 
-/* Load a program of the type in @attr; report the verifier's log if it is refused. */
+/* Load a program of the type in @attr; report the verifier's log if the program is refused. */
 static inline int load_program(union bpf_attr *attr, const struct bpf_insn *code, size_t nr,
 			       const char *what)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Queries of the kernel's type information, for programs that call the kernel. */
+/* Queries of the kernel's type information, for BPF programs that call kernel functions. */
 #ifndef PD_BTF_H
 #define PD_BTF_H
 

@@ -21,7 +21,7 @@ int pd_cgroup_make(struct pd_cgroup *group)
 		snprintf(procs, sizeof(procs), "%s/cgroup.procs", roots[i]);
 		if (access(procs, F_OK))
 			continue;
-		/* A new hierarchy has no controllers enabled. */
+		/* a new hierarchy has no controllers enabled: enable one */
 		snprintf(procs, sizeof(procs), "%s/cgroup.subtree_control", roots[i]);
 		pd_write_str(procs, "+pids");
 		snprintf(group->path, sizeof(group->path), "%s/perf_deferred.%d", roots[i],

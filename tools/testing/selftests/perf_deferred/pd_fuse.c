@@ -30,8 +30,8 @@ static void send_reply(struct pd_fuse *fuse, __u64 unique, int error, void *data
 }
 
 /*
- * Pages are requested in the background: a reader that waits for its own request cannot be
- * killed once the server has read the request.
+ * Have pages requested in the background (FUSE_ASYNC_READ).  Otherwise a reader would wait for its
+ * own request, and could not be killed once the server has read the request.
  */
 static void reply_init(struct pd_fuse *fuse, __u64 unique)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A file of one page, which its server returns only when told to. */
+/* A file of one page. Its FUSE server returns the page only when told to. */
 #ifndef PD_FUSE_H
 #define PD_FUSE_H
 

@@ -207,7 +207,7 @@ static void parse_comm(struct words *in, struct pd_rec *rec)
 	const __u64 *at;
 
 	next_pair(in, &pid, &tid);
-	/* The name fills the words up to the trailer. */
+	/* skip the name, which fills the words up to the trailer */
 	at = in->end - __builtin_popcountll(rec->event->attr.sample_type & PD_SAMPLE_ID);
 	if (at < in->at)
 		in->short_read = true;

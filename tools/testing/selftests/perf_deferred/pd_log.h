@@ -34,8 +34,8 @@ struct pd_log {
 	struct pd_rec *recs;
 	size_t nr, room;
 	__u64 lost;			/* lost records, as counted by LOST records */
-	__u64 dropped;			/* lost records, as read from disabled events */
-	char malformed[160];		/* the first complaint, or empty */
+	__u64 dropped;			/* lost records, as counted by disabled events */
+	char malformed[160];		/* the first parse error, or empty */
 	const struct pd_rec **index;	/* deferred records by tid and cookie */
 	size_t indexed, indexed_at;
 };
@@ -43,7 +43,7 @@ struct pd_log {
 enum pd_half {
 	PD_NONE,	/* no user half */
 	PD_INPLACE,	/* unwound in place */
-	PD_STITCHED,	/* the frames of its record */
+	PD_STITCHED,	/* its frames are in a record */
 	PD_BARE,	/* a marker without a record */
 };
 
@@ -64,7 +64,7 @@ bool pd_log_next(const struct pd_log *log, __u32 type, const struct pd_rec **rec
 /* The nth record of a type, counted from 0, or NULL. */
 const struct pd_rec *pd_log_nth(const struct pd_log *log, __u32 type, size_t n);
 
-/* Find the user frames of a sample: *stack is set to its record, or to the sample itself. */
+/* Find the user frames of a sample. Set *stack to its record, to the sample itself, or to NULL. */
 enum pd_half pd_user_half(struct pd_log *log, const struct pd_rec *sample,
 			  const struct pd_rec **stack);
 

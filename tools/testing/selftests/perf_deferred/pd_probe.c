@@ -117,7 +117,7 @@ struct pd_range pd_find_function(const char *name)
 
 	if (!file)
 		return (struct pd_range){};
-	/* prefer the name alone: with a suffix, it can be a part that the compiler has split off */
+	/* prefer a symbol without a suffix: a suffix can mean a part that the compiler split off */
 	while (behind == '.' && fgets(line, sizeof(line), file)) {
 		char next;
 

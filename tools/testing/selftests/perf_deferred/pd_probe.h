@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Attrs of events that sample at given places. The functions return 0 or PD_SKIP. */
+/* Events at given places, and kernel functions. pd_attr_*() return 0 or a reported result. */
 #ifndef PD_PROBE_H
 #define PD_PROBE_H
 
@@ -22,7 +22,7 @@ struct pd_range pd_find_function(const char *name);
 /* Is the function among the sample's kernel frames? */
 bool pd_is_under(const struct pd_rec *sample, const struct pd_range *function);
 
-/* Sample kernel stacks of a task: with its children on one CPU, or alone on any CPU (-1). */
+/* Sample kernel stacks of a task and its children on @cpu, or of the task alone (-1). */
 int pd_watch_open(struct pd_event *watch, struct perf_event_attr *attr, pid_t pid, int cpu);
 /* Fail with "a dying task @what" if a sample was taken in unwind_deferred_exit(). */
 int pd_watch_exit(struct pd_event *watch, const char *what);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Children that wait before they start. */
+/* Children that wait before they start, and helpers for CPUs, time and swap. */
 #ifndef PD_PROC_H
 #define PD_PROC_H
 
@@ -20,7 +20,7 @@ int pd_child_wait(struct pd_child *child, int seconds);
 
 /* Path of a file in the folder of this program. */
 const char *pd_beside(const char *name);
-/* A child reports progress; its parent waits for the nth report; false after some seconds. */
+/* A child reports progress. Its parent waits for the nth report, or gets false after @seconds. */
 void pd_child_says(void);
 bool pd_child_wait_said(struct pd_child *child, int n, int seconds);
 /* Wait for the nth report, and until the child sleeps. */

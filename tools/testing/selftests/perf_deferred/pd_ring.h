@@ -21,14 +21,14 @@ struct pd_event {
 	struct perf_event_mmap_page *page;
 	size_t size;
 	__u64 id;
-	__u64 dropped;		/* lost records at the last read */
+	__u64 dropped;		/* lost records that are counted in a log already */
 	__u64 disabled_at;	/* start of pd_disable(), by CLOCK_MONOTONIC */
 	int fd;
 };
 
 bool pd_supported(void);
 
-/* The common attr of sampling events; the event starts disabled. */
+/* Attrs of any sampling event, of the CPU clock and of a dummy. The events start disabled. */
 void pd_attr_init(struct perf_event_attr *attr);
 void pd_attr_clock(struct perf_event_attr *attr, unsigned int hz);
 void pd_attr_dummy(struct perf_event_attr *attr);
@@ -37,7 +37,7 @@ int pd_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group,
 	    unsigned long flags);
 /* Try to open an event for this task. Return 0 or an error number. */
 int pd_try_open(struct perf_event_attr *attr);
-/* Check that all flags from this bit on are refused, and that the oldest size is accepted. */
+/* Check that all flags from bit @first on are refused, and that the oldest size is accepted. */
 int pd_check_unknown_bits(const struct perf_event_attr *attr, int first);
 int pd_check_oldest_size(struct perf_event_attr *attr);
 /* Open an event; without a buffer if @pages is 0. Returns 0 or an error number. */

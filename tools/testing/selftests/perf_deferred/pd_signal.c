@@ -7,7 +7,7 @@
 #include "pd_signal.h"
 #include "pd_syscall.h"
 
-/* The struct of the system call, which differs from that of the C library. */
+/* The kernel's struct sigaction, which differs from that of the C library. */
 struct kernel_sigaction {
 	void (*handler)(int sig);
 	unsigned long flags;
@@ -18,8 +18,8 @@ struct kernel_sigaction {
 #define SA_RESTORER 0x04000000
 
 /*
- * pd_restorer() clears the frame pointer, and its code is not that of a known
- * restorer.  So the stack of a sample in its rt_sigreturn has only one frame.
+ * pd_restorer() clears the frame pointer, and the walk does not know its code as that
+ * of a restorer.  So a sample in this rt_sigreturn has a stack of only one frame.
  */
 asm(".pushsection .text\n"
 	".globl pd_restorer, pd_restorer_end\n"

@@ -9,8 +9,8 @@
 #include "pd_test.h"
 
 struct name {
-	const char *low, *high;			/* the recursive function */
-	const char *outer_low, *outer_high;	/* the outermost one */
+	const char *low, *high;			/* bounds of the recursive function */
+	const char *outer_low, *outer_high;	/* bounds of the outermost function */
 	long (*outermost)(unsigned int depth, pd_leaf_fn leaf, void *arg);
 };
 
@@ -77,7 +77,7 @@ int pd_frame_name(__u64 ip)
 	return -1;
 }
 
-/* The address is after push %rbp; mov %rsp,%rbp: there, the unwind tables have the frame, too. */
+/* Return an address after push %rbp; mov %rsp,%rbp: the unwind tables know the frame there, too. */
 unsigned long pd_name_address(unsigned int name)
 {
 	return (unsigned long)names[name].low + 8;

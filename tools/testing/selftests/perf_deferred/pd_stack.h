@@ -55,7 +55,7 @@ __u64 pd_foreign_frame(const struct pd_rec *stack, unsigned int name);
  * the leaf: complete, without foreign or repeated frames.
  */
 int pd_check_stack(const struct pd_rec *stack, unsigned int name, unsigned int depth);
-/* Check that the sample's user half is this stack, and comes from a record. */
+/* Check that the sample's user half comes from a record and is the named stack. */
 int pd_check_stitched(struct pd_log *log, const struct pd_rec *sample,
 		      unsigned int name, unsigned int depth);
 
@@ -67,12 +67,12 @@ int pd_check_right(struct pd_log *log, const struct pd_rec *sample,
 		   unsigned int name, unsigned int depth);
 int pd_check_right_or_none(struct pd_log *log, const struct pd_rec *sample,
 			   unsigned int name, unsigned int depth);
-/* Check that each deferred sample has a record, unless its event was disabled before. */
+/* Check that each deferred sample has a record, if it was taken before pd_disable(). */
 int pd_check_no_bare(struct pd_log *log);
 
 /*
- * Call getppid() with a given stack pointer and frame pointer, for chains of frames
- * that no compiler would make.
+ * A frame for chains of frames that no compiler would make.  pd_getppid_on() calls
+ * getppid() with the given stack pointer and frame pointer.
  */
 struct pd_frame {
 	unsigned long next, ip;
@@ -82,7 +82,7 @@ long pd_getppid_on(const void *stack, const void *frame);
 
 /*
  * Leaf functions for pd_call(): make the system call of a struct pd_syscall, or getppid(), without
- * the C library; or run in user mode for the given number of milliseconds.
+ * the C library; or spin, mostly in user mode, for the given number of milliseconds.
  */
 struct pd_syscall {
 	long nr, args[6];
@@ -91,7 +91,7 @@ struct pd_syscall {
 long pd_leaf_syscall(void *call);
 long pd_leaf_getppid(void *unused);
 long pd_leaf_spin(void *milliseconds);
-/* Call pd_child_says() first. */
+/* Like pd_leaf_spin(), but it calls pd_child_says() first. */
 long pd_leaf_says_and_spins(void *milliseconds);
 
 #endif /* PD_STACK_H */

@@ -15,7 +15,7 @@
 #include "pd_ring.h"
 #include "pd_test.h"
 
-/* longer if PERF_DEFERRED_SCALE asks for more work */
+/* time limit of a test, longer if PERF_DEFERRED_SCALE asks for more work */
 #define TEST_SECONDS ((time_t)(pd_scale(300) > 300 ? pd_scale(300) : 300))
 
 #define SLOW_HZ 400

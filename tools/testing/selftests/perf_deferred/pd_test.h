@@ -23,10 +23,10 @@ struct pd_test {
 extern const struct pd_test pd_tests[];
 extern const size_t pd_nr_tests;
 
-/* Return a requirement that the kernel does not meet, or NULL. By default: deferral. */
+/* Return why the tests cannot run, or NULL. By default, they require deferral. */
 const char *pd_unmet(void);
 
-/* Print a message. pd_fail() returns PD_FAIL, and pd_skip() PD_SKIP: a reported result. */
+/* Print a message. pd_fail() returns PD_FAIL, and pd_skip() PD_SKIP: "reported results". */
 int pd_fail(const char *fmt, ...) PD_ATTR(format(printf, 1, 2));
 int pd_skip(const char *fmt, ...) PD_ATTR(format(printf, 1, 2));
 void pd_note(const char *fmt, ...) PD_ATTR(format(printf, 1, 2));
@@ -35,7 +35,7 @@ void pd_note(const char *fmt, ...) PD_ATTR(format(printf, 1, 2));
 unsigned long pd_scale(unsigned long count);
 /* Is less work requested, as for a slow debug kernel? */
 bool pd_slow(void);
-/* Return @hz, or a lower sampling rate on a slow kernel, to leave it time for its work. */
+/* Return @hz, or a lower sampling rate on a slow kernel, to leave time for the workload. */
 unsigned int pd_hz(unsigned int hz);
 
 #define PD_CHECK(cond, ...)				\

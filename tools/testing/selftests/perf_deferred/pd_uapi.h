@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* perf_event_open() for the tests, with definitions that installed headers may lack. */
+/* Definitions for perf_event_open() that installed headers may lack. */
 #ifndef PD_UAPI_H
 #define PD_UAPI_H
 

@@ -151,7 +151,7 @@ static int traced_calls(int (*set)(pid_t, struct user_regs_struct *), bool compl
 	return PD_PASS;
 }
 
-/* Set a made-up frame pointer at the stop before a system call; restore it at the stop after. */
+/* Set a made-up frame pointer at the stop before getppid(), and the true one at the stop after. */
 static int trace_from_entry(pid_t pid)
 {
 	struct user_regs_struct regs;

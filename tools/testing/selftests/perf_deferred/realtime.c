@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Real-time and deadline tasks can be excluded: from page faults in walks, or from deferral.
+ * A sysctl can exclude real-time and deadline tasks from page faults in walks, or from deferral.
  * Walks of tasks that serve I/O never take page faults.
  */
 #include <errno.h>
@@ -30,7 +30,7 @@
 #ifndef PR_SET_IO_FLUSHER
 #define PR_SET_IO_FLUSHER	57
 #endif
-/* not a policy: a task that serves I/O */
+/* not a policy: stands for a task that serves I/O */
 #define IO_FLUSHER	(-1)
 
 enum { IN_PLACE, NO_FAULTS, AS_OTHERS };
@@ -78,7 +78,7 @@ static int set_realtime(int value)
 	return 0;
 }
 
-/* Sample a system call with the policy. Its stack must be deferred if @deferred, else in place. */
+/* Sample a system call under @policy. Its stack must be deferred if @deferred, else in place. */
 static int call_as(int policy, bool deferred)
 {
 	const struct pd_rec *sample;

@@ -89,7 +89,7 @@ static int restart_sections(void *unused)
 	return 0;
 }
 
-/* Preempts the task of the sequence. */
+/* Preempts the task that runs the sequence. */
 static int compete_for_cpu(void *unused)
 {
 	(void)unused;
@@ -140,7 +140,7 @@ static int check_clock(struct pd_log *log, const struct pd_rec *sample, size_t *
 	return 0;
 }
 
-/* @sample was taken before the abort, and the next sample of the update event after it. */
+/* @sample was taken before the abort, the next sample of the update event after the abort. */
 static int check_abort(struct pd_log *log, const struct pd_rec *sample,
 		       const struct events *events)
 {

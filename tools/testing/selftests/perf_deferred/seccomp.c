@@ -41,7 +41,7 @@ static void on_sigsys(int sig)
 	(void)sig;
 }
 
-/* Ends with 77 when the filter could not be installed. */
+/* Exits with 77 if the filter cannot be installed. */
 static int call_filtered(void *action)
 {
 	struct rlimit no_core = {};

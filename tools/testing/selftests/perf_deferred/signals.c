@@ -63,7 +63,7 @@ static int raise_many(struct perf_event_attr *attr, struct pd_log *log, unsigned
 	return 0;
 }
 
-/* Before the handler's frame is made: the interrupted stack, or none. */
+/* A sample before the handler's frame is made must have the interrupted stack, or none. */
 static int before_the_frame(void)
 {
 	const struct pd_rec *sample = NULL;
@@ -97,7 +97,7 @@ static int at_the_raising_call(void)
 	return PD_PASS;
 }
 
-/* In the handler: its own frames, then those of the interrupted code. */
+/* A sample in the handler must have all named frames of the handler. */
 static int in_handler(bool on_altstack)
 {
 	const struct pd_rec *sample = NULL, *stack;
@@ -184,7 +184,7 @@ static int record_storm(bool on_altstack)
 	pd_altstack();
 	pd_handle(SIGALRM, spinning_handler, on_altstack);
 	pd_attr_clock(&attr, pd_hz(10000));
-	/* Use a buffer for all samples: reading it in between would be sampled, too. */
+	/* Use a buffer that holds all samples: reading it meanwhile would be sampled, too. */
 	i = pd_event_open(&event, &attr, 0, -1, 16 * PD_PAGES);
 	PD_CHECK(!i, "perf_event_open: %s", strerror(i));
 	pd_enable(&event);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The stack at every stepped instruction of a distribution's programs must be the
- * stack that a tracer has recorded while stepping. The beginning of a program is
- * stepped, and windows of its later run.
+ * stack that a tracer has recorded while stepping. The tracer steps the beginning of
+ * each program, and parts of its later run (windows).
  *
  * The tracer follows calls, and does not use unwind tables.  After a call
  * instruction, the word on top of the stack is a return address.  The call has
@@ -48,12 +48,12 @@ struct call {
 struct stepper {
 	pid_t pid;
 	unsigned long entry;	/* entry point of the program, _start() */
-	unsigned long loader;	/* entry point of its loader; _start() if it has none */
+	unsigned long loader;	/* entry point of its loader, or the same as @entry */
 	struct pd_event event;
 	struct pd_log log;
 	struct call calls[MAX_CALLS];
 	int nr;
-	bool begun;		/* calls[] has all calls since the beginning */
+	bool begun;		/* calls[] has all calls that have not returned */
 	int signal;		/* signal to deliver with the next step, or 0 */
 	struct user_regs_struct regs;
 	unsigned long steps, right, cut, bare, wrong, none, handlers;
@@ -91,7 +91,7 @@ static int follow_calls(struct stepper *s, const struct user_regs_struct *before
 {
 	while (s->nr && s->calls[s->nr - 1].slot < regs->rsp)
 		s->nr--;
-	/* while the program blocks a signal, its handler does not begin */
+	/* without a signal frame, no handler has begun: the program may block the signal */
 	if (!s->signal || before->rsp - regs->rsp < 256 || regs->rsp > before->rsp)
 		return call ? push_call(s, regs->rsp, peek_word(s->pid, regs->rsp)) : 0;
 	/*
@@ -223,7 +223,7 @@ static bool is_covered(const struct object *object, unsigned long offset)
 
 /*
  * The code of _init, _fini and the compiler's crtstuff.c, which is in each object, has no
- * tables. It takes some fifteen steps in each object; a window may include them or not.
+ * tables. It takes about fifteen steps in each object; a window may include it or not.
  */
 static bool in_bare_code(pid_t pid, unsigned long ip)
 {
@@ -280,7 +280,7 @@ static size_t read_stack(struct stepper *s, unsigned long sp)
 	return bytes < 0 ? 0 : bytes / sizeof(long);
 }
 
-/* Is @ra on the stack as often as in the callchain, so that no copy of it can mislead? */
+/* Is @ra on the stack as often as in the callchain, so that no other copy is taken for it? */
 static bool is_plain(struct stepper *s, const struct pd_rec *stack, unsigned long ra,
 		     size_t words)
 {
@@ -294,7 +294,7 @@ static bool is_plain(struct stepper *s, const struct pd_rec *stack, unsigned lon
 	return !nr;
 }
 
-/* The outermost frame is in _start() of the program or of its loader, which is short. */
+/* The outermost frame is in _start() of the program or its loader. Both functions are short. */
 #define ENTRY_BYTES	128
 
 static bool ends_at_the_entry(struct stepper *s, const struct pd_rec *stack)
@@ -306,8 +306,8 @@ static bool ends_at_the_entry(struct stepper *s, const struct pd_rec *stack)
 
 /*
  * A window begins in the middle of a program. Take the calls on the stack from
- * the record if the record is complete and has each return address as often as
- * the stack.
+ * the record if the record is complete and each of its return addresses is on the
+ * stack as often as in the record.
  */
 static void begin_window(struct stepper *s, const struct pd_rec *stack, unsigned long sp)
 {
@@ -332,8 +332,8 @@ static void begin_window(struct stepper *s, const struct pd_rec *stack, unsigned
 }
 
 /*
- * Each step ends with a signal.  The function that sends it is sampled, so each step has a
- * sample, and its record is written before the task stops.
+ * Each step ends with a signal, and the event samples the tracepoint where signals are made.  So
+ * each step has a sample.  The sample's record is written before the task stops.
  */
 static void look_at_step(struct stepper *s, const struct user_regs_struct *regs)
 {
@@ -457,7 +457,7 @@ static void finish_program(struct stepper *s)
 	pd_event_close(&s->event);
 }
 
-/* Has the program installed its handler? */
+/* Has the program installed a handler for @signal? */
 static bool handles_signal(pid_t pid, int signal)
 {
 	unsigned long caught = 0;
@@ -474,7 +474,7 @@ static bool handles_signal(pid_t pid, int signal)
 	return caught & 1UL << (signal - 1);
 }
 
-/* Step a window; in its middle the program gets a signal, if it has a handler for it. */
+/* Step a window. In its middle, send @signal to the program, if the program handles it. */
 static bool step_window(struct stepper *s, unsigned long until, int signal)
 {
 	unsigned long from = s->steps + (until - s->steps) / 2;
@@ -510,7 +510,7 @@ static int step_windows(char *const argv[], int signal, unsigned long steps)
 		/* The program takes a while until it has installed its handler. */
 		for (i = 0; alive && signal && !handles_signal(s->pid, signal) && i < 100; i++)
 			alive = run_on(s, 20);
-		/* The window may be where the program cannot get a signal: add another window. */
+		/* No handler has begun. Perhaps the program blocked the signal: add a window. */
 		if (signal && !s->handlers && more) {
 			most += WINDOW;
 			more--;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The test of everything together: threads whose stacks identify them do all
- * that a thread can do, sampled at 10 kHz, or less on a slow kernel. No sample
- * has the stack of another thread, and nearly all stacks are complete.
+ * Threads whose stacks identify them compute, sleep, take page faults and signals, and
+ * execute programs. They are sampled at 10 kHz, or less on a slow kernel. No sample may
+ * have the stack of another thread, and nearly all stacks must be complete.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,14 +29,15 @@
 #define ZEROS		(1024 * 1024)
 /*
  * How many percent of the samples must be complete. Less if fewer samples are
- * requested, because a burst at one odd place then counts more.
+ * requested, because a burst of incomplete samples then counts more.
  */
 #define COMPLETE	(pd_scale(100) < 100 ? 85 : 98)
 #define PATIENCE	40	/* seconds */
-/* How many samples of the threads to wait for, and how many of these must be usable. */
+/* Samples to wait for, and samples that must be usable; fewer if the wait timed out. */
 #define ENOUGH		25000
 #define USED		20000
 #define USED_BY_SLOW	5000
+/* Addresses of exec_prog. */
 #define PROGRAM_LOW	0x70000000ULL
 #define PROGRAM_HIGH	0x78000000ULL
 
@@ -45,7 +46,7 @@ struct shared {
 	int stop;
 	struct {
 		__u32 tid;
-		__u64 begin, end;	/* the thread is in its named stack meanwhile */
+		__u64 begin, end;	/* times between which its stack is the named one */
 	} threads[THREADS];
 };
 
@@ -57,7 +58,7 @@ static unsigned int depth_of(unsigned int name)
 	return 2 + name;
 }
 
-/* Work of the threads: each kind is a leaf without the C library. */
+/* The work of the threads: one leaf function for each kind, without the C library. */
 static PD_LEAF void spin_turns(unsigned int turns)
 {
 	unsigned int i;
@@ -107,7 +108,7 @@ static PD_LEAF void raise_signal(void)
 	pd_syscall3(SYS_tgkill, pid, pd_syscall0(SYS_gettid), SIGUSR1);
 }
 
-/* The child writes nothing: it shares this frame. */
+/* The child of vfork() shares this frame, so it must not write to it. */
 static PD_LEAF void vfork_and_exec(void)
 {
 	long pid = pd_syscall0(SYS_vfork);
@@ -196,7 +197,7 @@ static int run_workload(void *unused)
 	return 0;
 }
 
-/* The forked children, each with its parent and the time of its execve. */
+/* A forked child, with its parent, and the times of its fork and its execve (0: none). */
 struct kid {
 	__u32 tid, parent;
 	__u64 born, changed;
@@ -296,8 +297,8 @@ static bool has_name(const struct pd_rec *stack)
 }
 
 /*
- * No frame belongs to another thread, and frames of an executed program are not mixed with
- * others.
+ * True if no frame belongs to another thread, and frames of the executed program are not mixed
+ * with named frames.
  */
 static bool is_right(struct count *count, const struct pd_rec *sample,
 		     const struct pd_rec *stack, int name)
@@ -313,7 +314,7 @@ static bool is_right(struct count *count, const struct pd_rec *sample,
 	return true;
 }
 
-/* A sample of a thread with named frames: check that all frames are its own, and count it. */
+/* A sample of a thread with named frames: check that the frames are the thread's, and count it. */
 static void count_named(struct count *count, const struct pd_rec *sample,
 			const struct pd_rec *stack, int name)
 {
@@ -330,7 +331,7 @@ static void count_named(struct count *count, const struct pd_rec *sample,
 		pd_note_stack("cut", stack);
 }
 
-/* A sample of a child in execve: no frame may belong to another thread than the parent. */
+/* A sample of a child before execve is over: its named frames must be those of its parent. */
 static void count_changing(struct count *count, const struct pd_rec *sample,
 			   const struct pd_rec *stack, int name)
 {
@@ -486,7 +487,7 @@ static bool read_until_enough(struct pd_set *set, struct pd_log *log)
 	return true;
 }
 
-/* A buffer that nobody reads would be full before slow threads have ended. */
+/* Read until the child ends: else the buffers could fill up before slow threads have ended. */
 static int read_until_end(struct pd_set *set, struct pd_log *log, struct pd_child *child)
 {
 	long long end = pd_now_ns() + 60 * 1000000000LL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Probed functions: the caller is not skipped, and return addresses are the original ones. */
+/* Stacks of probed functions must have the caller, and the original return addresses. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -64,7 +64,7 @@ static int check_all(struct pd_log *log)
 	return PD_PASS;
 }
 
-/* The frame of the probed function is not set up yet. */
+/* At its first instruction, the probed function has not set up its frame yet. */
 static int first_instruction(void)
 {
 	const struct pd_rec *sample, *stack;
@@ -96,7 +96,7 @@ static bool in_leaves(__u64 ip)
 	return ip >= (unsigned long)__start_pd_leaf && ip < (unsigned long)__stop_pd_leaf;
 }
 
-/* A system call in functions that return through the trampoline. */
+/* A system call in functions that return through the trampoline of uretprobes. */
 static int below_uretprobes(const void **functions, int nr)
 {
 	const struct pd_rec *sample, *stack;

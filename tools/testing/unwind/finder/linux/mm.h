@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Mappings without a kernel: a sorted array of them. */
+/* The mappings of the simulated process, in a sorted array. */
 #ifndef _UNWIND_FINDER_LINUX_MM_H
 #define _UNWIND_FINDER_LINUX_MM_H
 
@@ -56,7 +56,7 @@ struct mm_struct {
 	bool			dying;
 };
 
-/* @at: the mapping that was returned last; at first, the one at the start address or above it */
+/* @at: index of the mapping returned last; at first, of the first that ends above the address */
 struct vma_iterator {
 	struct mm_struct	*mm;
 	int			at;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The task is not killed between two locks, and sleeping takes no time. */
+/* No fatal signal is ever pending, and sleeping takes no time. */
 #ifndef _UNWIND_FINDER_LINUX_SCHED_SIGNAL_H
 #define _UNWIND_FINDER_LINUX_SCHED_SIGNAL_H
 
