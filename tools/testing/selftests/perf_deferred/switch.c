@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Requests by BPF, in the scheduler's tracepoint, for the next task. */
+/* BPF programs in the tracepoint sched_switch request the stack of the next task. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/btf.h>
@@ -25,7 +25,7 @@
 #define NAME	4
 #define DEPTH	4
 #define MOST	2048
-#define SLEEPS	8	/* number of sleeps; on a slow machine, some end before the switch */
+#define SLEEPS	8
 #define BYTES	(256 * 1024)
 #define LONG_BYTES	((pd_slow() ? 8 : 64) * 1024L * 1024)
 
@@ -42,7 +42,7 @@ struct switches {
 	struct result result;
 };
 
-/* Instructions of the program around those that make the request. */
+/* Numbers of instructions before and after @ask in load_asking(), without the final return. */
 #define BEFORE	12
 #define AFTER	8
 
@@ -200,8 +200,8 @@ static unsigned int run_of(const struct result *result, unsigned int i)
 }
 
 /*
- * Each entry context has a record.  If the task was switched away while it sent the record,
- * it sends another one, so there are never more records than switches.
+ * Each entry context must have a record.  If the task is switched away while it sends the record,
+ * it sends another one.  So there is at most one record for each switch.
  */
 static int check_records(struct switches *sw)
 {
@@ -228,7 +228,8 @@ static int check_records(struct switches *sw)
 
 static PD_LEAF long sleep_often(void *unused)
 {
-	struct timespec wait = { .tv_nsec = 3000000 };
+	/* long enough for a slow machine: if the wait is over before the switch, there is none */
+	struct timespec wait = { .tv_nsec = 50000000 };
 	int i;
 
 	(void)unused;
@@ -269,7 +270,7 @@ static int read_slowly(void *fd)
 	return 0;
 }
 
-/* The pipe holds a quarter of what is written: one system call, many waits. */
+/* The pipe holds a quarter of what is written, so one system call waits several times. */
 static int one_cookie_for_a_system_call(void)
 {
 	struct pd_syscall call = { SYS_write, { 0, 0, BYTES } };
@@ -292,13 +293,12 @@ static int one_cookie_for_a_system_call(void)
 	/* there may be one more context before the system call, and one after it */
 	PD_CHECK(count_contexts(&sw.result) <= 3, "%u cookies for %llu waits",
 		 count_contexts(&sw.result), sw.result.calls);
-	/* and one more if the task was switched away while it sent a record */
+	/* and one more record if the task was switched away while it sent a record */
 	PD_CHECK(pd_log_count(&sw.log, PD_RECORD_DEFERRED) <= 4, "%zu records for %llu waits",
 		 pd_log_count(&sw.log, PD_RECORD_DEFERRED), sw.result.calls);
 	return 0;
 }
 
-/* A task is preempted in user mode and in the kernel, by another one that spins on the same CPU. */
 static int spin_forever(void *unused)
 {
 	(void)unused;
@@ -323,6 +323,7 @@ static PD_LEAF long spin_until_preempted(void *results)
 	return 0;
 }
 
+/* A child that spins on the same CPU preempts this task in user mode and in the kernel. */
 static int when_preempted(void)
 {
 	struct switches sw = {};
@@ -391,7 +392,7 @@ static int check_none(const struct switches *sw, const char *why)
 	return 0;
 }
 
-/* The thread that waits for grace periods of RCU. */
+/* Return the kernel thread that waits for grace periods of RCU, or -1. */
 static pid_t find_rcu_thread(void)
 {
 	char path[64], comm[32] = "";
@@ -437,7 +438,7 @@ static int none_for_the_one_before(void)
 	return check_none(&sw, "for the previous task");
 }
 
-/* Request the stacks of other tasks: one runs on another CPU, one has slept on this CPU. */
+/* Request the stack of another task, which runs or sleeps on @cpu: there must be no cookie. */
 static int none_for_others(int (*other)(void *unused), int cpu)
 {
 	struct switches sw = {};
