@@ -58,7 +58,10 @@ struct unwind_file_layout {
 	u64				table;
 };
 
-/* All binary searches of a table begin with the same rows. Those of this many steps are cached. */
+/*
+ * All binary searches of a table compare the same row first, and then one of two rows at each step.
+ * The rows that the first steps can compare are cached, for this many steps.
+ */
 #define UNWIND_FILE_STEPS	7
 #define UNWIND_FILE_PROBES	(BIT(UNWIND_FILE_STEPS) - 1)
 

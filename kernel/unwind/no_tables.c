@@ -806,10 +806,10 @@ static bool may_be_called_from(struct unwind_user_state *state, unsigned long ad
  * address? Then the frame is that of the startup code. At the entry point, the stack pointer points
  * to the arguments that the kernel has pushed. @high is the startup code's highest stack pointer.
  * If the startup code has called the function of the frame, the return address is below @high.
- * The function may also just lie behind the startup code, and have another caller. In that
- * case, the code from the entry point to ip includes the first instruction of the function. There,
- * the stack pointer points to the return address. This stack pointer counts in @high, so the
- * return address is not above @high. An alignment of the stack can add a few words.
+ * If it has not, the function only looks like a part of the startup code, because the linker has
+ * placed it after that. Then the code from the entry point to ip includes the function's first
+ * instruction. There, the stack pointer points to the return address. This stack pointer counts in
+ * @high, so the return address is not above @high. An alignment of the stack can add a few words.
  */
 static bool is_at_bottom(struct unwind_user_state *state, unsigned long high)
 {

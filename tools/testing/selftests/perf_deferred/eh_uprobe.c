@@ -118,7 +118,7 @@ static int walk_probed(struct perf_event_attr *attr, const struct probe *probes,
 	while (i--)
 		pd_event_close(&probing[i]);
 	pd_drain(&event, &log);
-	/* a step with a uretprobe has noted the trampoline: expect the addresses without probes */
+	/* with a uretprobe, walk.ra has the trampoline: expect the addresses without probes */
 	memcpy(walk.ra, unprobed.ra, sizeof(walk.ra));
 	PD_TRY(pd_log_clean(&log));
 	return check_places(&log, &walk, places, all);
@@ -201,8 +201,8 @@ static int below_trampoline(void)
 }
 
 /*
- * Step each instruction of the trampoline. The handler of the steps requests a
- * stack, in which the trampoline is not the innermost frame.
+ * Single-step through the trampoline. After each instruction, the SIGTRAP handler makes a system
+ * call, which is sampled. The frames of the handler and its restorer come before the trampoline.
  */
 #define TRAP_FLAG	0x100
 
