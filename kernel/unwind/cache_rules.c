@@ -42,7 +42,6 @@ static void cache_add_compact(struct unwind_cache *cache, u64 key,
 			      const struct unwind_user_rule *rule)
 {
 	struct unwind_rule_table *table = cache_rules(cache);
-
 	bool displaced = unwind_rules_add(table, unwind_rules_hash(key), key, rule);
 
 	unwind_rules_count_displaced(table, &cache->displaced, displaced, RULES_SPILL);
