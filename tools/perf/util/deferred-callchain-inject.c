@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * perf inject --merge-callchains: the session stitches the callchains, as for any other
- * tool.  This file writes each stitched sample as an event again and removes every trace
- * of deferral from the output, so that older readers can parse it.  Everything else is
- * copied unchanged.  All data are in the byte order of this machine.
+ * perf inject --merge-callchains: the session stitches the callchains, as for any other tool.  This
+ * file writes each stitched sample as an event again, and removes all traces of deferral so that
+ * older readers can parse the output.  It copies everything else.  All data have native byte order.
  */
 #include <errno.h>
 #include <stdint.h>

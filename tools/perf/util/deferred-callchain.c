@@ -567,8 +567,7 @@ static int index_event(struct perf_session *session, union perf_event *event,
 	if (evlist__parse_sample(evlist, event, &sample))
 		return 0;
 	/* ends and losses need a time; without sorting, ends would never be removed */
-	if (!entry.cookie &&
-	    (!is_time(sample.time) || (tid && !session->tool->ordered_events)))
+	if (!entry.cookie && (!is_time(sample.time) || (tid && !session->tool->ordered_events)))
 		return 0;
 
 	entry.exec = event->header.type == PERF_RECORD_COMM;
@@ -965,8 +964,7 @@ static int stitch_sample(struct perf_session *session, struct perf_sample *sampl
 }
 
 /*
- * The record may still come: index more of the file, or hold the queue.  If neither is
- * possible, set @reason.
+ * The record may still come: index more of the file, or hold the queue.  If both fail, set @reason.
  *
  * Return: 0 to look up again, ORDERED_EVENTS__HOLD, 1 with a reason, or an error.
  */
@@ -1164,8 +1162,7 @@ static int take_turn(struct perf_session *session, union perf_event *event,
  *
  * Only a deferred sample is stitched.  A sample whose record never comes is counted.
  *
- * Return: 0, ORDERED_EVENTS__HOLD if the event must stay in the queue until more has been
- * read, or a negative error code.
+ * Return: 0, ORDERED_EVENTS__HOLD to keep the event queued until more is read, or an error.
  */
 int deferred_callchains__turn(struct perf_session *session, union perf_event *event,
 			      struct perf_sample *sample)
@@ -1256,9 +1253,7 @@ static size_t stats_row(FILE *fp, const char *label, u64 value, bool always)
  * @stats: the counts
  * @fp: where to print to
  *
- * Prints nothing for data without deferred callchains.
- *
- * Return: the number of characters printed.
+ * Return: the number of characters printed: 0 for data without deferred callchains.
  */
 size_t deferred_callchain_stats__fprintf(const struct deferred_callchain_stats *stats, FILE *fp)
 {
