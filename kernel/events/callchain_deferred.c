@@ -328,7 +328,8 @@ void perf_deferred_detach(struct perf_event *event)
 /*
  * Do not defer if a BPF program on the event may read the callchain: it does not know the marker
  * of a deferred user half.  Do not defer for a guest: its sample is unrelated to the stack of the
- * task that runs the guest.  Do not defer if the context entries exceed the sysctl limit.
+ * task that runs the guest.  Do not defer if the markers and the cookie of a deferred callchain are
+ * more entries than the sysctl perf_event_max_contexts_per_stack allows.
  */
 static bool event_may_defer(struct perf_event *event)
 {

@@ -32,8 +32,9 @@
  * Rules of files are copied from the tables of file.c.  A file that is opened for writing becomes
  * dead.  Objects of dead files are dropped when the next walk uses the cache: the cache remembers
  * the count of deaths at its last check of all objects (unwind_cache_use()).  Once a check
- * has seen a death in the count, no object of that file is added: checks and additions are made
- * under the lock of the cache, and a file is marked as dead before its death is counted.
+ * has read a count that includes the death of a file, no object of that file is added: a file is
+ * marked as dead before its death is counted, the check reads the count under the lock of the
+ * cache, and an addition tests the mark under the same lock.
  *
  * A dying task, and one that cannot allocate memory, makes no cache.  Without a cache, a
  * result is valid if no writer has held the mmap lock meanwhile.

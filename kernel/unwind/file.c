@@ -386,7 +386,7 @@ static bool files_charge_one(void)
  */
 void unwind_files_trim(void)
 {
-	/* the first look at a file may only clear @used */
+	/* two looks at each file: if it was used, the first look only clears file->used */
 	unsigned long tries = 2 * READ_ONCE(nr_files) / MAX_LOOKS + 2;
 
 	while (atomic_long_read(&files_bytes) > READ_ONCE(unwind_files_max_kb) * 1024L) {

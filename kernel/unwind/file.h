@@ -60,7 +60,7 @@ struct unwind_file_layout {
 
 /*
  * All binary searches of a table compare the same row first, and then one of two rows at each step.
- * The rows that the first steps can compare are cached, for this many steps.
+ * The addresses of all rows that the first UNWIND_FILE_STEPS steps can compare are cached.
  */
 #define UNWIND_FILE_STEPS	7
 #define UNWIND_FILE_PROBES	(BIT(UNWIND_FILE_STEPS) - 1)

@@ -186,10 +186,9 @@ put:
 }
 
 /*
- * Read a page that is not in the page table from the page cache, for instance unwind
- * tables of a process that was just forked.  Do not fault it in: a page fault could wait
- * for a page of the file that was evicted meanwhile, for a private copy in swap, or
- * for memory for a page table.
+ * Read from the page cache what is not in the page table, for instance unwind tables of a
+ * process that was just forked.  Do not fault it in: a page fault could wait for a page of the
+ * file that was evicted meanwhile, for a private copy in swap, or for memory for a page table.
  */
 static int read_cached(unsigned long addr, void *to, size_t len)
 {

@@ -954,8 +954,8 @@ static unsigned long entry_in_front(struct unwind_user_state *state)
 }
 
 /*
- * May the rule that this code has no caller be cached? The object of the code must be known and
- * have tables: otherwise the rule would stay cached after the object is unmapped.
+ * This code has no caller. May a rule that says so be cached? The code must be of a file, and its
+ * object must be known and have tables: otherwise the rule would outlive the mapping of the object.
  */
 static bool is_of_known_object(unsigned long ip)
 {

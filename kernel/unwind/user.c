@@ -970,7 +970,7 @@ static void begin_frame(struct unwind_user_state *state, struct pt_regs *regs)
 	state->switches = UNWIND_MAX_SWITCHES;
 }
 
-/* Set the members behind the frame in the same way as begin_frame(). */
+/* Set the members of the state that follow @frame, again each by itself: see begin_frame(). */
 static void begin_walk(struct unwind_user_state *state, struct pt_regs *regs)
 {
 	state->quick = false;

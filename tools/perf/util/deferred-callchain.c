@@ -25,11 +25,11 @@
  * tracing data, compressed data.  All other input, also what is decompressed, is a stream: its
  * records enter the index when they are read.  In a stream, or while the scan pauses, the queue
  * holds a sample with an uncertain result (struct verdict), and all events behind it.  The hold
- * ends when the result is certain, the data end, or a limit of memory or time is reached.  Time is
- * limited only in a live pipe and in perf top.  A sample without a record is delivered without its
- * user half, and counted.  Data without flush rounds (record --threads) are read to their end
- * before anything is delivered, so nothing is held.  Data without times stay in the order of
- * reading, except events that perf synthesized (set_up_queue()).
+ * ends when the result is certain, the data have ended, or a limit of memory or time is reached.
+ * Time is limited only in a live pipe and in perf top.  A sample without a record is delivered
+ * without its user half, and counted.  Data without flush rounds (record --threads) are read to
+ * their end before anything is delivered, so nothing is held.  Data without times stay in the order
+ * of reading, except events that perf synthesized (set_up_queue()).
  *
  * For each thread, the index has the records not yet delivered, and the ends of the thread or its
  * program (exit, fork of another thread with the same tid, exec).  The first item at or after the

@@ -212,7 +212,7 @@ int off_cpu_raw__decode(struct off_cpu_raw **where, struct evsel *evsel,
 	if (!*where)
 		return -ENOMEM;
 
-	/* in a pipe, the event's name comes after its attr, so the event is not marked yet */
+	/* in a pipe, the name comes after the attr, so this flag may not have been set yet */
 	evsel->synth_sample_type |= PERF_SAMPLE_CALLCHAIN;
 	if (!read_payload(*where, evsel, sample, &payload)) {
 		(*where)->malformed++;

@@ -678,10 +678,10 @@ static __always_inline int prepare_task(struct task_struct *task)
 }
 
 /*
- * If a task sleeps when recording begins, its wait starts here.  If the task wakes up
- * while this function runs, one of three things happens: its own switch has already set
- * waits->since; or waits->since is reset below; or the number of switches shows that
- * this is another wait.
+ * If a task sleeps when recording begins, its wait starts here.  The task may wake up, and even
+ * sleep again, while this function runs.  If its switch into the next sleep has set waits->since,
+ * that value stays.  If the task is awake at the end, waits->since is reset.  If it sleeps again
+ * later, end_wait() sees that the number of switches has changed.
  */
 static __always_inline int note_sleeper(struct task_struct *task, bool at_rest)
 {

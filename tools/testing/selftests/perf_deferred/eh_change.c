@@ -102,8 +102,9 @@ static int anonymous_by_way_of_none(void)
 }
 
 /*
- * Only the lower half is used. A change of its protection merges the halves into one
- * mapping, and another change splits them again.
+ * Map twice the size of an image, and use only the lower half. When the lower half gets the
+ * protection of the upper half, the kernel merges both into one mapping, and another change splits
+ * them again.
  */
 static char *map_below(int prot)
 {
