@@ -954,8 +954,8 @@ static unsigned long entry_in_front(struct unwind_user_state *state)
 }
 
 /*
- * This code has no caller. May a rule that says so be cached? The code must be of a file, and its
- * object must be known and have tables: otherwise the rule would outlive the mapping of the object.
+ * May a rule be cached which says that the code at @ip has no caller? Only if the code is of a
+ * file, and its object is known and has tables: else the rule would outlive the object's mapping.
  */
 static bool is_of_known_object(unsigned long ip)
 {

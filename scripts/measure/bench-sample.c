@@ -160,8 +160,8 @@ static void row(const struct work *work, int depth, struct walked *walked)
 }
 
 /*
- * The cost of a deferred sample, its walk and its record without any frames: the cost of
- * the frames that called the benchmark is subtracted.
+ * The cost that a deferred sample, its walk and its record would have if the stack had no frames.
+ * The two depths give the cost of a frame, and the cost of all frames of @few is subtracted.
  */
 static void row_without_frames(const struct walked *few, const struct walked *many)
 {
