@@ -372,8 +372,8 @@ bool unwind_cache_add_object(const struct unwind_cache_state *state,
 		spin_lock(&cache->lock);
 		known = !cache_object_is_void(cache, state, copy);
 		if (known && !cache_drop_overlapping(cache, copy, &dropped)) {
-			/* there is no larger list if other threads have just filled this one */
 			cache_grow_list(cache, &larger);
+			/* other threads may have filled the list since the allocation */
 			if (cache_list(cache)->nr == cache_list(cache)->max)
 				cache_make_room(cache, &dropped);
 			cache_insert_object(cache, copy);

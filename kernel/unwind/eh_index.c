@@ -168,7 +168,7 @@ static int read_section(struct unwind_user_state *state, unsigned long ip,
 	return 0;
 }
 
-/* Save address and size of the section if it is .eh_frame or .plt, by name and flags. */
+/* If name and flags say that the section is .eh_frame or .plt, save its address and size. */
 static int note_section(struct unwind_user_state *state, unsigned long ip,
 			const struct section *names, const struct section *section,
 			struct unwind_eh_sections *found)

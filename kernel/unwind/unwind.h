@@ -98,8 +98,9 @@ struct unwind_cache_state {
  * notes its address.  plain_steps() notes only that of the frame pointer.
  *
  * The members behind @frame belong to the walk.  A walk may return to an earlier frame, but
- * its budgets must not be restored.  Nor must @tables, which tells whether the results in @cfi are
- * still valid, as @cfi is not restored.  unwind_user_begin() sets the members one by one.
+ * its budgets must not be restored.  @tables must not be restored either: it tells whether the
+ * results in @cfi are still valid, and @cfi is not restored.  unwind_user_begin() sets the members
+ * one by one.
  */
 struct unwind_user_state {
 	struct_group_tagged(unwind_frame, frame,	/* may be restored */
