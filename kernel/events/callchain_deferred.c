@@ -265,7 +265,10 @@ static int attach_deferring(struct perf_event *event)
 	return 0;
 }
 
-/* A BPF output event has no callchain itself; its program makes the requests. */
+/*
+ * A BPF output event need not sample callchains: the BPF program that writes to it requests the
+ * stacks by bpf_perf_defer_callchain().
+ */
 static bool event_defers_callchain(struct perf_event *event)
 {
 	const struct perf_event_attr *attr = &event->attr;

@@ -128,7 +128,7 @@ static void put_table(struct kunit *test, unsigned long base, u32 nr)
 	write_user(test, base + HDR, table, sizeof(*table));
 }
 
-/* Write a CIE, and the FDE of the code with INSNS bytes of CFA instructions. */
+/* Write a CIE, and an FDE of the code.  The FDE has INSNS bytes of CFA instructions. */
 static void put_entry(struct kunit *test, unsigned long base, const u8 *insns)
 {
 	struct {

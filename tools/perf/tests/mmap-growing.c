@@ -74,7 +74,7 @@ static int push_events(struct mmap *map, u64 *next)
 	return perf_mmap__push(map, next, take_records);
 }
 
-/* Read at most 1000 records at a time: perf kvm also stops before the end of the buffer. */
+/* Like perf kvm, stop after a number of records, even if the buffer has more. */
 static int read_events(struct mmap *map, u64 *next)
 {
 	union perf_event *event;
