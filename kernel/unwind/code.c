@@ -209,6 +209,8 @@ struct code_note {
  * @calls: calls that were reached
  * @bases: words of memory that values of the kinds BASE and AT_BASE refer to
  * @notes: more addresses for which a rule can be cached; see unwind_code_tell()
+ *
+ * The first value of a register is its value at the start of the path.
  */
 struct code_path {
 	struct unwind_code	*code;
@@ -570,7 +572,7 @@ static bool path_return_by_fp(struct code_path *path, bool extends)
 	return true;
 }
 
-/* Note if the path has set the stack pointer from its first frame pointer. */
+/* Set fp_is_frame if the stack pointer comes from the frame pointer at the start of the path. */
 static void path_note_frame(struct code_path *path)
 {
 	u8 kind = path->regs[unwind_code_sp].kind;

@@ -399,7 +399,7 @@ void unwind_files_trim(void)
 /**
  * unwind_file_peek - the rule at an address, if it is known
  * @file: the file
- * @vaddr: address as the file was linked
+ * @vaddr: address that the code was linked for
  * @rule: filled in
  *
  * Context: Under RCU.

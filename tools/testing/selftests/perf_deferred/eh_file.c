@@ -440,7 +440,7 @@ static int write_as_nobody(const char *path)
 	return eh_write_image(path, nobodys);
 }
 
-/* The owner of a file, who is not root, writes to it between walks of root. */
+/* Write to the file as its owner, who is not root. The walks before and after are made as root. */
 static int by_owner(const struct eh_image *image)
 {
 	nobodys = image;
