@@ -572,7 +572,7 @@ static bool path_return_by_fp(struct code_path *path, bool extends)
 	return true;
 }
 
-/* Set fp_is_frame if the stack pointer comes from the frame pointer at the start of the path. */
+/* Set fp_is_frame if the stack pointer was computed or loaded from the first frame pointer. */
 static void path_note_frame(struct code_path *path)
 {
 	u8 kind = path->regs[unwind_code_sp].kind;
