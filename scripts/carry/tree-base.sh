@@ -49,7 +49,7 @@ base_create() {
 	mv "$tree.new" "$tree"
 }
 
-# The new base is only committed here; hooks_prepare() moves the tree to it.
+# Commit the new base, but do not check it out: hooks_prepare() does that.
 base_replace() {
 	if ! tree_is_clean || [ "$(tgit rev-parse HEAD)" != "$(tgit rev-parse made)" ]; then
 		die "$tree has edits and the base has changed: scripts/tree save"

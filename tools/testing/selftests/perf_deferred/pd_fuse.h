@@ -15,7 +15,10 @@ struct pd_fuse {
 	bool go;		/* for the test's own use */
 };
 
-/* Make the file; a process can have only one, until it exits. Return 0 or a reported result. */
+/*
+ * Make the file, which stays until the process exits. A process can make only one. Return 0 or a
+ * reported result.
+ */
 int pd_fuse_start(struct pd_fuse *fuse);
 /* Wait until the kernel reads the page; false after some seconds. */
 bool pd_fuse_wait_reader(struct pd_fuse *fuse, int seconds);
