@@ -6,10 +6,10 @@
  * Then it is dead: its rules are freed, it is not found any more, and when the next walk of a
  * process uses the cache, the objects of the file are dropped with their rules
  * (unwind_cache_use()).  A walk in progress continues with known rules, but does not
- * read the dead file's tables: it ends at the first address without a known rule, unless another
- * walk of the process has dropped the object by then.  Later walks read the tables anew, and use
- * them for all frames, even those from before the change: a program whose code is rewritten also
- * continues with the new bytes.
+ * read the dead file's tables.  At the first address without a known rule it ends, or continues
+ * with the new tables if another walk of the process has dropped the object by then.  Later walks
+ * use the new tables for all frames, even those from before the change: a program whose code is
+ * rewritten also continues with the new bytes.
  *
  * Why no rule is made from changed bytes: before a file is changed, i_writecount of its inode
  * is incremented (get_write_access()).  A writable shared mapping counts for as long as it
