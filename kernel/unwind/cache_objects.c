@@ -171,7 +171,7 @@ static void cache_free_object_now(struct unwind_object *object)
 	kfree(object);
 }
 
-/* a range that contains the code of all dropped objects */
+/* a range that contains the code of all dropped objects with tables */
 struct dropped {
 	unsigned long	start;
 	unsigned long	end;
@@ -208,9 +208,9 @@ static void cache_drop_object(struct unwind_cache *cache, unsigned int i,
 }
 
 /*
- * Drop the rules that were found in the tables of dropped objects, and all rules between
- * these objects.  Elsewhere, rules of code without tables stay.  Code made at run time is unmapped
- * often, and the checksum of a rule shows whether its code has changed.
+ * Drop all rules of addresses from the first to the last dropped object that has tables, also of
+ * code that is not in these objects.  Outside this range, rules of code without tables stay: code
+ * made at run time is unmapped often, and the checksum of a rule shows whether its code has changed.
  */
 static void cache_drop_rules_of(struct unwind_cache *cache, const struct dropped *dropped)
 {
