@@ -24,20 +24,18 @@
  *	put the file into the hash table
  *	release files_lock
  *
- * This is the store buffering pattern with full barriers: at least one of the
- * two sees the other.  Searches find a file only after the test of
- * i_writecount.  A writer may have ended before the test.  Then its changes
- * were made before it decremented i_writecount: __fput() follows a fully
- * ordered decrement of f_count, and truncation unlocks the inode.  So the
- * decoder, which reads after the test, reads the bytes of that writer.  From
- * then on each writer sees the bit, and sets file->dead under file->lock before
- * it changes the file.  A decoded rule is added under file->lock, and only if
- * the file is not dead.  If the decoder takes the lock first, its reads are
- * before its unlock, which is before the change.  If the writer takes the lock
- * first, the decoder sees that the file is dead.  A second writer that sees
- * that the bit is clear does not wait for the first writer, which kills the
- * file.  So the bit is cleared last, after the file is dead and its death is
- * counted (kill_changing_file()).
+ * This is the store buffering pattern with full barriers: at least one of the two sees the
+ * other.  The file is put into the hash table, where other walks find it, only after the test
+ * of i_writecount.  A writer may have ended before the test.  Then its changes were made
+ * before it decremented i_writecount: __fput() follows a fully ordered decrement of f_count,
+ * and truncation unlocks the inode.  So the decoder, which reads after the test, reads the
+ * bytes of that writer.  From then on each writer sees the bit, and sets file->dead under
+ * file->lock before it changes the file.  A decoded rule is added under file->lock, and only
+ * if the file is not dead.  If the decoder takes the lock first, its reads are before its
+ * unlock, which is before the change.  If the writer takes the lock first, the decoder sees
+ * that the file is dead.  A second writer that sees that the bit is clear does not wait for
+ * the first writer, which kills the file.  So the bit is cleared last, after the file is dead
+ * and its death is counted (kill_changing_file()).
  *
  * No reference to the inode is held, and there is no notice when it is freed and its memory
  * becomes the inode of another file.  But in a new inode the bit is clear
