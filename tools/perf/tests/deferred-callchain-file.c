@@ -339,7 +339,10 @@ void synth__in_place(struct synth *s, u32 tid, u64 time, u64 context, unsigned i
 	synth__sample(s, tid, time, PERF_RECORD_MISC_KERNEL, ips, nr + depth);
 }
 
-/* Let time pass: earlier samples become due before the records that follow are read. */
+/*
+ * Add a sample at @time between two flush rounds.  At the second round, perf delivers or holds the
+ * samples before @time.  Records that the caller adds after this call are read later.
+ */
 void synth__pass_time(struct synth *s, u64 time)
 {
 	synth__round(s);

@@ -318,7 +318,7 @@ static long read_records(u64 nr, bool *ok)
 	struct synth s = {};
 
 	synth__deferred(&s, 300, 5, 1);
-	/* the sample is due before its record is read */
+	/* the turn of the sample comes before its record is read */
 	synth__round(&s);
 	synth__round(&s);
 	for (u64 i = 1; i <= nr; i++)

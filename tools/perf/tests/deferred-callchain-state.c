@@ -444,7 +444,7 @@ static int test__deferred_state(struct test_suite *test __maybe_unused,
 /* State of a random schedule of threads, from which the next step is chosen. */
 struct schedule {
 	unsigned int seed;
-	bool late;		/* samples are due before their records are read */
+	bool late;		/* the turn of a sample can come before its record is read */
 	bool dead[NR_TIDS];
 	bool sampled[NR_TIDS];
 	u64 cookie[NR_TIDS];

@@ -80,7 +80,7 @@ static const char expect_again[] =
 	"100@12 k2 100/1*3\n"
 	"100@14 k2 100/1*3\n";
 
-/* A record that is read some flush rounds after its sample is due. */
+/* A record that is read some flush rounds after the turn of its sample. */
 static void build_late(struct synth *s)
 {
 	synth__deferred(s, 100, 10, 1);

@@ -448,7 +448,10 @@ static PD_ATTR(noinline) void step_libraries(void)
 	stepping = false;
 }
 
-/* Check the frames: handler, restorer, the instruction, calls, step_libraries(), and the rest. */
+/*
+ * Check the frames: the handler, the restorer, the instruction after which the signal came, the
+ * return addresses of the open calls up to step_libraries(), and the callers of step_libraries().
+ */
 static int check_trap(const struct trap *trap, const struct pd_rec *stack)
 {
 	unsigned int i, at = 2;
