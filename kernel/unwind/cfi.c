@@ -589,8 +589,9 @@ static int cfi_read_cie(struct unwind_cfi *cfi)
 }
 
 /*
- * Nearly all CIEs consist of the same few bytes, and equal bytes have the same meaning
- * at any address.  Returns the number of bytes to compare, or 0 if this CIE is too long.
+ * Nearly all CIEs are equal, so a CIE that is equal to the last one is not decoded again.  But
+ * cfi_use_cie() does not remember a CIE whose meaning depends on its address.  Returns the number
+ * of bytes to compare, or 0 if this CIE is too long.
  */
 static unsigned int cie_bytes(const struct unwind_cfi_bytes *b)
 {
