@@ -449,8 +449,8 @@ static PD_ATTR(noinline) void step_libraries(void)
 }
 
 /*
- * Check the frames: the handler, the restorer, the instruction after which the signal came, the
- * return addresses of the open calls up to step_libraries(), and the callers of step_libraries().
+ * Check the frames: the handler, the restorer, the interrupted instruction, the return addresses of
+ * the open calls up to step_libraries(), and the callers of step_libraries().
  */
 static int check_trap(const struct trap *trap, const struct pd_rec *stack)
 {
