@@ -785,8 +785,9 @@ static bool is_on_top(struct unwind_user_state *state, const struct unwind_user_
 }
 
 /*
- * Could this word be the return address of a call? The arguments of the program can have
- * any value, so one of them counts only if it is an address behind a call instruction.
+ * Could this word be the return address of a call? If that is not certain, the answer is yes.  But
+ * the arguments of the program, at the bottom of the stack, can have any value.  Of these, only an
+ * address behind a call instruction could be a return address.
  */
 static bool may_be_called_from(struct unwind_user_state *state, unsigned long addr,
 			       bool is_argument)

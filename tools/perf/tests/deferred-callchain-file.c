@@ -341,7 +341,7 @@ void synth__in_place(struct synth *s, u32 tid, u64 time, u64 context, unsigned i
 
 /*
  * Add a sample at @time between two flush rounds.  At the second round, perf delivers or holds the
- * samples before @time, before it reads the records that the caller adds after this call.
+ * samples that are older than @time.
  */
 void synth__pass_time(struct synth *s, u64 time)
 {
