@@ -437,7 +437,7 @@ static bool decode_two_byte(const struct insn *insn, const struct operands *o, u
 	case 0xd7:		/* pmovmskb */
 		to->clobbers = REG(o->reg);
 		return true;
-	case 0x7e:		/* movd, movq from an SSE register; with f3, movq to one */
+	case 0x7e:		/* movd, movq; with f3, movq to an SSE register */
 		to->clobbers = simd_prefix(insn) == 2 ? 0 : x86_rm_bit(o);
 		return true;
 	case 0x90 ... 0x9f:	/* setcc; kmov with VEX */

@@ -10,10 +10,9 @@
 #include <linux/sched/signal.h>
 
 /*
- * A task that is being killed must not wait for a page.  Once its process has
- * SIGNAL_GROUP_EXIT set, another SIGKILL does not wake the task.  A thread that another
- * thread's execve ends may have dequeued its SIGKILL already; execve waits until that
- * thread has ended.
+ * A task that is being killed must not wait for a page.  fatal_signal_pending() does not recognize
+ * all of these tasks: if the task has dequeued its SIGKILL, no signal is pending, and no further
+ * SIGKILL may come to end the wait.
  */
 static inline bool unwind_task_is_dying(void)
 {
