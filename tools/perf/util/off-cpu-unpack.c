@@ -228,7 +228,7 @@ unsigned long off_cpu_unpack__malformed(void)
 }
 
 /**
- * off_cpu_unpack__forgotten - number of threads of which a sum was missing in the map
+ * off_cpu_unpack__forgotten - number of lists of sums that could not be read to their ends
  */
 unsigned long off_cpu_unpack__forgotten(void)
 {
