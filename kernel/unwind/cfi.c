@@ -698,7 +698,7 @@ static bool sp_is_cfa(const struct unwind_cfi_row *row)
 	return false;
 }
 
-/* Fill in the CFA of a row that gives it by an expression. */
+/* Fill in the CFA of a rule from a row whose CFA is given by an expression. */
 static void cfi_make_cfa(const struct unwind_cfi_row *row, struct unwind_cfi_rule *rule)
 {
 	rule->cfa_off = row->expr_off;
