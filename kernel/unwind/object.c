@@ -304,8 +304,8 @@ static int check_code(struct unwind_user_state *state,
 }
 
 /*
- * May the tables be cached?  The cache is notified of changes to mappings that are executable or of
- * a file (<linux/unwind_cache.h>), but not of changes to other mappings, nor of writes through a
+ * May the tables be cached?  The cache is notified of changes to file mappings and to executable
+ * mappings (<linux/unwind_cache.h>), but not of changes to other mappings, nor of writes through a
  * mapping.  The end of the entries of .eh_frame may not be known.  So save the range of the
  * mapping: when an entry is read, its place is compared with this range.
  */
