@@ -528,7 +528,7 @@ code_segment(const struct unwind_file_layout *layout, u64 pos)
 }
 
 /*
- * Does the process have the unmodified bytes of the file in the segment? A mapping that has
+ * Is the whole segment mapped in this process, with the file's unmodified bytes? A mapping that has
  * or had private pages has an anon_vma.
  */
 static bool segment_is_mapped(const struct unwind_file_segment *segment,

@@ -228,7 +228,7 @@ unsigned long off_cpu_unpack__malformed(void)
 }
 
 /**
- * off_cpu_unpack__forgotten - number of lists of sums that could not be read to their ends
+ * off_cpu_unpack__forgotten - number of threads whose sums could not all be read from the map
  */
 unsigned long off_cpu_unpack__forgotten(void)
 {
