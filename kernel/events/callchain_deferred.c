@@ -266,8 +266,8 @@ static int attach_deferring(struct perf_event *event)
 }
 
 /*
- * A BPF output event need not sample callchains: the BPF program that writes to it requests the
- * stacks by bpf_perf_defer_callchain().
+ * Does the event have callchains whose user half is deferred? A BPF output event need not sample
+ * callchains: the BPF program that writes to it requests stacks by bpf_perf_defer_callchain().
  */
 static bool event_defers_callchain(struct perf_event *event)
 {

@@ -99,8 +99,9 @@ struct unwind_cache_state {
  *
  * The members behind @frame belong to the walk.  A walk may return to an earlier frame, but
  * its budgets must not be restored.  @tables must not be restored either: it tells whether the
- * results in @cfi are still valid, and @cfi is not restored.  unwind_user_begin() sets the members
- * one by one.
+ * results in @cfi are still valid, and @cfi is not restored.
+ *
+ * The struct is not zeroed.  unwind_user_begin() sets each member, and must set new ones, too.
  */
 struct unwind_user_state {
 	struct_group_tagged(unwind_frame, frame,	/* may be restored */
