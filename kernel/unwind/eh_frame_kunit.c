@@ -950,7 +950,7 @@ static void lost_register(struct kunit *test)
 	put_word(test, stack + 72, base + CODE + 0x20);
 	put_word(test, stack + 192, base + CODE + 0x30);
 
-	/* all registers are 0, so none of them holds a return address */
+	/* no register holds a return address: all of @regs are 0 */
 	state.regs = &regs;
 	state.kept[UNWIND_SLOT_FP] = stack + 64;
 	state.kept[UNWIND_SLOT_BX] = stack + 192;

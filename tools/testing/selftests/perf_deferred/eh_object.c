@@ -5,7 +5,7 @@
  */
 #include "eh_code.h"
 
-/* eh_object_keeps() stores its CFA at this offset from rsp. The offset takes two bytes in LEB128. */
+/* eh_object_keeps() stores its CFA at this offset from rsp, which takes two bytes in LEB128. */
 #define KEPT_AT (FRAME - 24)
 
 #define TEXT_OF(x)	#x
