@@ -1259,7 +1259,7 @@ void unwind_code_tell(const struct unwind_code *code)
 		rule = *code;
 		if (!rule.by_fp)
 			rule.cfa_off -= path->notes[i].sp;
-		/* no rule if the return address is in a register, not on the stack */
+		/* no rule for an address where the return address is not on the stack */
 		if (!rule.by_fp && rule.cfa_off < (s32)code->word)
 			continue;
 		code->note(code->ctx, path->notes[i].ip, &rule);

@@ -443,7 +443,8 @@ static void wait_for_index(unsigned long ip)
  *
  * Context: Task context of a user task; may sleep.
  * Return: never 0.  -EAGAIN to look up the object again, which may have an index now; -EFAULT if
- * .eh_frame cannot be read now; -ENOMEM if there is no memory, or the task must not allocate.
+ *	   .eh_frame cannot be read now, or the walk has no time left; -ENOMEM if there is no
+ *	   memory, or the task must not allocate.
  */
 int unwind_eh_index_build(struct unwind_user_state *state,
 			  const struct unwind_cache_state *begun, unsigned long ip,

@@ -398,7 +398,7 @@ void unwind_files_trim(void)
 /**
  * unwind_file_peek - the rule at an address, if it is known
  * @file: the file
- * @vaddr: address that the code was linked for
+ * @vaddr: link-time address
  * @rule: filled in
  *
  * Context: Under RCU.

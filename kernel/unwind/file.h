@@ -20,7 +20,7 @@ struct inode;
 
 /**
  * struct unwind_file_segment - a PT_LOAD segment
- * @vaddr: address that it was linked for
+ * @vaddr: link-time address
  * @offset: offset in the file
  * @size: number of bytes in the file
  * @flags: PF_*
@@ -80,7 +80,7 @@ struct unwind_file_layout {
  * @dead: it was opened for writing, or its inode has gone
  * @has_layout: @layout is filled in
  * @layout: values from the headers
- * @rules: rules by the address that the code was linked for; may be evicted
+ * @rules: rules by link-time address; may be evicted
  * @probes: addresses of the rows that binary searches of the sorted table compare first; 0 if
  *	    not known. This is a binary tree: element 0 is for the middle row; after element n,
  *	    a search continues at 2n + 1 for lower addresses, else at 2n + 2

@@ -10,9 +10,9 @@
 #include <linux/sched/signal.h>
 
 /*
- * A task that is being killed must not wait for a page.  fatal_signal_pending() does not recognize
- * all of these tasks: if the task has dequeued its SIGKILL, no signal is pending, and no further
- * SIGKILL may come to end the wait.
+ * A task that is being killed must not wait for a page.  fatal_signal_pending() is false if the
+ * task has dequeued its SIGKILL already, because its process exits (SIGNAL_GROUP_EXIT) or another
+ * thread calls execve (group_exec_task).  Then no signal is certain to end the wait.
  */
 static inline bool unwind_task_is_dying(void)
 {

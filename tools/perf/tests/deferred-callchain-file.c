@@ -340,8 +340,8 @@ void synth__in_place(struct synth *s, u32 tid, u64 time, u64 context, unsigned i
 }
 
 /*
- * Add a sample at @time between two flush rounds.  At the second round, perf delivers the samples
- * that are older than @time, up to the first one whose record may still come.
+ * Add a sample at @time between two flush rounds.  At the second round, perf delivers what it has
+ * read before the first round, up to the first sample whose record may still come.
  */
 void synth__pass_time(struct synth *s, u64 time)
 {

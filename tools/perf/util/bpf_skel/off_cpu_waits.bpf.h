@@ -680,8 +680,8 @@ static __always_inline int prepare_task(struct task_struct *task)
 /*
  * If a task sleeps when recording begins, its wait starts here.  The task may wake up, and even
  * sleep again, while this function runs.  If its switch into the next sleep has set waits->since,
- * that value stays.  If the task is awake at the end, waits->since is reset.  If it sleeps again
- * later, end_wait() sees that the number of switches has changed.
+ * that value stays.  If the task is awake at the end, waits->since is reset.  If it sleeps again by
+ * then, in another wait, end_wait() sees that the number of switches is not the one noted here.
  */
 static __always_inline int note_sleeper(struct task_struct *task, bool at_rest)
 {
