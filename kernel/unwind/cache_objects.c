@@ -374,7 +374,7 @@ bool unwind_cache_add_object(const struct unwind_cache_state *state,
 		known = !cache_object_is_void(cache, state, copy);
 		if (known && !cache_drop_overlapping(cache, copy, &dropped)) {
 			cache_grow_list(cache, &larger);
-			/* no larger list: no memory, too many objects, or just filled by others */
+			/* still full: no memory, too many objects, or just filled by others */
 			if (cache_list(cache)->nr == cache_list(cache)->max)
 				cache_make_room(cache, &dropped);
 			cache_insert_object(cache, copy);
