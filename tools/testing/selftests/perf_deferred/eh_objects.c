@@ -247,7 +247,7 @@ static int start_watcher(struct watcher *watcher, unsigned long ra)
 	return 0;
 }
 
-/* Count the records of at least two frames whose second frame is in the object. */
+/* Count the records that have a second frame in the object. */
 static size_t count_in_object(struct watcher *watcher)
 {
 	const struct pd_rec *record = NULL;
