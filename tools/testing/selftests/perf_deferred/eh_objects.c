@@ -247,7 +247,7 @@ static int start_watcher(struct watcher *watcher, unsigned long ra)
 	return 0;
 }
 
-/* Count the records that have a second frame in the object. */
+/* Count the records whose second frame is the one in the object. */
 static size_t count_in_object(struct watcher *watcher)
 {
 	const struct pd_rec *record = NULL;
