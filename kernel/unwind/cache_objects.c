@@ -208,10 +208,10 @@ static void cache_drop_object(struct unwind_cache *cache, unsigned int i,
 }
 
 /*
- * Drop all rules in the address range from the first to the last dropped object that has tables,
- * including those of code between these objects.  Outside this range, rules of code without tables
- * stay.  Code made at run time is unmapped often, and the checksum of a rule shows whether its code
- * has changed.
+ * The dropped objects that have tables span an address range.  Drop all rules in this range, also
+ * rules of code between these objects.  Outside the range, rules of code without tables stay: code
+ * made at run time is unmapped often, and the checksum of a rule shows whether its code has
+ * changed.
  */
 static void cache_drop_rules_of(struct unwind_cache *cache, const struct dropped *dropped)
 {

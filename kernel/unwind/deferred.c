@@ -15,10 +15,10 @@
  * barriers, only compiler barriers, and a cmpxchg without lock prefix where the value that
  * led to a decision must be unchanged when the decision is stored.
  *
- * The saved registers decide whether a stack belongs to the entry context.  If something
- * changes the registers without closing the entry context first (ptrace, restartable
- * sequences, emulated instructions), they differ from the saved ones, and the clients get
- * an empty stack.
+ * The saved registers decide whether a stack belongs to the entry context.  Some code, such
+ * as ptrace, restartable sequences and emulated instructions, changes the registers without
+ * closing the entry context.  Then the registers differ from the saved ones, and the clients
+ * get an empty stack.
  */
 
 #include <linux/context_tracking.h>
