@@ -174,7 +174,7 @@ struct code_note {
  * struct code_path - a path, and the state at its current instruction
  * @code: the code
  * @ip: address of the next instruction
- * @regs: the registers
+ * @regs: the registers; their "first" values are those at the start of the path
  * @nr_written: number of words in @written; MAX_WRITTEN + 1 if there were too many
  * @marks: two bit masks of the words that the path wrote: by offset from the first stack pointer,
  *	   and from the first frame pointer. Words at a distance of 64 words share a bit. No bit
@@ -209,8 +209,6 @@ struct code_note {
  * @calls: calls that were reached
  * @bases: words of memory that values of the kinds BASE and AT_BASE refer to
  * @notes: more addresses for which a rule can be cached; see unwind_code_tell()
- *
- * The first value of a register is its value at the start of the path.
  */
 struct code_path {
 	struct unwind_code	*code;
