@@ -308,6 +308,9 @@ void unwind_cache_grow_rules(void)
 	struct unwind_cache *cache;
 	unsigned int bits = 0;
 
+	/* else the mark remains, for a thread that may */
+	if (!unwind_task_may_allocate())
+		return;
 	rcu_read_lock();
 	cache = unwind_cache_of_current();
 	old = cache ? rcu_dereference(cache->rules) : NULL;
@@ -317,7 +320,7 @@ void unwind_cache_grow_rules(void)
 		bits = old->bits;
 	}
 	rcu_read_unlock();
-	if (!bits || bits >= MAX_RULES_BITS || !unwind_task_may_allocate())
+	if (!bits || bits >= MAX_RULES_BITS)
 		return;
 	bits = min_t(unsigned int, bits + 2, MAX_RULES_BITS);
 	table = unwind_cache_alloc_rules(bits);

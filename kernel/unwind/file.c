@@ -523,17 +523,22 @@ static struct unwind_rule_table *replace_rules(struct unwind_file *file,
 void unwind_file_grow(struct unwind_file *file)
 {
 	struct unwind_rule_table *table;
-	unsigned int bits = wanted_bits(file);
+	unsigned int bits;
 
-	if (!bits || !unwind_task_may_allocate())
+	/* else the mark remains, for a task that may */
+	if (!unwind_task_may_allocate())
 		return;
-	if (!files_charge(unwind_rules_bytes(bits)))
+	bits = wanted_bits(file);
+	if (!bits || !files_charge(unwind_rules_bytes(bits)))
 		return;
 	table = unwind_rules_alloc(bits, FILE_GFP);
-	if (!table)
+	if (!table) {
 		atomic_long_sub(unwind_rules_bytes(bits), &files_bytes);
-	else
-		free_rules(replace_rules(file, table));
+		return;
+	}
+	free_rules(replace_rules(file, table));
+	/* the limit may be lower now than when the table was charged */
+	unwind_files_trim();
 }
 
 static struct unwind_file *files_alloc(struct inode *inode)

@@ -167,20 +167,89 @@ static void rows_in_grown_table(struct kunit *test)
 	unwind_file_put(file);
 }
 
+static void restore_max_kb(void *old)
+{
+	unwind_files_max_kb = (unsigned long)old;
+}
+
+static void set_max_kb(struct kunit *test, unsigned int kb)
+{
+	unsigned long old = unwind_files_max_kb;
+
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, restore_max_kb, (void *)old), 0);
+	unwind_files_max_kb = kb;
+}
+
 /* If a table cannot grow, later rules try to grow it again, but not each of them. */
 static void refused_growth(struct kunit *test)
 {
 	struct unwind_file *file = get_file_of(test, make_inode(test));
-	unsigned int flags = memalloc_noreclaim_save();
 	unsigned int n, tries = 0;
 
-	for (n = 0; n < 500; n++)
+	add_rule(file, FIRST, FIRST + 16, FIRST, 0);
+	set_max_kb(test, 0);
+	for (n = 1; n < 500; n++)
 		tries += add_rule(file, FIRST + 16 * n, FIRST + 16 * n + 16, FIRST + 16 * n,
 				  n) == -ENOSPC;
-	memalloc_noreclaim_restore(flags);
 	KUNIT_EXPECT_GT(test, tries, 10);
 	KUNIT_EXPECT_LT(test, tries, 100);
 	unwind_file_put(file);
+}
+
+/* If a task that must not allocate finds a table crowded, another task enlarges it. */
+static void postponed_growth(struct kunit *test)
+{
+	struct unwind_file *file = get_file_of(test, make_inode(test));
+	unsigned long nr, before, bytes;
+	unsigned int n = 0, flags;
+
+	add_rule(file, FIRST, FIRST + 16, FIRST, 0);
+	unwind_files_stat(&nr, &before);
+	flags = memalloc_noreclaim_save();
+	do {
+		n++;
+		KUNIT_ASSERT_LT(test, n, 500);
+	} while (add_rule(file, FIRST + 16 * n, FIRST + 16 * n + 16, FIRST + 16 * n, n) != -ENOSPC);
+	memalloc_noreclaim_restore(flags);
+	unwind_file_grow(file);
+	unwind_files_stat(&nr, &bytes);
+	KUNIT_EXPECT_GT(test, bytes, before);
+	unwind_file_put(file);
+}
+
+static bool key_is_1(u64 key, unsigned long start, unsigned long end)
+{
+	return key == 1;
+}
+
+static void add_to_first_set(struct unwind_rule_table *table, u64 key,
+			     const struct unwind_user_rule *rule)
+{
+	unwind_rules_add(table, 0, key, rule);
+}
+
+/* If both entries of a set have a rule of one key, the newer rule is found in a larger table. */
+static void newest_rule_in_grown_table(struct kunit *test)
+{
+	struct unwind_rule_table *from = unwind_rules_alloc(3, GFP_KERNEL);
+	struct unwind_rule_table *to = unwind_rules_alloc(4, GFP_KERNEL);
+	struct unwind_user_rule rule = { .kind = UNWIND_RULE_FRAME, .cfa_off = 2 };
+
+	if (from && to) {
+		add_to_first_set(from, 2, &rule);
+		add_to_first_set(from, 1, &rule);
+		unwind_rules_drop(from, key_is_1, 0, 0);
+		rule.cfa_off = 3;
+		add_to_first_set(from, 2, &rule);
+		unwind_rules_copy(to, from, add_to_first_set);
+		rule.cfa_off = 0;
+		KUNIT_EXPECT_TRUE(test, unwind_rules_read_if(unwind_rules_set(to, 0), 2, &rule));
+		KUNIT_EXPECT_EQ(test, rule.cfa_off, 3);
+	} else {
+		KUNIT_FAIL(test, "no memory");
+	}
+	unwind_rules_free_now(from);
+	unwind_rules_free_now(to);
 }
 
 /* A table does not grow for rows that would also displace each other in a larger table. */
@@ -359,19 +428,6 @@ static void not_shared(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, PTR_ERR(unwind_file_get(inode)), -EBUSY);
 	inode->i_data.wb_err = 0;
 	unwind_file_put(get_file_of(test, inode));
-}
-
-static void restore_max_kb(void *old)
-{
-	unwind_files_max_kb = (unsigned long)old;
-}
-
-static void set_max_kb(struct kunit *test, unsigned int kb)
-{
-	unsigned long old = unwind_files_max_kb;
-
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, restore_max_kb, (void *)old), 0);
-	unwind_files_max_kb = kb;
 }
 
 /*
@@ -1014,6 +1070,8 @@ static struct kunit_case file_cases[] = {
 	KUNIT_CASE(many_rows),
 	KUNIT_CASE(rows_in_grown_table),
 	KUNIT_CASE(refused_growth),
+	KUNIT_CASE(postponed_growth),
+	KUNIT_CASE(newest_rule_in_grown_table),
 	KUNIT_CASE(rows_in_one_granule),
 	KUNIT_CASE(rows_outside),
 	KUNIT_CASE(written_to),

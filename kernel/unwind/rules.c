@@ -226,9 +226,10 @@ void unwind_rules_copy(struct unwind_rule_table *to, struct unwind_rule_table *f
 		       void (*add)(struct unwind_rule_table *table, u64 key,
 				   const struct unwind_user_rule *rule))
 {
-	unsigned long i;
+	unsigned long i = BIT(from->bits);
 
-	for (i = 0; i < BIT(from->bits); i++) {
+	/* the first rule of a set, which is the newest, must be copied last */
+	while (i--) {
 		struct unwind_rule_entry *entry = nth_entry(from, i);
 
 		if (has_rule(entry))

@@ -144,9 +144,10 @@ static inline bool unwind_rules_is_crowded(const struct unwind_rule_table *table
 }
 
 /*
- * Clear the mark, so that only one task tries to make a larger table.  If that fails, the table is
- * marked again after as many displaced rules.  The caller need not hold the lock: if this
- * overwrites a concurrent mark, the table only grows later.
+ * Clear the mark before making a larger table, so that other tasks do not make one too.  If two
+ * tasks see the mark before it is cleared, both make one, and one of the two is freed.  If no table
+ * can be made, the mark is set again after as many displaced rules.  The caller need not hold the
+ * lock: if this overwrites a concurrent mark, the table only grows later.
  */
 static inline void unwind_rules_begin_growth(struct unwind_rule_table *table)
 {
