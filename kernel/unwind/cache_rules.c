@@ -308,7 +308,7 @@ void unwind_cache_grow_rules(void)
 	struct unwind_cache *cache;
 	unsigned int bits = 0;
 
-	/* else the mark remains, for a thread that may */
+	/* the mark remains, for a task that may */
 	if (!unwind_task_may_allocate())
 		return;
 	rcu_read_lock();

@@ -525,7 +525,7 @@ void unwind_file_grow(struct unwind_file *file)
 	struct unwind_rule_table *table;
 	unsigned int bits;
 
-	/* else the mark remains, for a task that may */
+	/* the mark remains, for a task that may */
 	if (!unwind_task_may_allocate())
 		return;
 	bits = wanted_bits(file);

@@ -196,24 +196,35 @@ static void refused_growth(struct kunit *test)
 	unwind_file_put(file);
 }
 
+static unsigned int bits_of(struct unwind_file *file)
+{
+	const struct unwind_rule_table *table;
+	unsigned int bits;
+
+	rcu_read_lock();
+	table = rcu_dereference(file->rules);
+	bits = table ? table->bits : 0;
+	rcu_read_unlock();
+	return bits;
+}
+
 /* If a task that must not allocate finds a table crowded, another task enlarges it. */
 static void postponed_growth(struct kunit *test)
 {
 	struct unwind_file *file = get_file_of(test, make_inode(test));
-	unsigned long nr, before, bytes;
-	unsigned int n = 0, flags;
+	unsigned int n = 0, flags, before;
 
 	add_rule(file, FIRST, FIRST + 16, FIRST, 0);
-	unwind_files_stat(&nr, &before);
+	before = bits_of(file);
 	flags = memalloc_noreclaim_save();
 	do {
 		n++;
 		KUNIT_ASSERT_LT(test, n, 500);
 	} while (add_rule(file, FIRST + 16 * n, FIRST + 16 * n + 16, FIRST + 16 * n, n) != -ENOSPC);
 	memalloc_noreclaim_restore(flags);
+	KUNIT_EXPECT_EQ(test, bits_of(file), before);
 	unwind_file_grow(file);
-	unwind_files_stat(&nr, &bytes);
-	KUNIT_EXPECT_GT(test, bytes, before);
+	KUNIT_EXPECT_GT(test, bits_of(file), before);
 	unwind_file_put(file);
 }
 
@@ -654,6 +665,47 @@ static bool rule_is_known(unsigned int n)
 	return !unwind_cache_find_rule(CODE + n * PAGE_SIZE, &rule, &full);
 }
 
+/* The size of the process's table of rules. */
+static unsigned int cache_bits(bool *crowded)
+{
+	struct unwind_user_state state = { .changes = unwind_files_changes() };
+	const struct unwind_rule_table *table;
+	unsigned int bits = 0;
+
+	rcu_read_lock();
+	if (unwind_cache_use(&state, &table))
+		bits = table->bits;
+	rcu_read_unlock();
+	*crowded = state.crowded;
+	return bits;
+}
+
+/* As postponed_growth(), for the table of a process. */
+static void postponed_growth_of_cache(struct kunit *test)
+{
+	struct unwind_user_rule rule = { .kind = UNWIND_RULE_FRAME };
+	struct unwind_cache_state state;
+	unsigned int n = 0, flags, before;
+	bool crowded;
+
+	attach_mm(test);
+	KUNIT_ASSERT_TRUE(test, unwind_cache_begin(&state));
+	before = cache_bits(&crowded);
+	do {
+		unwind_cache_add_rule(&state, CODE + 16 * n, &rule, NULL);
+		cache_bits(&crowded);
+		KUNIT_ASSERT_LT(test, n++, 500);
+	} while (!crowded);
+	flags = memalloc_noreclaim_save();
+	unwind_cache_grow_rules();
+	memalloc_noreclaim_restore(flags);
+	KUNIT_EXPECT_EQ(test, cache_bits(&crowded), before);
+	KUNIT_EXPECT_TRUE(test, crowded);
+	unwind_cache_grow_rules();
+	KUNIT_EXPECT_GT(test, cache_bits(&crowded), before);
+	KUNIT_EXPECT_FALSE(test, crowded);
+}
+
 /* All objects of a file use its rules. */
 static void objects_of_file(struct kunit *test)
 {
@@ -1084,6 +1136,7 @@ static struct kunit_case file_cases[] = {
 	KUNIT_CASE(too_large),
 	KUNIT_CASE(lowered_limit),
 	KUNIT_CASE(many_files),
+	KUNIT_CASE(postponed_growth_of_cache),
 	KUNIT_CASE(objects_of_file),
 	KUNIT_CASE(objects_of_dead_file),
 	KUNIT_CASE(objects_by_memory),
