@@ -67,12 +67,13 @@
  * Memory: files and rules take at most unwind_files_max_kb.  At this limit, rules of files
  * that were not used recently, and files without an object, are evicted.  Files with objects
  * cannot be evicted, and any user can have many of them.  So the files alone, without their
- * rules, take at most half of that memory, and a new file does not evict rules of known files.
+ * rules, take at most half of that memory, and a file that is refused for this evicts no rules.
  */
 
 #include <linux/fs.h>
 #include <linux/hashtable.h>
 #include <linux/init.h>
+#include <linux/jiffies.h>
 #include <linux/list.h>
 #include <linux/magic.h>
 #include <linux/pagemap.h>
@@ -92,11 +93,14 @@
 /* a displaced rule must be decoded again, so grow soon */
 #define RULES_SPILL	1
 
-/* how many files to check in one attempt to evict one, and how many attempts may fail */
+/* how many files to check in one attempt to evict one */
 #define MAX_LOOKS	16
+/* how many attempts may fail within the whole limit */
 #define MAX_TRIES	8
 /* the most attempts to evict a file or rules, to make room for one table or file */
 #define MAX_ROUNDS	1024
+/* how long not to look for a file to evict after all files had objects, in jiffies */
+#define FULL_TIME	(HZ / 10)
 
 /* fail the allocation rather than invoke the OOM killer */
 #define FILE_GFP	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN | __GFP_NOMEMALLOC)
@@ -111,6 +115,8 @@ static unsigned long nr_files;
 static u64 last_serial;
 static atomic_long_t files_bytes;	/* files and rules */
 static atomic_long_t alone_bytes;	/* files without their rules */
+static unsigned long vain_looks;	/* since note_looks() saw an eviction; under files_lock */
+static unsigned long full_since;	/* all files had objects at this time, in jiffies */
 
 static_assert(UNWIND_FILE_BIT == AS_UNWIND_RULES);
 
@@ -309,6 +315,30 @@ static bool take_unused(struct unwind_file *file, bool alone)
 	return take_file(file) || (!alone && take_rules(file));
 }
 
+/*
+ * Note the result of an attempt to evict a file. All tasks together look at each file twice, as the
+ * first look at a used file only clears file->used. Under files_lock.
+ */
+static void note_looks(bool made)
+{
+	vain_looks = made ? 0 : vain_looks + MAX_LOOKS;
+	if (vain_looks > 2 * nr_files) {
+		vain_looks = 0;
+		WRITE_ONCE(full_since, jiffies);
+	}
+}
+
+/*
+ * Have all files objects? Then each frame in any other file asks in vain, so do not take files_lock
+ * each time.
+ */
+static bool files_are_full(void)
+{
+	const unsigned long since = READ_ONCE(full_since);
+
+	return time_in_range_open(jiffies, since, since + FULL_TIME);
+}
+
 /* Evict a file or rules. Walks that still use the rules continue, and decode missing rules anew. */
 static bool files_make_room(bool alone)
 {
@@ -322,6 +352,8 @@ static bool files_make_room(bool alone)
 		list_move_tail(&file->lru, &files_lru);
 		made = take_unused(file, alone);
 	}
+	if (alone)
+		note_looks(made);
 	spin_unlock(&files_lock);
 	return made;
 }
@@ -341,18 +373,30 @@ static bool files_add_to(atomic_long_t *sum, long max, long bytes)
 	return true;
 }
 
+/* enough to look twice at each file */
+static unsigned long tries_for_all(void)
+{
+	return 2 * READ_ONCE(nr_files) / MAX_LOOKS + 2;
+}
+
 static bool files_charge_to(atomic_long_t *sum, long max, long bytes)
 {
-	unsigned int tries = MAX_TRIES, rounds = MAX_ROUNDS;
+	const bool alone = sum == &alone_bytes;
+	unsigned long tries = alone ? tries_for_all() : MAX_TRIES;
+	unsigned int rounds = MAX_ROUNDS;
 
 	if (bytes > max)
 		return false;
 	while (!files_add_to(sum, max, bytes)) {
-		if (!rounds-- || fatal_signal_pending(current))
+		if (!tries || !rounds || fatal_signal_pending(current))
+			return false;
+		if (alone && files_are_full())
 			return false;
 		/* this clears @used, so a second pass can evict files in use */
-		if (!files_make_room(sum == &alone_bytes) && !--tries)
-			return false;
+		if (files_make_room(alone))
+			rounds--;
+		else
+			tries--;
 		cond_resched();
 	}
 	return true;
@@ -385,8 +429,7 @@ static bool files_charge_one(void)
  */
 void unwind_files_trim(void)
 {
-	/* two looks at each file: if it was used, the first look only clears file->used */
-	unsigned long tries = 2 * READ_ONCE(nr_files) / MAX_LOOKS + 2;
+	unsigned long tries = tries_for_all();
 
 	while (atomic_long_read(&files_bytes) > READ_ONCE(unwind_files_max_kb) * 1024L) {
 		if (fatal_signal_pending(current) || (!files_make_room(false) && !--tries))

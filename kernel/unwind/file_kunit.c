@@ -10,6 +10,7 @@
 #include <linux/err.h>
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/jiffies.h>
 #include <linux/kthread.h>
 #include <linux/magic.h>
 #include <linux/mm.h>
@@ -21,6 +22,7 @@
 #include <linux/sched/task.h>
 #include <linux/shmem_fs.h>
 #include <linux/sizes.h>
+#include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/unwind_cache.h>
 #include <linux/unwind_file.h>
@@ -496,12 +498,14 @@ static void memory_bound(struct kunit *test)
 static void no_room(struct kunit *test)
 {
 	static struct unwind_file *files[300];
-	unsigned long nr, bytes;
+	unsigned long nr, bytes, since = 0;
+	struct unwind_file *file;
 	unsigned int n, i;
 
 	unwind_files_stat(&nr, &bytes);
 	set_max_kb(test, bytes / SZ_1K + 32);
 	for (n = 0; n < ARRAY_SIZE(files); n++) {
+		since = jiffies;
 		files[n] = unwind_file_get(make_inode(test));
 		if (IS_ERR(files[n]))
 			break;
@@ -514,10 +518,44 @@ static void no_room(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, unwind_file_is_dead(files[i]));
 		unwind_file_put(files[i]);
 	}
-	/* now there is room */
+	/* now a file could be evicted, but nobody looks for one at once */
+	file = unwind_file_get(make_inode(test));
+	if (time_before(jiffies, since + HZ / 10))
+		KUNIT_EXPECT_EQ(test, PTR_ERR(file), -ENOMEM);
+	if (!IS_ERR(file))
+		unwind_file_put(file);
+	msleep(200);
 	unwind_file_put(get_file_of(test, make_inode(test)));
 	unwind_files_max_kb = 0;
 	KUNIT_EXPECT_EQ(test, PTR_ERR(unwind_file_get(make_inode(test))), -ENOMEM);
+}
+
+/* Files without objects are evicted for a new file at once, even if all of them were used. */
+static void room_of_used_files(struct kunit *test)
+{
+	const size_t size = kmalloc_size_roundup(sizeof(struct unwind_file));
+	unsigned long nr, bytes;
+	struct unwind_file *file;
+	struct inode *inode;
+	unsigned int n;
+
+	/* evict other files without objects: one that was not used would be found at once */
+	set_max_kb(test, 0);
+	unwind_files_trim();
+	unwind_files_max_kb = 16 * SZ_1K;
+	for (n = 0; n < 400; n++) {
+		inode = make_inode(test);
+		file = unwind_file_get(inode);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(file));
+		unwind_file_put(file);
+		/* only the second time is a use */
+		unwind_file_put(unwind_file_find(inode));
+	}
+	unwind_files_stat(&nr, &bytes);
+	unwind_files_max_kb = 2 * nr * size / SZ_1K;
+	file = unwind_file_get(make_inode(test));
+	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
+	unwind_file_put(file);
 }
 
 /* Nothing is evicted for a table that is larger than the limit. */
@@ -585,8 +623,10 @@ static void many_files(struct kunit *test)
 			break;
 	}
 	KUNIT_ASSERT_LT(test, n, ARRAY_SIZE(files));
-	for (i = 0; i < 100; i++)
+	for (i = 0; i < 5; i++) {
 		KUNIT_EXPECT_EQ(test, PTR_ERR(unwind_file_get(make_inode(test))), -ENOMEM);
+		msleep(110);
+	}
 	/*
 	 * The refused files have displaced no rules, and there is still room
 	 * for rules of known files.
@@ -1133,6 +1173,7 @@ static struct kunit_case file_cases[] = {
 	KUNIT_CASE(not_shared),
 	KUNIT_CASE(memory_bound),
 	KUNIT_CASE(no_room),
+	KUNIT_CASE(room_of_used_files),
 	KUNIT_CASE(too_large),
 	KUNIT_CASE(lowered_limit),
 	KUNIT_CASE(many_files),
