@@ -7,8 +7,8 @@
  * list sorted by the addresses of their code.
  *
  * Unmapping a part of a known object, making it writable, or changing the protection of its
- * code, drops the object and the rules of its code.  If the object has tables, a new
- * generation starts: searches in progress then know that their results may be invalid.
+ * code, drops the object.  If the object has tables, that also drops the rules of its code and
+ * starts a new generation: searches in progress then know that their results may be invalid.
  *
  * A search may be in progress in an object that is not in the cache yet.  So the cache also
  * counts each call of unwind_user_invalidate() for an executable mapping or a file mapping,
