@@ -75,6 +75,7 @@ static int restart_sections(void *unused)
 {
 	long long end = pd_now_ns() + pd_scale(MILLISECONDS) * 1000000LL;
 	struct rseq *area = my_area();
+	unsigned long aborts = 0;
 
 	(void)unused;
 	if (!area)
@@ -84,8 +85,9 @@ static int restart_sections(void *unused)
 		.post_commit_offset = section_ends - section_begins,
 		.abort_ip = (unsigned long)section_aborted,
 	};
-	while (pd_now_ns() < end)
-		pd_call(NAME, DEPTH, run_restartable, area);
+	/* On a busy machine, the first abort may come late. */
+	while (pd_now_ns() < end || !aborts)
+		aborts += !pd_call(NAME, DEPTH, run_restartable, area);
 	return 0;
 }
 
