@@ -625,6 +625,7 @@ static void many_files(struct kunit *test)
 	KUNIT_ASSERT_LT(test, n, ARRAY_SIZE(files));
 	for (i = 0; i < 5; i++) {
 		KUNIT_EXPECT_EQ(test, PTR_ERR(unwind_file_get(make_inode(test))), -ENOMEM);
+		/* sooner, the next file would be refused without a search */
 		msleep(110);
 	}
 	/*
