@@ -3,9 +3,9 @@
 
 # vm_tap LABEL FOLDER [VM-OPTION...] -- PROGRAM...: run programs of FOLDER, one after
 # the other in one VM, and take over the TAP that each prints. Each may take VM_TAP_LIMIT
-# seconds (240). VM_TAP_SCALE (1) scales the work of the programs.
+# seconds (600). VM_TAP_SCALE (1) scales the work of the programs.
 vm_tap() {
-	local label=$1 dir=$2 status=0 limit=${VM_TAP_LIMIT:-240} p rc
+	local label=$1 dir=$2 status=0 limit=${VM_TAP_LIMIT:-600} p rc
 	local -a options=()
 
 	shift 2
