@@ -2,10 +2,10 @@
 # Run test programs in the VM. Needs lib.sh and tap.sh.
 
 # vm_tap LABEL FOLDER [VM-OPTION...] -- PROGRAM...: run programs of FOLDER, one after
-# the other in one VM, and take over the TAP that each prints. Each may take VM_TAP_LIMIT
-# seconds (600). VM_TAP_SCALE (1) scales the work of the programs.
+# the other in one VM, and take over the TAP that each prints. Each may take ten
+# minutes. VM_TAP_SCALE (1) scales the work of the programs.
 vm_tap() {
-	local label=$1 dir=$2 status=0 limit=${VM_TAP_LIMIT:-600} p rc
+	local label=$1 dir=$2 status=0 p rc
 	local -a options=()
 
 	shift 2
@@ -17,13 +17,12 @@ vm_tap() {
 	rm -f "$dir"/*.tap "$dir"/*.err "$dir"/*.rc
 	# shellcheck disable=SC2016
 	(cd "$dir" && "$top/scripts/vm" --log "$dir/console.log" "${options[@]}" -- bash -c '
-		limit=$1
-		export PERF_DEFERRED_SCALE=$2
-		shift 2
+		export PERF_DEFERRED_SCALE=$1
+		shift
 		for p; do
-			timeout -k 5 "$limit" "./$p" >"$p.tap" 2>"$p.err"
+			timeout -k 5 600 "./$p" >"$p.tap" 2>"$p.err"
 			echo $? >"$p.rc"
-		done' vm-tap "$limit" "${VM_TAP_SCALE:-1}" "$@") >"$dir/vm.log" 2>&1 || status=$?
+		done' vm-tap "${VM_TAP_SCALE:-1}" "$@") >"$dir/vm.log" 2>&1 || status=$?
 	for p; do
 		rc=$(cat "$dir/$p.rc" 2>/dev/null || echo 'none: the VM ended first')
 		touch "$dir/$p.tap"
