@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Unwind tables of objects without .eh_frame_hdr, such as static programs of glibc: find
- * .eh_frame, and in it the FDE of an address.
+ * Unwind tables of objects without a usable table in .eh_frame_hdr, such as static programs of
+ * glibc: find .eh_frame, and in it the FDE of an address.
  *
- * Without .eh_frame_hdr only a section header has the address of .eh_frame.  Section
- * headers are not mapped, so they are read from the file.  The entries of .eh_frame are not
- * sorted.  So the section is read once, from the process's memory, and a sorted index of it
- * is kept in kernel memory with the mm's cache.
+ * Section headers have the address and size of .eh_frame.  They are not mapped, so they are read
+ * from the file.  If there are none, .eh_frame begins at the address in .eh_frame_hdr, and ends
+ * at its terminator.  The entries of .eh_frame are not sorted.  So the section is read once, from
+ * the process's memory, and a sorted index of it is kept in kernel memory with the mm's cache.
  *
  * The file and the section are not trusted.  Section headers are only used to find a place
  * in the object's own segments.  The index only gives the entry that may cover an address.
@@ -24,7 +24,6 @@
 #include <linux/overflow.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
-#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
 #include <linux/string.h>
@@ -45,7 +44,6 @@
  * at most.  An object that exceeds a limit is unwound like one without tables.  A static
  * program of glibc has some 50 KiB of .eh_frame with 1,200 FDEs.
  */
-#define MAX_EH_FRAME	SZ_16M
 #define MAX_ROWS	(256 * 1024U)
 /* how long threads wait for the thread that makes the index, in jiffies */
 #define MAX_WAIT	(HZ / 10 + 1)
@@ -194,7 +192,7 @@ static int note_section(struct unwind_user_state *state, unsigned long ip,
 		found->plt_size = section->size;
 	}
 	if (!is_code && !memcmp(name, EH_FRAME, sizeof(name))) {
-		if (section->size > MAX_EH_FRAME)
+		if (section->size > UNWIND_EH_FRAME_MAX)
 			return -E2BIG;
 		found->eh_frame = section->addr;
 		found->eh_frame_size = section->size;
@@ -271,6 +269,16 @@ static int scan_read(void *ctx, unsigned long addr, void *to, size_t len)
 }
 
 /*
+ * A linker that does not edit .eh_frame sets the address of removed code to 0, which is the
+ * address of the ELF header in a shared object; or it sets the field to 0, so that code seems to
+ * begin at the field itself.
+ */
+static bool scan_is_removed(const struct unwind_object *object, unsigned long start)
+{
+	return start <= object->start || start - object->table < object->eh_frame_size;
+}
+
+/*
  * Add a row for the code that an FDE covers. cfi.c returns that range when it is called
  * for an address that no function has.
  */
@@ -287,7 +295,7 @@ static int scan_fde(struct scan *scan, unsigned long fde)
 		return ret;
 	/* skip entries that cannot be decoded, and those of code that the linker removed */
 	if (ret != -ENOENT || cfi->row_start >= cfi->row_end ||
-	    cfi->row_start < object->start || cfi->row_end > object->end)
+	    cfi->row_end > object->end || scan_is_removed(object, cfi->row_start))
 		return 0;
 	if (scan->nr == scan->max)
 		return -E2BIG;

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Sorted indexes of .eh_frame, for objects whose linker wrote no .eh_frame_hdr.
+ * Sorted indexes of .eh_frame, for objects without a usable table in .eh_frame_hdr.
  */
 #ifndef _KERNEL_UNWIND_EH_INDEX_H
 #define _KERNEL_UNWIND_EH_INDEX_H
 
 #include <linux/errno.h>
 #include <linux/rcupdate.h>
+#include <linux/sizes.h>
 #include <linux/types.h>
+
+/* the largest .eh_frame that is indexed */
+#define UNWIND_EH_FRAME_MAX	SZ_16M
 
 struct unwind_cache_state;
 struct unwind_object;

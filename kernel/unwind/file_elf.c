@@ -11,8 +11,8 @@
  * file is opened for writing.
  *
  * For uncommon cases the tables in the process's memory are read (eh_frame.c): rules with
- * expressions or without a compact form, and objects without .eh_frame_hdr or with relocated
- * tables.
+ * expressions or without a compact form, and objects without a usable .eh_frame_hdr or with
+ * relocated tables.
  *
  * Formats: System V ABI, chapters 4 and 5 (object files, program loading);
  * Linux Standard Base Core 5.0, section 10.6 (.eh_frame, .eh_frame_hdr).

@@ -72,7 +72,8 @@ static bool may_begin_object(struct vm_area_struct *vma,
  * @is_code: for each of them: whether it is executable
  * @nr: their number
  * @code_has_file: the mapping of the code has a file
- * @code_is_written: the mapping of the code is writable
+ * @code_may_change: the mapping of the code is writable, or shared: then the file was opened for
+ *		     writing
  * @file_start: if @code_has_file: where offset 0 of the file would be if the mapping of the code
  *		extended down to it
  */
@@ -81,7 +82,7 @@ struct places {
 	bool		is_code[MAX_MAPPINGS_BELOW + 1];
 	int		nr;
 	bool		code_has_file;
-	bool		code_is_written;
+	bool		code_may_change;
 	unsigned long	file_start;
 };
 
@@ -106,12 +107,11 @@ static int list_places(unsigned long ip, struct places *places,
 	code->end = first->vm_end;
 	code->code_start = first->vm_start;
 	code->code_end = first->vm_end;
-	/* VM_SHARED: the mapped file was opened for writing */
-	code->transient = first->vm_flags & (VM_WRITE | VM_SHARED);
 
 	places->nr = 0;
 	places->code_has_file = first->vm_file;
-	places->code_is_written = first->vm_flags & VM_WRITE;
+	places->code_may_change = first->vm_flags & (VM_WRITE | VM_SHARED);
+	code->transient = places->code_may_change;
 	places->file_start = first->vm_start - first->vm_pgoff * PAGE_SIZE;
 
 	vma = first;
@@ -329,12 +329,12 @@ static bool tables_stay(unsigned long start, unsigned long end,
 }
 
 /*
- * Only the encodings that linkers write are supported.  An object with another
- * encoding is refused, rather than unwound by frame pointers: code with tables need
- * not use frame pointers.
+ * Returns 0 if .eh_frame_hdr has a table that can be searched; -EFAULT if it cannot be read; or
+ * -ENODATA if there is no table or it has an unsupported form.  Then @eh_frame is set to the
+ * address of .eh_frame, or to 0 if that has an unsupported form, too.
  */
-static int read_eh_hdr(struct unwind_user_state *state, unsigned long addr,
-		       u64 size, struct unwind_object *object)
+static int read_eh_hdr(struct unwind_user_state *state, unsigned long addr, u64 size,
+		       struct unwind_object *object, unsigned long *eh_frame)
 {
 	struct {
 		u8	version;
@@ -343,47 +343,66 @@ static int read_eh_hdr(struct unwind_user_state *state, unsigned long addr,
 		u8	table_enc;
 		s32	eh_frame;
 		u32	nr;
-	} hdr;
+	} hdr = {};
+	const size_t start = offsetof(typeof(hdr), nr);
 	unsigned long entries;
 
-	if (size < sizeof(hdr))
-		return -EOPNOTSUPP;
-	if (read_some(state, addr, &hdr, sizeof(hdr)))
+	*eh_frame = 0;
+	if (size < start || addr < object->start || addr > object->end ||
+	    size > object->end - addr)
+		return -ENODATA;
+	if (read_some(state, addr, &hdr, min_t(u64, size, sizeof(hdr))))
 		return -EFAULT;
-	if (hdr.version != HDR_VERSION || hdr.eh_frame_enc != ENC_SDATA4_PCREL ||
-	    hdr.count_enc != ENC_UDATA4 || hdr.table_enc != ENC_SDATA4_DATAREL)
-		return -EOPNOTSUPP;
-	if (hdr.nr > (size - sizeof(hdr)) / sizeof(u64))
-		return -EOPNOTSUPP;
+	if (hdr.version != HDR_VERSION || hdr.eh_frame_enc != ENC_SDATA4_PCREL)
+		return -ENODATA;
+	entries = addr + offsetof(typeof(hdr), eh_frame) + hdr.eh_frame;
+	*eh_frame = entries;
+	if (hdr.count_enc != ENC_UDATA4 || hdr.table_enc != ENC_SDATA4_DATAREL ||
+	    size < sizeof(hdr) || !hdr.nr || hdr.nr > (size - sizeof(hdr)) / sizeof(u64))
+		return -ENODATA;
 
 	object->base = addr;
 	object->table = addr + sizeof(hdr);
 	object->nr = hdr.nr;
-	entries = addr + offsetof(typeof(hdr), eh_frame) + hdr.eh_frame;
 	object->transient = !tables_stay(addr, object->table + hdr.nr * sizeof(u64),
 					 object) ||
 			    !tables_stay(entries, entries + sizeof(u32), object);
 	return 0;
 }
 
-/*
- * Without .eh_frame_hdr, find .eh_frame by the section headers.  Such an .eh_frame needs an index,
- * which pays only if the index can be cached: so ignore one that may change without notice.
- */
-static int find_eh_frame(struct unwind_user_state *state, unsigned long ip,
-			 unsigned long bias, struct unwind_object *object)
+/* The most bytes from @start that .eh_frame can have, if only its start is known; or 0. */
+static u64 eh_frame_room(unsigned long start, struct unwind_object *object)
 {
-	struct unwind_eh_sections found;
-	unsigned long start, plt;
-	u64 size;
-	int ret;
-
-	ret = unwind_eh_index_sections(state, ip, object->word, &found);
-	if (ret)
-		return ret == -EFAULT ? ret : 0;
-	start = bias + found.eh_frame;
-	size = found.eh_frame_size;
 	if (start < object->start || start >= object->end ||
+	    !tables_stay(start, start + sizeof(u32), object))
+		return 0;
+	return min_t(u64, object->stay_end - start, UNWIND_EH_FRAME_MAX);
+}
+
+/*
+ * Without a table in .eh_frame_hdr, find .eh_frame by the section headers, or else by the address
+ * in .eh_frame_hdr.  Such an .eh_frame needs an index, which pays only if the index can be cached:
+ * so ignore one that may change without notice.
+ */
+static int find_eh_frame(struct unwind_user_state *state, const struct places *places,
+			 unsigned long ip, unsigned long bias, unsigned long start,
+			 struct unwind_object *object)
+{
+	struct unwind_eh_sections found = {};
+	unsigned long plt;
+	u64 size;
+	int ret = -ENOENT;
+
+	if (places->code_may_change)
+		return 0;
+	if (places->code_has_file)
+		ret = unwind_eh_index_sections(state, ip, object->word, &found);
+	if (ret == -EFAULT)
+		return ret;
+	if (!ret)
+		start = bias + found.eh_frame;
+	size = ret ? eh_frame_room(start, object) : found.eh_frame_size;
+	if (!size || start < object->start || start >= object->end ||
 	    size > object->end - start || object->end - object->start > U32_MAX ||
 	    !tables_stay(start, start + size, object))
 		return 0;
@@ -407,7 +426,7 @@ static int object_from(struct unwind_user_state *state,
 	unsigned long begin = places->begin[at];
 	struct header header;
 	struct layout layout;
-	unsigned long bias, hdr;
+	unsigned long bias, eh_frame = 0;
 	int ret;
 
 	ret = read_header(state, begin, &header) ?:
@@ -427,14 +446,9 @@ static int object_from(struct unwind_user_state *state,
 	if (ret)
 		return ret;
 
-	if (!layout.eh_hdr_size)
-		return places->code_has_file && !places->code_is_written ?
-		       find_eh_frame(state, ip, bias, object) : 0;
-	hdr = bias + layout.eh_hdr;
-	if (hdr < object->start || hdr > object->end ||
-	    layout.eh_hdr_size > object->end - hdr)
-		return -EOPNOTSUPP;
-	return read_eh_hdr(state, hdr, layout.eh_hdr_size, object);
+	ret = layout.eh_hdr_size ? read_eh_hdr(state, bias + layout.eh_hdr, layout.eh_hdr_size,
+					       object, &eh_frame) : -ENODATA;
+	return ret == -ENODATA ? find_eh_frame(state, places, ip, bias, eh_frame, object) : ret;
 }
 
 /**

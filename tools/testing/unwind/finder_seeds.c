@@ -30,7 +30,8 @@
 
 enum broken { NOTHING, FAR_PHDRS, MANY_PHDRS, HUGE_HDR, FAR_HDR, SHORT_HDR, ENCODING, COUNT,
 	      MOVED, PACKED, NOT_CODE, TWO_FDES, NO_SECTIONS, OTHER_NAME, FAR_SECTION,
-	      HUGE_SECTION, FAR_NAMES, BAD_LENGTH, MANY_SECTIONS, WRAPPED };
+	      HUGE_SECTION, FAR_NAMES, BAD_LENGTH, MANY_SECTIONS, WRAPPED, NO_COUNT,
+	      OTHER_POINTER, NO_END, REMOVED };
 
 /**
  * struct seed - a process with one object, and the expected result
@@ -123,11 +124,14 @@ static const struct seed seeds[] = {
 	{ "no-code", 8, NO_CODE, .ret = -ENXIO },
 	{ "far-phdrs", 8, AS_LINKED, .ret = -EOPNOTSUPP, .broken = FAR_PHDRS },
 	{ "many-phdrs", 8, AS_LINKED, .ret = -EOPNOTSUPP, .broken = MANY_PHDRS },
-	{ "huge-hdr", 8, AS_LINKED, .ret = -EOPNOTSUPP, .broken = HUGE_HDR },
-	{ "far-hdr", 8, AS_LINKED, .ret = -EOPNOTSUPP, .broken = FAR_HDR },
-	{ "short-hdr", 8, AS_LINKED, .ret = -EOPNOTSUPP, .broken = SHORT_HDR },
-	{ "encoding", 8, AS_LINKED, .ret = -EOPNOTSUPP, .broken = ENCODING },
-	{ "count", 4, AS_LINKED, .ret = -EOPNOTSUPP, .broken = COUNT },
+	{ "huge-hdr", 8, AS_LINKED, .ret = -ENOENT, .broken = HUGE_HDR },
+	{ "far-hdr", 8, AS_LINKED, .ret = -ENOENT, .broken = FAR_HDR },
+	{ "short-hdr", 8, AS_LINKED, LATE(2), .words = 4, .broken = SHORT_HDR },
+	{ "encoding", 8, AS_LINKED, LATE(1), .words = 3, .broken = ENCODING },
+	{ "count", 4, AS_LINKED, LATE(3), .words = 5, .broken = COUNT },
+	{ "no-count", 8, AS_LINKED, LATE(4), .words = 6, .broken = NO_COUNT },
+	{ "other-pointer", 8, AS_LINKED, .ret = -ENOENT, .broken = OTHER_POINTER },
+	{ "no-end", 8, AS_LINKED, .ret = -ENOENT, .broken = NO_END },
 	{ "more-tables", 8, MORE_TABLES, LATE(1), .words = 3, .broken = MOVED, .anew = true },
 	{ "written-tables", 8, WRITTEN_TABLES, LATE(1), .words = 3, .broken = MOVED,
 	  .anew = true },
@@ -154,6 +158,7 @@ static const struct seed seeds[] = {
 	{ "sections-no-file", 8, .sections = true, .ip = PAGE + FUNCTION, VDSO, .ret = -ENOENT },
 	{ "two-fdes", 8, SECTIONS, LATE(2), .words = 0, .broken = TWO_FDES },
 	{ "two-fdes-other", 8, SECTIONS, LATE(1), .words = 3, .broken = TWO_FDES },
+	{ "removed", 8, SECTIONS, LATE(1), .words = 3, .broken = REMOVED },
 	{ "no-sections", 8, SECTIONS, .ret = -ENOENT, .broken = NO_SECTIONS },
 	{ "other-name", 8, SECTIONS, .ret = -ENOENT, .broken = OTHER_NAME },
 	{ "far-section", 8, SECTIONS, .ret = -ENOENT, .broken = FAR_SECTION },
@@ -261,13 +266,31 @@ static void put_fde(struct image *to, const struct seed *seed, unsigned int cie,
 	put_bytes(to, program, sizeof(program));
 }
 
+/* an FDE of removed code, which seems to have two pages from the start of the object on */
+static void put_removed_fde(struct image *to, const struct seed *seed, unsigned int cie)
+{
+	unsigned int at = to->nr;
+	u32 range[2] = { -(at + 8), 2 * PAGE };
+
+	put_fde(to, seed, cie, 0);
+	memcpy(to->bytes + at + 8, range, sizeof(range));
+}
+
+/* the first four bytes of .eh_frame_hdr */
+static u32 hdr_encodings(const struct seed *seed)
+{
+	if (seed->broken == OTHER_POINTER)
+		return 0x3b030301;
+	return seed->broken == ENCODING ? 0x3b0b1b01 : 0x3b031b01;
+}
+
 static void put_tables(struct image *to, const struct seed *seed)
 {
 	unsigned int n, cie = CIE;
 
-	put_u32(to, seed->broken == ENCODING ? 0x3b0b1b01 : 0x3b031b01);
+	put_u32(to, hdr_encodings(seed));
 	put_u32(to, cie - to->nr);
-	put_u32(to, FUNCTIONS + (seed->broken == COUNT));
+	put_u32(to, seed->broken == NO_COUNT ? 0 : FUNCTIONS + (seed->broken == COUNT));
 	for (n = 0; n < FUNCTIONS; n++) {
 		put_u32(to, text_of(seed) + n * FUNCTION - HDR);
 		put_u32(to, moved_by(seed) + cie + 24 + (FUNCTIONS - 1 - n) * 24 - HDR);
@@ -277,7 +300,9 @@ static void put_tables(struct image *to, const struct seed *seed)
 		put_fde(to, seed, cie, n);
 	if (seed->broken == TWO_FDES)
 		put_fde(to, seed, cie, 2);
-	if (seed->broken == BAD_LENGTH)
+	if (seed->broken == REMOVED)
+		put_removed_fde(to, seed, cie);
+	if (seed->broken == BAD_LENGTH || seed->broken == NO_END)
 		put_u32(to, PAGE);
 	put_u32(to, 0);
 }
@@ -321,7 +346,7 @@ static u32 table_bytes(const struct seed *seed)
 {
 	if (seed->broken == HUGE_HDR)
 		return -1U;
-	return seed->broken == SHORT_HDR ? 8 : 12 + FUNCTIONS * 8;
+	return seed->broken == SHORT_HDR || seed->broken == NO_END ? 8 : 12 + FUNCTIONS * 8;
 }
 
 static void make_image(struct image *to, const struct seed *seed)

@@ -328,6 +328,145 @@ static int from_deleted_file(void)
 	return walk_through(&event, &walk, step_of(handle));
 }
 
+/* .eh_frame_hdr as linkers write it */
+struct hdr {
+	unsigned char version, frame_enc, count_enc, table_enc;
+	int frame;
+	unsigned int nr;
+	struct hdr_row {
+		int ip, fde;
+	} rows[];
+};
+
+/* A header without a table, as GNU ld writes it if it cannot parse an input's .eh_frame. */
+static void leave_no_table(Elf64_Phdr *ph, struct hdr *hdr)
+{
+	hdr->count_enc = 0xff;
+	hdr->table_enc = 0xff;
+	ph->p_filesz = 8;
+	ph->p_memsz = 8;
+}
+
+static void omit_count(Elf64_Phdr *ph, struct hdr *hdr)
+{
+	(void)ph;
+	hdr->count_enc = 0xff;
+}
+
+static void count_none(Elf64_Phdr *ph, struct hdr *hdr)
+{
+	(void)ph;
+	hdr->nr = 0;
+}
+
+static void count_too_many(Elf64_Phdr *ph, struct hdr *hdr)
+{
+	(void)ph;
+	hdr->nr *= 1000;
+}
+
+/* Rows of eight-byte values, as linkers write them for very large objects. */
+static void encode_table(Elf64_Phdr *ph, struct hdr *hdr)
+{
+	(void)ph;
+	hdr->table_enc = 0x3c;
+}
+
+/* Then only the section headers tell where .eh_frame is. */
+static void encode_pointer(Elf64_Phdr *ph, struct hdr *hdr)
+{
+	hdr->frame_enc = 0x1c;
+	leave_no_table(ph, hdr);
+}
+
+struct hdr_case {
+	const char *name;
+	void (*change)(Elf64_Phdr *ph, struct hdr *hdr);
+	bool no_sections;
+};
+
+static const struct hdr_case hdr_cases[] = {
+	{ "no table", leave_no_table, false },
+	{ "no table and no section headers", leave_no_table, true },
+	{ "count omitted", omit_count, false },
+	{ "count of 0", count_none, false },
+	{ "count too large", count_too_many, false },
+	{ "rows of another encoding", encode_table, false },
+	{ "pointer of another encoding", encode_pointer, false },
+};
+
+static int change_hdr(const struct hdr_case *how, struct eh_image *image)
+{
+	Elf64_Ehdr *elf = (void *)image->bytes;
+	Elf64_Phdr *ph = (void *)(image->bytes + elf->e_phoff);
+	int i;
+
+	for (i = 0; i < elf->e_phnum && ph[i].p_type != PT_GNU_EH_FRAME; i++)
+		;
+	PD_CHECK(i < elf->e_phnum, "the object has no .eh_frame_hdr");
+	how->change(&ph[i], (void *)(image->bytes + ph[i].p_offset));
+	if (how->no_sections)
+		elf->e_shoff = 0;
+	return 0;
+}
+
+/* Rules of a file are shared by processes; those of a memfd are only for one process. */
+static int write_object(const struct eh_image *image, bool shared, char *path, size_t size)
+{
+	int fd;
+
+	snprintf(path, size, "/tmp/eh_object.XXXXXX");
+	fd = shared ? mkstemp(path) : memfd_create("object", MFD_CLOEXEC);
+	PD_CHECK(fd >= 0, "%s: %s", path, strerror(errno));
+	PD_CHECK(write(fd, image->bytes, image->size) == (ssize_t)image->size, "a short write");
+	if (shared)
+		close(fd);
+	else
+		snprintf(path, size, "/proc/self/fd/%d", fd);
+	return 0;
+}
+
+static int walk_changed_hdr(const struct hdr_case *how, bool shared)
+{
+	static struct eh_image image;
+	static struct eh_walk walk;
+	struct pd_event event;
+	char path[64];
+	void *handle;
+	eh_step step;
+
+	PD_TRY(eh_open(&event));
+	image = large;
+	PD_TRY(change_hdr(how, &image));
+	PD_TRY(write_object(&image, shared, path, sizeof(path)));
+	handle = dlopen(path, RTLD_NOW);
+	if (shared)
+		unlink(path);
+	PD_CHECK(handle, "%s", dlerror());
+	step = step_of(handle);
+	PD_TRY(walk_through(&event, &walk, step));
+	PD_TRY(walk_through(&event, &walk, step));
+	dlclose(handle);
+	pd_event_close(&event);
+	return 0;
+}
+
+/* A header without a usable table is ignored: the tables are found without it. */
+static int unusable_headers(void)
+{
+	size_t i;
+
+	PD_TRY(eh_usable());
+	PD_TRY(eh_read_images(&small, &large));
+	for (i = 0; i < 2 * ARRAY_SIZE(hdr_cases); i++) {
+		const struct hdr_case *how = &hdr_cases[i / 2];
+
+		if (walk_changed_hdr(how, i & 1))
+			return pd_fail("%s, in a %s", how->name, i & 1 ? "file" : "memfd");
+	}
+	return PD_PASS;
+}
+
 /* Find the text of the object that contains an address. */
 struct text {
 	unsigned long ip, start, end;
@@ -646,6 +785,7 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(caches_dropped),
 	PD_TEST(from_memfd),
 	PD_TEST(from_deleted_file),
+	PD_TEST(unusable_headers),
 	PD_TEST(moved_text),
 	PD_TEST(moved_page_of_text),
 	PD_TEST(in_huge_page),
