@@ -65,6 +65,41 @@ static int eh_find_row(struct unwind_user_state *state,
 			   sizeof(*row));
 }
 
+/*
+ * No FDE was found for an address.  If the table is not sorted, there may be one: of all functions
+ * that begin at @ip or before it, find the one that begins last.  If several rows have the same
+ * address, take the first one: the binary search has taken the last one, which can be that of an
+ * empty function.
+ *
+ * Returns 0; -ENOENT if there is none; or -EFAULT if the table cannot be read now.
+ */
+static int eh_scan_rows(struct unwind_user_state *state, const struct unwind_object *object,
+			unsigned long ip, unsigned long *fde)
+{
+	s64 want = ip - object->base, best = S64_MIN;
+	struct table_row rows[32];
+	u32 at, i, nr;
+
+	if (object->nr > UNWIND_TABLE_MAX_CHECKED)
+		return -ENOENT;
+	if (!unwind_may_read(state, object->nr * sizeof(rows[0])))
+		return -EFAULT;
+	for (at = 0; at < object->nr; at += nr) {
+		cond_resched();
+		nr = min_t(u32, object->nr - at, ARRAY_SIZE(rows));
+		if (unwind_read(state, object->table + at * sizeof(rows[0]), rows,
+				nr * sizeof(rows[0])))
+			return -EFAULT;
+		for (i = 0; i < nr; i++) {
+			if (rows[i].ip > want || rows[i].ip <= best)
+				continue;
+			best = rows[i].ip;
+			*fde = object->base + rows[i].fde;
+		}
+	}
+	return best == S64_MIN ? -ENOENT : 0;
+}
+
 /* The FDE of the last function that begins at @ip or before it. */
 static int eh_find_fde(struct unwind_user_state *state,
 		       const struct unwind_object *object, unsigned long ip,
@@ -153,19 +188,20 @@ static int eh_interpret_fde(struct unwind_user_state *state,
 	unsigned long fde;
 	int ret;
 
-	ret = eh_find_fde(state, object, ip, &fde);
-	if (ret == -ENOENT && object->eh_frame_size)
-		return eh_stub_rule(state, object, ip, full);
-	if (ret)
-		return ret;
-
 	cfi->read = eh_read_entry;
 	cfi->ctx = &reader;
 	cfi->start = object->start;
 	cfi->limit = object->end;
 	cfi->data = object->base;
 	cfi->word = object->word;
-	ret = unwind_cfi_rule(cfi, fde, ip, full);
+	ret = eh_find_fde(state, object, ip, &fde) ?:
+	      unwind_cfi_rule(cfi, fde, ip, full);
+	/* a rule that is not kept is not worth the time */
+	if (ret == -ENOENT && !object->eh_frame_size && *stays) {
+		ret = eh_scan_rows(state, object, ip, &fde);
+		*stays = ret != -EFAULT;
+		ret = ret ? -ENOENT : unwind_cfi_rule(cfi, fde, ip, full);
+	}
 	*stays &= !reader.strayed;
 	if (!*stays)
 		unwind_cfi_moved(cfi);

@@ -810,6 +810,56 @@ static int elf_find_function(struct reader *reader, u64 vaddr, struct function *
 }
 
 /*
+ * Read the whole table to set unwind_file::order.  Rows with the same address count as unsorted:
+ * the binary search can lead to an empty function, see eh_scan_rows().
+ */
+static int elf_read_order(struct reader *reader)
+{
+	const struct unwind_file_layout *layout = reader->layout;
+	u8 order = UNWIND_TABLE_SORTED;
+	struct table_row rows[32];
+	s64 before = S64_MIN;
+	u32 at, i, nr;
+	int ret;
+
+	for (at = 0; at < layout->nr; at += nr) {
+		cond_resched();
+		nr = min_t(u32, layout->nr - at, ARRAY_SIZE(rows));
+		ret = read_tables(reader, layout->table + at * sizeof(rows[0]), rows,
+				  nr * sizeof(rows[0]));
+		if (ret)
+			return ret;
+		for (i = 0; i < nr; i++) {
+			if (rows[i].ip <= before)
+				order = UNWIND_TABLE_UNSORTED;
+			before = rows[i].ip;
+		}
+	}
+	WRITE_ONCE(reader->known->order, order);
+	return 0;
+}
+
+/*
+ * No FDE was found for an address.  Returns 0 if there is none; -EOPNOTSUPP if the table is not
+ * sorted; -ENODATA if that must be found out, which takes too long under RCU; or another error if
+ * the table cannot be read.
+ */
+static int elf_check_order(struct reader *reader)
+{
+	struct unwind_file *known = reader->known;
+	int ret;
+
+	if (reader->layout->nr > UNWIND_TABLE_MAX_CHECKED)
+		return 0;
+	if (READ_ONCE(known->order) == UNWIND_TABLE_UNCHECKED) {
+		ret = reader->file ? elf_read_order(reader) : -ENODATA;
+		if (ret)
+			return ret;
+	}
+	return READ_ONCE(known->order) == UNWIND_TABLE_SORTED ? 0 : -EOPNOTSUPP;
+}
+
+/*
  * FDEs may overlap.  The sorted table decides which one is used for an address, so cut a row
  * to the addresses for which the table leads to its FDE.
  */
@@ -840,7 +890,8 @@ static int elf_decode_function(struct reader *reader, const struct function *fun
  *
  * Returns 0; 1 if the address is the last one of its row: a signal restorer may follow it, so
  * the rule must not be shared; -ENOENT if the tables in memory must be used; -EBUSY if a page of
- * the tables may change without notice; or -EFAULT if a page is missing.
+ * the tables may change without notice; -EFAULT if a page is missing; or -ENODATA under RCU, see
+ * elf_check_order().
  */
 static int elf_decode_rule(struct reader *reader, u64 vaddr, struct unwind_user_rule *rule,
 			   struct unwind_cfi_rule *full)
@@ -851,6 +902,8 @@ static int elf_decode_rule(struct reader *reader, u64 vaddr, struct unwind_user_
 
 	ret = elf_find_function(reader, vaddr, &function) ?:
 	      elf_decode_function(reader, &function, vaddr, full);
+	if (ret == -ENOENT)
+		ret = elf_check_order(reader) ?: -ENOENT;
 	reader_end(reader);
 	if (ret == -ENOENT && function.next > vaddr && vaddr >= cfi->row_end) {
 		/* code between two functions, without tables */
@@ -861,7 +914,7 @@ static int elf_decode_rule(struct reader *reader, u64 vaddr, struct unwind_user_
 		return 0;
 	}
 	if (ret)
-		return ret == -EFAULT || ret == -EBUSY ? ret : -ENOENT;
+		return ret == -EFAULT || ret == -EBUSY || ret == -ENODATA ? ret : -ENOENT;
 	clip_row(cfi, &function);
 	unwind_compact_rule(full, reader->layout->word, rule);
 	/* uncommon rules, and rules that depend on the code's address, come from memory */
@@ -929,7 +982,10 @@ unlock:
 	return ret;
 }
 
-/* Decode the rule only to bring in missing pages of the file: the caller decodes it again. */
+/*
+ * Decode the rule only to bring in missing pages of the file, or to check the order of its table:
+ * the caller decodes it again.  Returns 0 if that is worth while.
+ */
 static int wait_for_pages(struct unwind_user_state *state, unsigned long ip,
 			  struct unwind_user_rule *rule, struct unwind_cfi_rule *full)
 {
@@ -938,8 +994,6 @@ static int wait_for_pages(struct unwind_user_state *state, unsigned long ip,
 	struct reader reader = { .state = state };
 	int ret = -EFAULT;
 
-	if (!may_wait(state))
-		return ret;
 	reader.file = get_code_file(ip);
 	if (!reader.file)
 		return ret;
@@ -958,7 +1012,7 @@ static int wait_for_pages(struct unwind_user_state *state, unsigned long ip,
 		unwind_file_put(known);
 	}
 	fput(reader.file);
-	return ret;
+	return ret == -ENOENT ? 0 : min(ret, 0);
 }
 
 /**
@@ -984,7 +1038,8 @@ int unwind_file_rule(struct unwind_user_state *state,
 	int ret;
 
 	ret = rule_of_cached_pages(state, ip, rule, full, &grow);
-	if (ret == -EFAULT && wait_for_pages(state, ip, rule, full) >= 0)
+	if (((ret == -EFAULT && may_wait(state)) || ret == -ENODATA) &&
+	    !wait_for_pages(state, ip, rule, full))
 		ret = rule_of_cached_pages(state, ip, rule, full, &grow);
 	if (grow) {
 		unwind_file_grow(grow);

@@ -372,18 +372,18 @@ static bool read_row(unsigned long table, u32 i, struct row *row)
 	return true;
 }
 
-/* the last row at @ip or before it; false if the table is not sorted */
+/* the last row at @ip or before it; false if the table is not sorted or has two equal addresses */
 static bool last_row(const struct unwind_object *object, unsigned long ip,
 		     unsigned long *fde)
 {
 	s64 want = ip - object->base;
 	struct row row, best = {};
-	s32 before = INT32_MIN;
+	s64 before = INT64_MIN;
 	bool any = false;
 	u32 i;
 
 	for (i = 0; i < object->nr && i < 4096; i++) {
-		if (!read_row(object->table, i, &row) || row.ip < before)
+		if (!read_row(object->table, i, &row) || row.ip <= before)
 			return false;
 		before = row.ip;
 		if (row.ip > want)

@@ -12,6 +12,8 @@
 #define EH_LARGE	"eh_object_large.so"
 #define EH_PACKED	"eh_object_packed.so"
 #define EH_MAX_IMAGE	65536
+/* the size of a function of the objects that is not called; no other one has this size */
+#define EH_UNUSED_BYTES	77
 
 struct eh_image {
 	char bytes[EH_MAX_IMAGE];

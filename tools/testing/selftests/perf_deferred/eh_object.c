@@ -4,6 +4,7 @@
  * differ in nothing else: their calls are at the same offsets.
  */
 #include "eh_code.h"
+#include "eh_image.h"
 
 /* eh_object_keeps() stores its CFA at this offset from rsp, which takes two bytes in LEB128. */
 #define KEPT_AT (FRAME - 24)
@@ -34,6 +35,13 @@ asm(".pushsection .text\n"
 	"	add $" TEXT(FRAME) ", %rsp\n"
 	"	.cfi_def_cfa %rsp, 8\n"
 	"	ret\n"
+	".cfi_endproc\n"
+	".popsection\n");
+
+/* A function that is not called, whose FDE a test changes. */
+asm(".pushsection .text\n"
+	".cfi_startproc\n"
+	"	.fill " TEXT(EH_UNUSED_BYTES) ", 1, 0xcc\n"
 	".cfi_endproc\n"
 	".popsection\n");
 

@@ -11,6 +11,7 @@
 #define U16_MAX		UINT16_MAX
 #define U32_MAX		UINT32_MAX
 #define S64_MAX		INT64_MAX
+#define S64_MIN		INT64_MIN
 #define U64_MAX		UINT64_MAX
 #define PAGE_SHIFT	12
 #define PAGE_SIZE	(1UL << PAGE_SHIFT)
