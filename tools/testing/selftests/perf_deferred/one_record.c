@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <fcntl.h>
@@ -503,11 +504,70 @@ static int too_deep_behind_the_record(void)
 	return PD_PASS;
 }
 
+#define FAULTS	16
+
+/* Check that a buffer has a sample of each fault, with the id and the data of its own event. */
+static int check_own_samples(struct pd_event *event, bool defers)
+{
+	const struct pd_rec *sample = NULL;
+	struct pd_log log = {};
+
+	pd_drain(event, &log);
+	PD_TRY(pd_log_clean(&log));
+	PD_CHECK(pd_log_count(&log, PERF_RECORD_SAMPLE) >= FAULTS, "only %zu samples",
+		 pd_log_count(&log, PERF_RECORD_SAMPLE));
+	while (pd_log_next(&log, PERF_RECORD_SAMPLE, &sample)) {
+		PD_CHECK(sample->id == event->id, "event %llu has a sample of event %llu",
+			 event->id, sample->id);
+		PD_CHECK(defers || !sample->deferred, "a cookie for an event that does not defer");
+	}
+	return 0;
+}
+
+/* Open an event for page faults; with @raw, its samples have another size. */
+static int open_faults(struct pd_event *event, bool defers, bool raw)
+{
+	struct perf_event_attr attr;
+
+	pd_attr_init(&attr);
+	attr.type = PERF_TYPE_SOFTWARE;
+	attr.config = PERF_COUNT_SW_PAGE_FAULTS;
+	if (raw)
+		attr.sample_type |= PERF_SAMPLE_RAW;
+	pd_attr_flag(&attr, PD_FLAG_DEFER_CALLCHAIN, defers);
+	return pd_must_open(event, &attr, 0, -1);
+}
+
+/* Events of one software counter share no sample: not the id, the callchain or the size. */
+static int events_of_one_counter(void)
+{
+	size_t size = FAULTS * getpagesize(), at;
+	struct pd_event events[3];
+	volatile char *memory;
+	int i;
+
+	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	PD_CHECK(memory != MAP_FAILED, "mmap failed");
+	madvise((void *)memory, size, MADV_NOHUGEPAGE);
+	for (i = 0; i < 3; i++)
+		PD_TRY(open_faults(&events[i], i == 1, i == 2));
+	for (i = 0; i < 3; i++)
+		pd_enable(&events[i]);
+	for (at = 0; at < size; at += getpagesize())
+		memory[at] = 1;
+	for (i = 0; i < 3; i++)
+		pd_disable(&events[i]);
+	for (i = 0; i < 3; i++)
+		PD_TRY(check_own_samples(&events[i], i == 1));
+	return PD_PASS;
+}
+
 const struct pd_test pd_tests[] = {
 	PD_TEST(one_for_many_samples),
 	PD_TEST(two_events_share),
 	PD_TEST(two_events_one_walk),
 	PD_TEST(profilers_share),
+	PD_TEST(events_of_one_counter),
 	PD_TEST(every_output_that_covers),
 	PD_TEST(inherited_output),
 	PD_TEST(no_output_that_does_not),
