@@ -198,7 +198,7 @@ static int start_sleeper(struct pd_child *child, struct perf_event_attr *attr,
 /* Wait until a buffer has a record of the type; false after a timeout. */
 static bool wait_for(struct pd_event *event, struct pd_log *log, __u32 type)
 {
-	long long end = pd_now_ns() + 30 * 1000000000LL;
+	long long end = pd_end_of_wait(30);
 
 	do {
 		pd_drain(event, log);

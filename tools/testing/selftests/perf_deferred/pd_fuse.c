@@ -146,7 +146,7 @@ int pd_fuse_start(struct pd_fuse *fuse)
 
 bool pd_fuse_wait_reader(struct pd_fuse *fuse, int seconds)
 {
-	long long end = pd_now_ns() + seconds * 1000000000LL;
+	long long end = pd_end_of_wait(seconds);
 
 	while (!PD_READ(fuse->reader) && pd_now_ns() < end)
 		pd_sleep_ms(5);

@@ -50,9 +50,14 @@ void pd_child_go(struct pd_child *child)
 	close(child->go);
 }
 
+long long pd_end_of_wait(int seconds)
+{
+	return pd_now_ns() + seconds * 10 * 1000000000LL;
+}
+
 int pd_child_wait(struct pd_child *child, int seconds)
 {
-	long long end = pd_now_ns() + seconds * 1000000000LL;
+	long long end = pd_end_of_wait(seconds);
 	int status;
 
 	do {
@@ -99,7 +104,7 @@ void pd_child_says(void)
 
 static bool wait_for(struct pd_child *child, int n, int seconds, bool asleep)
 {
-	long long end = pd_now_ns() + seconds * 1000000000LL;
+	long long end = pd_end_of_wait(seconds);
 
 	do {
 		if (PD_READ(*child->said) >= n && (!asleep || state_of(child->pid) == 'S'))
@@ -121,7 +126,7 @@ bool pd_child_wait_sleep(struct pd_child *child, int n, int seconds)
 
 bool pd_wait_asleep(const pid_t *tid, int seconds)
 {
-	long long end = pd_now_ns() + seconds * 1000000000LL;
+	long long end = pd_end_of_wait(seconds);
 
 	while (!PD_READ(*tid) || state_of(*tid) != 'S') {
 		if (pd_now_ns() >= end)

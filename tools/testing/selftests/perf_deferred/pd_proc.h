@@ -15,6 +15,11 @@ struct pd_child {
 /* Fork a child that runs fn(arg) after pd_child_go() was called. */
 int pd_child_start(struct pd_child *child, int (*fn)(void *arg), void *arg);
 void pd_child_go(struct pd_child *child);
+/*
+ * When to give up a wait that takes at most @seconds on an idle machine. A busy machine is slower,
+ * so this is ten times as long.
+ */
+long long pd_end_of_wait(int seconds);
 /* Wait with a timeout; return the wait status, or -1. */
 int pd_child_wait(struct pd_child *child, int seconds);
 

@@ -33,7 +33,7 @@ void pd_note(const char *fmt, ...) PD_ATTR(format(printf, 1, 2));
 
 /* Scale a count or a time by PERF_DEFERRED_SCALE; at least 1. */
 unsigned long pd_scale(unsigned long count);
-/* Is less work requested, as for a slow debug kernel? */
+/* Is so little work requested that the kernel must be slow, like one with KASAN? */
 bool pd_slow(void);
 /* Return @hz, or a lower sampling rate on a slow kernel, to leave time for the workload. */
 unsigned int pd_hz(unsigned int hz);

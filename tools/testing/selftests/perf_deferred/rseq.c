@@ -199,7 +199,7 @@ static void drain_all(struct events *events, struct pd_log *log)
 
 static int abort_many(bool sampled)
 {
-	long long end = pd_now_ns() + 60 * 1000000000LL;
+	long long end = pd_end_of_wait(60);
 	struct events events = { .sampled = sampled };
 	struct pd_child child, other;
 	struct pd_log log = {};

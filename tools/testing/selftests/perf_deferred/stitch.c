@@ -33,12 +33,13 @@
  * How many percent of the samples must be complete. Less if fewer samples are
  * requested, because a burst of incomplete samples then counts more.
  */
-#define COMPLETE	(pd_scale(100) < 100 ? 85 : 98)
-#define PATIENCE	40	/* seconds */
-/* Samples to wait for, and samples that must be usable; fewer if the wait timed out. */
+#define COMPLETE	(pd_slow() ? 85 : 98)
+/* Samples to wait for, and how many percent of them must be usable. */
 #define ENOUGH		25000
-#define USED		20000
-#define USED_BY_SLOW	5000
+#define USABLE		80
+/* A slow machine takes long for so many samples. After some seconds, wait for fewer. */
+#define PATIENCE	40
+#define ENOUGH_IF_SLOW	6000
 /* Addresses of exec_prog. */
 #define PROGRAM_LOW	0x70000000ULL
 #define PROGRAM_HIGH	0x78000000ULL
@@ -438,7 +439,7 @@ static void check_order(struct pd_log *log, struct count *count)
 	free(recs);
 }
 
-static int check_counts(struct pd_log *log, bool enough)
+static int check_counts(struct pd_log *log, size_t waited_for)
 {
 	struct count count = {};
 	const struct pd_rec *sample = NULL;
@@ -457,8 +458,8 @@ static int check_counts(struct pd_log *log, bool enough)
 	free(kids.of);
 	PD_CHECK(!count.wrong, "%zu samples have a stack that is not theirs", count.wrong);
 	PD_CHECK(count.in_order, "no record came right after its sample");
-	PD_CHECK(count.samples >= pd_scale(enough ? USED : USED_BY_SLOW), "only %zu samples",
-		 count.samples);
+	PD_CHECK(count.samples * 100 >= waited_for * USABLE, "only %zu of %zu samples",
+		 count.samples, waited_for);
 	PD_CHECK(count.complete * 100 >= count.samples * COMPLETE,
 		 "only %zu of %zu samples are complete", count.complete, count.samples);
 	PD_CHECK(count.bare * 100 <= count.samples, "%zu samples have no record", count.bare);
@@ -476,28 +477,28 @@ static size_t count_of_threads(const struct pd_log *log, size_t from)
 	return count;
 }
 
-/* Read until there are enough samples. Returns false if the machine is too slow for that. */
-static bool read_until_enough(struct pd_set *set, struct pd_log *log)
+/* Read until there are enough samples. Returns how many it has waited for. */
+static size_t read_until_enough(struct pd_set *set, struct pd_log *log)
 {
 	long long begin = pd_now_ns(), end = begin + PATIENCE * 1000000000LL;
-	size_t count = 0, counted = 0;
+	size_t count = 0, counted = 0, enough = pd_scale(ENOUGH);
 
-	while (count < pd_scale(ENOUGH)) {
+	while (count < enough) {
 		if (pd_now_ns() > end)
-			return false;
+			enough = pd_scale(ENOUGH_IF_SLOW);
 		pd_set_drain(set, log);
 		count += count_of_threads(log, counted);
 		counted = log->nr;
 		pd_sleep_ms(50);
 	}
-	pd_note("enough after %lld ms", (pd_now_ns() - begin) / 1000000);
-	return true;
+	pd_note("%zu samples after %lld ms", count, (pd_now_ns() - begin) / 1000000);
+	return enough;
 }
 
 /* Read until the child ends: else the buffers could fill up before slow threads have ended. */
 static int read_until_end(struct pd_set *set, struct pd_log *log, struct pd_child *child)
 {
-	long long end = pd_now_ns() + 60 * 1000000000LL;
+	long long end = pd_end_of_wait(60);
 	int status;
 
 	do {
@@ -513,8 +514,8 @@ static int record_workload(bool everything)
 	struct pd_log log = {};
 	struct pd_child child;
 	struct pd_set set;
+	size_t waited_for;
 	int err, status;
-	bool enough;
 
 	snprintf(program, sizeof(program), "%s", pd_beside("exec_prog"));
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
@@ -531,13 +532,13 @@ static int record_workload(bool everything)
 	PD_CHECK(!err, "perf_event_open: %s", strerror(err));
 	pd_set_enable(&set);
 	pd_child_go(&child);
-	enough = read_until_enough(&set, &log);
+	waited_for = read_until_enough(&set, &log);
 	PD_WRITE(shared->stop, 1);
 	status = read_until_end(&set, &log, &child);
 	PD_CHECK(!status, "the threads ended with %#x", status);
 	pd_set_disable(&set);
 	pd_set_drain(&set, &log);
-	return check_counts(&log, enough);
+	return check_counts(&log, waited_for);
 }
 
 static int per_task(void)
