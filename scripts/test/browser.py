@@ -19,7 +19,7 @@ KEY_CODES = {'Backspace': 8, 'Escape': 27, 'ArrowDown': 40}
 class Browser:
     """A browser with one page. Use it as a context manager, which ends the browser."""
 
-    def __init__(self, width=1280, height=800, timeout=120):
+    def __init__(self, width=1280, height=800, timeout=1200):
         self.timeout = timeout
         self.profile = tempfile.mkdtemp(prefix='browser.')
         self.buffer = b''

@@ -94,7 +94,7 @@ perf_tests_here() {
 	fi
 	perf_dir "perf-tests-here-${label%: }"
 	(cd "$perf_tree/tools/perf" && PATH=${perf%/*}:$PATH ASAN_OPTIONS=$asan UBSAN_OPTIONS=$ubsan \
-		PERF_TEST_ALL=${perf_tests_all-} timeout 900 perf test -v "$@") >"$dir/log" 2>&1 || status=$?
+		PERF_TEST_ALL=${perf_tests_all-} timeout 10800 perf test -v "$@") >"$dir/log" 2>&1 || status=$?
 	mapfile -t perf_skipped < <(sed -nE \
 		's/^ *([0-9]+)(\.[0-9]+)?: .*: Skip.*/\1/p' "$dir/log" | sort -nu)
 	grep -v ': Skip' "$dir/log" >"$dir/done"
@@ -123,7 +123,7 @@ perf_tests_run() {
 	echo "$@" >"$dir/numbers"
 	# shellcheck disable=SC2016
 	(cd "$dir" && "$top/scripts/vm" ${perf_tests_kernel:+--kernel "$perf_tests_kernel"} \
-		--check-log --timeout 2400 --mem 3G --log console.log -- bash -c '
+		--check-log --mem 3G --log console.log -- bash -c '
 		perf=$1 tree=$2 work=$PWD
 		export PATH=${perf%/*}:$PATH ASAN_OPTIONS=$3 UBSAN_OPTIONS=$4 PERF_TEST_ALL=$5
 		shift 5

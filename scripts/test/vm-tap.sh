@@ -2,8 +2,8 @@
 # Run test programs in the VM. Needs lib.sh and tap.sh.
 
 # vm_tap LABEL FOLDER [VM-OPTION...] -- PROGRAM...: run programs of FOLDER, one after
-# the other in one VM, and take over the TAP that each prints. Each may take ten
-# minutes. VM_TAP_SCALE (1) scales the work of the programs.
+# the other in one VM, and take over the TAP that each prints. VM_TAP_SCALE (1) scales the work
+# of the programs.
 vm_tap() {
 	local label=$1 dir=$2 status=0 p rc
 	local -a options=()
@@ -20,7 +20,7 @@ vm_tap() {
 		export PERF_DEFERRED_SCALE=$1
 		shift
 		for p; do
-			timeout -k 5 600 "./$p" >"$p.tap" 2>"$p.err"
+			"./$p" >"$p.tap" 2>"$p.err"
 			echo $? >"$p.rc"
 		done' vm-tap "${VM_TAP_SCALE:-1}" "$@") >"$dir/vm.log" 2>&1 || status=$?
 	for p; do
