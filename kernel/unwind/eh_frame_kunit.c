@@ -176,7 +176,7 @@ static struct unwind_user_state state_at(struct kunit *test, unsigned long ip,
 	return (struct unwind_user_state) {
 		.ip = ip, .insn = ip, .sp = sp, .word = word, .exact = true,
 		.methods = BOTH_METHODS, .table_bytes = SZ_64K, .faults = 64,
-		.deadline = jiffies + 60 * HZ, .switches = 1, .cfi = cfi,
+		.deadline = jiffies + 60 * HZ, .cfi = cfi,
 		.changes = unwind_files_changes(),
 	};
 }
@@ -352,7 +352,7 @@ static void in_register(struct kunit *test)
 	struct unwind_user_state state = state_at(test, base + CODE + 8, stack, 8);
 	struct pt_regs regs = { .di = base + CODE + 0x20 };
 
-	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EINVAL);
+	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EOPNOTSUPP);
 	state.regs = &regs;
 	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
 	KUNIT_EXPECT_EQ(test, state.ip, base + CODE + 0x20);
@@ -472,8 +472,9 @@ static void by_expression(struct kunit *test)
 	regs.r9 = -1UL << 32;
 	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EFAULT);
 	regs.r9 = 3;
-	state.switches = 0;
-	put_word(test, stack + 8 + 24, stack - 8);
+	state.sp += 0x40;
+	put_word(test, state.sp + 8 + 24, state.sp - 8);
+	put_word(test, state.sp - 8, base + CODE + 0x20);
 	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EINVAL);
 
 	/* if the stack segment has a base, registers are not linear addresses */

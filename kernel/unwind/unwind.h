@@ -54,7 +54,7 @@ struct unwind_cache_state {
 
 /**
  * struct unwind_user_state - a walk at one user frame
- * @frame: the state of the frame, to be saved and restored: the members from @ip to @switches
+ * @frame: the state of the frame, to be saved and restored: the members from @ip to @down_ip
  * @ip: code address in this frame, as a linear address
  * @sp: stack pointer of this frame, as a linear address; see unwind_sp_is_low()
  * @kept: callee-saved registers, by slot: their values, or their addresses on the stack; with
@@ -74,7 +74,9 @@ struct unwind_cache_state {
  * @insn: where to read the next instruction to run, while @exact
  * @ri: innermost uretprobe whose hijacked return address the walk has not reached yet
  * @word: bytes of a stack word of the code at @ip, 4 or 8
- * @switches: how often the stack may still continue at lower addresses
+ * @downs: number of steps to another stack at lower addresses
+ * @down_sp: stack pointer after one of these steps, see is_loop()
+ * @down_ip: code address after that step
  * @quick: page faults are off: only resident memory is read
  * @no_faults: the walk may not fault in any page
  * @all_regs: all callee-saved registers are followed from the innermost frame on
@@ -121,7 +123,9 @@ struct unwind_user_state {
 		unsigned long		insn;
 		struct return_instance	*ri;
 		unsigned int		word;
-		unsigned int		switches;
+		unsigned int		downs;
+		unsigned long		down_sp;
+		unsigned long		down_ip;
 	);
 	bool			quick;
 	bool			no_faults;

@@ -4,13 +4,15 @@
  *
  * For each frame a method gives an unwind rule, which this file executes.  User memory is
  * not trusted.  The CFA must increase with each frame, so the walk ends.  It may
- * decrease only where the walk moves to another stack, at most UNWIND_MAX_SWITCHES times.  A
- * return address that is not a user address is not stored in the trace.
+ * decrease only where the walk moves to another stack; a walk that comes to a frame
+ * again in this way ends, too.  A return address that is not a user address is not stored in the
+ * trace.
  */
 
 #include <linux/errno.h>
 #include <linux/align.h>
 #include <linux/jiffies.h>
+#include <linux/log2.h>
 #include <linux/minmax.h>
 #include <linux/overflow.h>
 #include <linux/rcupdate.h>
@@ -28,8 +30,6 @@
 #include "rules.h"
 #include "unwind.h"
 
-/* how often a walk may go on to a stack at lower addresses, which is rare */
-#define UNWIND_MAX_SWITCHES	4
 /* how many page faults one walk may take, and for how long it may fault and search for rules */
 #define UNWIND_MAX_FAULTS	256
 #define UNWIND_MAX_TIME		HZ
@@ -92,17 +92,37 @@ static bool after_system_call(struct unwind_user_state *state)
 }
 
 /*
- * May the CFA be at or below sp?  Only if the caller runs on another stack, such as that of the
- * code which resumed a coroutine.  The caller's stack must be in another mapping.  For signal
- * frames see check_signal_cfa().
+ * Has the walk been in this frame before? Only steps down are looked at, because without one the
+ * CFA increases.  Brent's algorithm: compare with one earlier frame, and after each power of two of
+ * steps down take the current one instead.  A loop is found in at most three rounds.
  */
-static bool switch_stack(struct unwind_user_state *state, unsigned long cfa)
+static bool is_loop(struct unwind_user_state *state, unsigned long sp, unsigned long ip)
 {
-	if (state->quick || !state->switches ||
-	    !unwind_other_mapping(state->sp, cfa - 1))
+	if (state->downs && sp == state->down_sp && ip == state->down_ip)
+		return true;
+	if (is_power_of_2(++state->downs)) {
+		state->down_sp = sp;
+		state->down_ip = ip;
+	}
+	return false;
+}
+
+/*
+ * May the CFA be at or below sp?  Only if the caller runs on another stack, such as that of the
+ * code which resumed a coroutine.  Rules from tables and from code are certain of the caller, so
+ * its stack may be in the same mapping, as two stacks from malloc() are, if a call precedes the
+ * return address.  Otherwise the caller's stack must be in another mapping.  For signal frames see
+ * check_signal_sp().
+ */
+static bool switch_stack(struct unwind_user_state *state, unsigned long cfa, unsigned long ip)
+{
+	if (state->quick)
 		return false;
-	state->switches--;
-	return true;
+	/* sp may be the end of a stack, if nothing is left on it */
+	if (!((state->methods & BIT(UNWIND_METHOD_EH_FRAME)) && unwind_is_after_call(state, ip)) &&
+	    !unwind_other_mapping(state->sp - 1, cfa - 1))
+		return false;
+	return !is_loop(state, cfa, ip);
 }
 
 /*
@@ -165,25 +185,23 @@ int unwind_user_reg(struct unwind_user_state *state, unsigned int reg,
 	return read_reg(state, reg, val);
 }
 
+/* May the caller's frame be at @cfa, and its next instruction at @ip? */
 static __always_inline int check_cfa(struct unwind_user_state *state,
-				     unsigned long cfa)
+				     unsigned long cfa, unsigned long ip)
 {
 	if (cfa >= TASK_SIZE_MAX)
 		return -EINVAL;
-	if (cfa <= state->sp && !switch_stack(state, cfa))
+	if (cfa <= state->sp && !switch_stack(state, cfa, ip))
 		return -EINVAL;
 	return 0;
 }
 
 /* The interrupted stack may be anywhere, even below the handler's stack in the same mapping. */
-static int check_signal_cfa(struct unwind_user_state *state, unsigned long cfa)
+static int check_signal_sp(struct unwind_user_state *state, unsigned long sp, unsigned long ip)
 {
-	if (cfa > state->sp)
-		return check_cfa(state, cfa);
-	if (!state->switches)
-		return -EINVAL;
-	state->switches--;
-	return 0;
+	if (sp > state->sp)
+		return check_cfa(state, sp, ip);
+	return is_loop(state, sp, ip) ? -EINVAL : 0;
 }
 
 static __always_inline int check_return_address(unsigned long ra)
@@ -261,15 +279,16 @@ static __always_inline int apply_rule(struct unwind_user_state *state,
 	ret = find_cfa(state, rule, realigned, &kept, &cfa);
 	if (ret)
 		return ret;
-	ret = check_cfa(state, cfa);
+	ret = read_return_address(state, cfa - state->word, &ra, &ri);
 	if (ret)
 		return ret;
-	ret = read_return_address(state, cfa - state->word, &ra, &ri);
+	ra += state->cs_base;
+	ret = check_cfa(state, cfa, ra);
 	if (ret)
 		return ret;
 
 	note_kept(state, rule, kept);
-	state->ip = ra + state->cs_base;
+	state->ip = ra;
 	state->sp = cfa;
 	state->ri = ri;
 	state->exact = false;
@@ -694,12 +713,19 @@ static int full_sp(struct unwind_user_state *state,
 			*sp += state->ss_base;
 		}
 	}
+	return 0;
+}
+
+/* May the caller's stack pointer be @sp, and its next instruction be at @ip? */
+static int check_full_sp(struct unwind_user_state *state, const struct unwind_cfi_rule *full,
+			 unsigned long sp, unsigned long ip)
+{
 	if (full->signal)
-		return check_signal_cfa(state, *sp);
+		return check_signal_sp(state, sp, ip);
 	/* CFA == sp in the innermost frame only: vfork() has popped its return address */
-	if (full->ra_where == UNWIND_IN_REG && state->regs && *sp == state->sp)
+	if (full->ra_where == UNWIND_IN_REG && state->regs && sp == state->sp)
 		return 0;
-	return check_cfa(state, *sp);
+	return check_cfa(state, sp, ip);
 }
 
 /*
@@ -774,12 +800,17 @@ static noinline int apply_full_rule(struct unwind_user_state *state,
 	      full_return_address(state, full, cfa, &ra, &ri);
 	if (ret)
 		return ret;
+	ra += state->cs_base;
+	ret = check_full_sp(state, full, sp, ra);
+	if (ret)
+		return ret;
 
+	/* after check_full_sp(), which may change state->downs */
 	next = state->frame;
 	for (slot = 0; slot < UNWIND_NR_KEPT; slot++)
 		full_kept(state, full, slot, cfa, &next);
 	state->frame = next;
-	state->ip = ra + state->cs_base;
+	state->ip = ra;
 	state->sp = sp;
 	state->ri = ri;
 	state->exact = full->signal;
@@ -967,7 +998,7 @@ static void begin_frame(struct unwind_user_state *state, struct pt_regs *regs)
 	state->insn = state->ip;
 	state->ri = NULL;
 	state->word = arch_unwind_word(regs);
-	state->switches = UNWIND_MAX_SWITCHES;
+	state->downs = 0;
 }
 
 /* Set the members of the state that follow @frame, again each by itself: see begin_frame(). */

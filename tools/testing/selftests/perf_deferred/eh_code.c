@@ -95,6 +95,45 @@ PD_ATTR(noinline) void eh_note_step(struct eh_walk *walk, unsigned long ip)
 STEP_BASED_ON(eh_based_on_rbx, rbx);
 STEP_BASED_ON(eh_based_on_r15, r15);
 
+asm(".pushsection .text\n"
+	".globl eh_on_stack, eh_with_frame, eh_with_frame_ra\n"
+	"eh_on_stack:\n"
+	".cfi_startproc\n"
+	"	push %rbp\n"
+	"	.cfi_def_cfa_offset 16\n"
+	"	.cfi_offset %rbp, -16\n"
+	"	mov %rsp, %rbp\n"
+	"	.cfi_def_cfa_register %rbp\n"
+	"	push %rbx\n"
+	"	.cfi_offset %rbx, -24\n"
+	"	push %rsi\n"
+	"	mov %rdi, %rbx\n"
+	"	mov 8(%rbp), %rsi\n"
+	"	call eh_note_step\n"
+	"	pop %rsp\n"
+	"	mov %rbx, %rdi\n"
+	"	call eh_plain\n"
+	"	lea -8(%rbp), %rsp\n"
+	"	pop %rbx\n"
+	"	pop %rbp\n"
+	"	.cfi_def_cfa %rsp, 8\n"
+	"	ret\n"
+	".cfi_endproc\n"
+	"eh_with_frame:\n"
+	".cfi_startproc\n"
+	"	push %rbp\n"
+	"	.cfi_def_cfa_offset 16\n"
+	"	.cfi_offset %rbp, -16\n"
+	"	mov %rsi, %rbp\n"
+	"	.cfi_def_cfa_register %rbp\n"
+	"	call eh_leaf\n"
+	"eh_with_frame_ra:\n"
+	"	pop %rbp\n"
+	"	.cfi_def_cfa %rsp, 8\n"
+	"	ret\n"
+	".cfi_endproc\n"
+	".popsection\n");
+
 PD_ATTR(noinline) long eh_deep(struct eh_walk *walk)
 {
 	char room[1024];

@@ -73,6 +73,9 @@ long eh_aligned_allocates(struct eh_walk *walk);
 void eh_note_step(struct eh_walk *walk, unsigned long ip);	/* for steps in assembly */
 long eh_based_on_rbx(struct eh_walk *walk);	/* calls eh_plain() */
 long eh_based_on_r15(struct eh_walk *walk);
+long eh_on_stack(struct eh_walk *walk, void *top);	/* calls eh_plain() with another sp */
+long eh_with_frame(struct eh_walk *walk, void *frame);	/* calls eh_leaf() with another fp */
+extern const char eh_with_frame_ra[];			/* the return address of that call */
 long eh_sorts(struct eh_walk *walk);		/* qsort_r() calls the next step */
 long eh_searches(struct eh_walk *walk);		/* bsearch() calls the next step */
 
