@@ -732,6 +732,19 @@ static void left_alone(struct kunit *test)
 	KUNIT_EXPECT_EQ_MSG(test, unwind_user_next(&state), -EOPNOTSUPP, "another function");
 }
 
+/* An odd stack pointer is the program's: it does not mean that there may be another one. */
+static void odd_sp(struct kunit *test)
+{
+	unsigned long code = make_object(test, 1, sp_plus_16) + CODE;
+	unsigned long stack = map_shared(test, SZ_4K, 0);
+	struct unwind_user_state state = state_at(test, code + 8, stack + 0x101, 8);
+
+	put_call(test, code + 0x20, code);
+	put_word(test, stack + 0x100 - 24, stack + 0x180);
+	put_word(test, stack + 0x188, code + 0x20);
+	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EFAULT);
+}
+
 /* Return how many bytes a step reads from tables with this number of rows. */
 static unsigned int table_bytes(struct kunit *test, u32 rows)
 {
@@ -1036,6 +1049,7 @@ static void restorer_32(struct kunit *test)
 
 static struct kunit_case eh_frame_cases[] = {
 	KUNIT_CASE(by_tables),
+	KUNIT_CASE(odd_sp),
 	KUNIT_CASE(no_memory_for_object),
 	KUNIT_CASE(cie_later),
 	KUNIT_CASE(realigned_stack),

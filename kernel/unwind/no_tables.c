@@ -280,7 +280,7 @@ static bool is_on_top_of_stack(const struct unwind_user_rule *rule, s32 word)
 static bool leads_to_caller(struct unwind_user_state *state,
 			    const struct unwind_user_rule *rule, bool is_doubtful)
 {
-	unsigned long base = state->sp & ~1UL, slot, ra;
+	unsigned long base = state->sp, slot, ra;
 
 	if (rule->kind == UNWIND_RULE_CODE_MEM) {
 		if (unwind_user_reg(state, rule->cfa_reg, &base) ||
@@ -290,7 +290,7 @@ static bool leads_to_caller(struct unwind_user_state *state,
 	} else if (rule->cfa_reg == UNWIND_REG_FP) {
 		if (read_fp(state, &base))
 			return false;
-	} else if (unwind_sp_is_low(state)) {
+	} else if (state->sp_is_low) {
 		return true;	/* see apply_either() */
 	}
 	slot = base + rule->cfa_off - state->word;
@@ -510,7 +510,7 @@ static bool rule_by_code(struct unwind_user_state *state, struct unwind_user_rul
 	*rule = no_path();
 	if (time_after(jiffies, state->deadline) || !unwind_cache_begin(&search.begun))
 		return false;
-	if (!unwind_sp_is_low(state) && !read_fp(state, &fp) &&
+	if (!state->sp_is_low && !read_fp(state, &fp) &&
 	    fp - state->sp < MAX_FRAME_WORDS * state->word)
 		code.fp_above_sp = fp - state->sp;
 	state->found[UNWIND_FOUND_CODE]++;
@@ -572,8 +572,8 @@ static bool frame_size(struct unwind_user_state *state, unsigned long fp, unsign
 {
 	unsigned long sp = state->sp;
 
-	if (unwind_sp_is_low(state)) {
-		if (unwind_read_word(state, sp - 1 - 3 * state->word, &sp))
+	if (state->sp_is_low) {
+		if (unwind_read_word(state, sp - 3 * state->word, &sp))
 			return false;
 		sp += state->ss_base;
 	}
@@ -683,7 +683,7 @@ static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 	if (frame == UNWIND_CODE_FRAME_OTHER)
 		return false;
 	called = prologue_of(state, start);
-	if (called ? called != code.prologue : by_call || unwind_sp_is_low(state))
+	if (called ? called != code.prologue : by_call || state->sp_is_low)
 		return false;
 	if (frame == UNWIND_CODE_FRAME_IN_FRONT)
 		return called && is_deoptimized(state);
@@ -721,7 +721,7 @@ static bool has_kept_size(struct unwind_user_state *state, const struct unwind_u
 		return true;
 	called = prologue_of(state, start);
 	return called ? called == state->ip - rule->fp_off :
-			!rule->by_call && !unwind_sp_is_low(state);
+			!rule->by_call && !state->sp_is_low;
 }
 
 /*
@@ -732,7 +732,7 @@ static bool has_kept_size(struct unwind_user_state *state, const struct unwind_u
  */
 static bool frame_by_call(struct unwind_user_state *state, unsigned long fp)
 {
-	unsigned long addr = state->sp & ~1UL;
+	unsigned long addr = state->sp;
 
 	if (state->exact || fp < addr || fp - addr > MAX_FRAME_WORDS * state->word ||
 	    !IS_ALIGNED(fp - addr, state->word) ||
@@ -752,7 +752,7 @@ static bool frame_by_call(struct unwind_user_state *state, unsigned long fp)
 static bool fp_is_certain(struct unwind_user_state *state, unsigned long fp,
 			  const struct unwind_user_rule *rule)
 {
-	unsigned long addr = state->sp & ~1UL, word;
+	unsigned long addr = state->sp, word;
 
 	if (fp < addr || fp - addr > MAX_FRAME_WORDS * state->word ||
 	    !IS_ALIGNED(fp | addr, state->word))
@@ -779,7 +779,7 @@ static bool is_on_top(struct unwind_user_state *state, const struct unwind_user_
 {
 	return state->exact && rule->kind == UNWIND_RULE_NO_PATH && !rule->extends &&
 	       !unwind_is_of_file(state->ip) &&
-	       rule->fp_off >= 0 && !unwind_sp_is_low(state) &&
+	       rule->fp_off >= 0 && !state->sp_is_low &&
 	       unwind_is_return_address(state, state->sp + rule->fp_off) &&
 	       !is_in_register(state, rule->cfa_off);
 }
@@ -909,7 +909,7 @@ static bool rule_by_start(struct unwind_user_state *state, struct unwind_user_ru
 	};
 	unsigned long word, start, depth;
 
-	if (state->exact || unwind_sp_is_low(state) || unwind_is_of_file(state->ip))
+	if (state->exact || state->sp_is_low || unwind_is_of_file(state->ip))
 		return false;
 	for (depth = state->word; depth <= MAX_STRAIGHT_WORDS * state->word; depth += state->word) {
 		if (!may_scan(state) || unwind_read_word(state, state->sp + depth, &word))

@@ -56,12 +56,15 @@ struct unwind_cache_state {
  * struct unwind_user_state - a walk at one user frame
  * @frame: the state of the frame, to be saved and restored: the members from @ip to @down_ip
  * @ip: code address in this frame, as a linear address
- * @sp: stack pointer of this frame, as a linear address; see unwind_sp_is_low()
+ * @sp: stack pointer of this frame, as a linear address
  * @kept: callee-saved registers, by slot: their values, or their addresses on the stack; with
  *	  @fp_only, only the slot of the frame pointer is valid
  * @in_memory: bit mask of the slots for which @kept has an address
  * @lost: bit mask of the slots whose registers are unknown
  * @exact: @ip is the next instruction to run, not a return address
+ * @sp_is_low: @sp was found by the frame pointer of a frame that includes a part of this one, as
+ *	       those of HotSpot's interpreter do, which keeps locals there.  The true stack pointer
+ *	       may be higher: it is in the word below that frame pointer.
  * @back: rules are looked up for @ip - @back.  1 if @ip is a return address or follows a system
  *	  call, as @ip - 1 is then inside the call; else 0
  * @left_alone: bit mask of the caller-saved registers, by their numbers in instructions,
@@ -113,6 +116,7 @@ struct unwind_user_state {
 		u8			in_memory;
 		u8			lost;
 		bool			exact;
+		bool			sp_is_low;
 		u8			back;
 		u16			left_alone;
 		bool			probed;
@@ -181,7 +185,7 @@ enum unwind_rule_kind {
  *	    unwind_code::left_at; for UNWIND_RULE_CODE_SIZE: distance from the prologue to the
  *	    address
  * @extends: for rules of code without tables: the frame may include a part of its caller's
- *	     frame, see unwind_sp_is_low()
+ *	     frame, see unwind_user_state::sp_is_low
  * @mem_off: for UNWIND_RULE_CODE_MEM: the CFA is the word at @cfa_reg plus @mem_off, plus
  *	     @cfa_off
  * @start_off: for UNWIND_RULE_CODE_SIZE: offset of the address in the function that was
@@ -397,16 +401,6 @@ static inline bool unwind_code_holds(unsigned long ip, const struct unwind_user_
 	u32 sum;
 
 	return !unwind_code_sum(ip, ip + rule->code_end, &sum) && sum == rule->code_sum;
-}
-
-/*
- * A frame may include a part of its caller's frame: HotSpot's interpreter keeps locals there.
- * Such a frame has the caller's stack pointer in the word below its frame pointer.  After a step
- * by the frame pointer from a frame that may be of this kind, the lowest bit of state->sp is set.
- */
-static inline bool unwind_sp_is_low(const struct unwind_user_state *state)
-{
-	return state->sp & 1;
 }
 
 /* why a walk ended, statistics, and the enabled methods */

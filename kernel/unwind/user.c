@@ -292,6 +292,7 @@ static __always_inline int apply_rule(struct unwind_user_state *state,
 	state->sp = cfa;
 	state->ri = ri;
 	state->exact = false;
+	state->sp_is_low = false;
 	state->back = 1;
 	state->regs = NULL;
 	return 0;
@@ -314,16 +315,16 @@ static bool frame_extends(struct unwind_user_state *state, unsigned long cfa)
 static noinline int apply_code_rule(struct unwind_user_state *state,
 				    const struct unwind_user_rule *rule)
 {
-	unsigned long sp = state->sp & ~1UL;
+	unsigned long sp = state->sp, cfa;
 	int ret;
 
 	ret = apply_rule(state, rule, false);
 	if (ret || !rule->extends)
 		return ret;
-	swap(sp, state->sp);
-	if (frame_extends(state, sp))
-		sp |= 1;
+	cfa = state->sp;
 	state->sp = sp;
+	state->sp_is_low = frame_extends(state, cfa);
+	state->sp = cfa;
 	return 0;
 }
 
@@ -369,7 +370,7 @@ static bool is_plain(const struct unwind_user_state *state, const struct unwind_
 {
 	return cache && state->methods & BIT(UNWIND_METHOD_EH_FRAME) &&
 	       state->word == sizeof(unsigned long) && !state->probed && !state->all_regs &&
-	       !state->cs_base && !state->ss_base;
+	       !state->cs_base && !state->ss_base && !state->sp_is_low;
 }
 
 /*
@@ -564,6 +565,9 @@ other_steps(struct unwind_user_state *state, struct unwind_cache *cache,
 		kind = known_rule(state, cache, table, &rule);
 		*ended = kind == UNWIND_RULE_END;
 		if (kind < UNWIND_RULE_FRAME)
+			break;
+		/* see apply_either() */
+		if (state->sp_is_low && rule.cfa_reg != UNWIND_REG_FP)
 			break;
 		/* apply_rule() is inlined once for each kind */
 		if (kind == UNWIND_RULE_FRAME)
@@ -814,6 +818,7 @@ static noinline int apply_full_rule(struct unwind_user_state *state,
 	state->sp = sp;
 	state->ri = ri;
 	state->exact = full->signal;
+	state->sp_is_low = false;
 	state->back = full->signal ? after_system_call(state) : 1;
 	state->insn = state->ip;
 	state->regs = NULL;
@@ -847,7 +852,7 @@ static bool fp_fits(struct unwind_user_state *state, unsigned long cfa)
 {
 	unsigned long fp;
 
-	return !read_reg(state, UNWIND_REG_FP, &fp) && fp == (cfa & ~1UL) - 2 * state->word;
+	return !read_reg(state, UNWIND_REG_FP, &fp) && fp == cfa - 2 * state->word;
 }
 
 /* Apply the rule with another stack pointer, without a change of @state. */
@@ -859,6 +864,7 @@ static int apply_from(struct unwind_user_state *state, unsigned long sp,
 	int ret;
 
 	state->sp = sp;
+	state->sp_is_low = false;
 	ret = apply_found_rule(state, rule, full);
 	*next = state->frame;
 	state->frame = here;
@@ -887,7 +893,7 @@ static noinline int apply_either(struct unwind_user_state *state,
 				 const struct unwind_user_rule *rule,
 				 const struct unwind_cfi_rule *full)
 {
-	const unsigned long low_sp = state->sp & ~1UL;
+	const unsigned long low_sp = state->sp;
 	struct unwind_frame low, high;
 	bool low_good, high_good;
 	unsigned long high_sp;
@@ -969,7 +975,7 @@ int unwind_user_next(struct unwind_user_state *state)
 	ret = find_rule(state, &rule, &full);
 	if (ret)
 		return ret;
-	if (unlikely(unwind_sp_is_low(state)))
+	if (unlikely(state->sp_is_low))
 		return apply_either(state, &rule, &full);
 	ret = apply_found_rule(state, &rule, &full);
 	if (ret == -EOPNOTSUPP && rule_is_volatile(state, &rule) &&
@@ -990,6 +996,7 @@ static void begin_frame(struct unwind_user_state *state, struct pt_regs *regs)
 	state->in_memory = 0;
 	state->lost = 0;
 	state->exact = true;
+	state->sp_is_low = false;
 	state->back = 0;
 	state->left_alone = 0;
 	state->probed = false;
