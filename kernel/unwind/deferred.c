@@ -205,8 +205,7 @@ static void deferred_walk(struct unwind_task_info *info, u64 cookie)
 
 	if (!start_holds(info))
 		return;
-	/* -ESRCH: the task exits, and would free the page at once */
-	if (!info->entries && unwind_task_may_allocate() && info->refuse != -ESRCH)
+	if (!info->entries && unwind_task_may_allocate())
 		info->entries = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT | __GFP_NORETRY |
 					__GFP_NOWARN | __GFP_NOMEMALLOC);
 	if (!info->entries)
@@ -599,10 +598,10 @@ void unwind_deferred_exec(void)
 /**
  * unwind_deferred_exit - close the last entry context of a task that exits
  *
- * To be called while the mm and the perf events are still there, and before PF_EXITING.
- * The walk takes page faults only if a single thread exits by itself.  Otherwise
- * unwind_task_is_dying() is already true.  Later requests fail with -ESRCH, or with -EINVAL if the
- * task has not returned to user space since execve: then there is no user stack.
+ * To be called as late as possible while the mm and the perf events are still there.  With
+ * PF_EXITING set, the walk takes no page faults and allocates nothing.  Later requests fail with
+ * -ESRCH, or with -EINVAL if the task has not returned to user space since execve: then there is
+ * no user stack.
  *
  * Context: Task context; may sleep.
  */
@@ -610,6 +609,8 @@ void unwind_deferred_exit(void)
 {
 	struct unwind_task_info *info = &current->unwind_info;
 
+	/* accept requests during this walk: they get its stack */
+	send_records(info);
 	deferred_close_for_good(info, deferred_refused(info) ?: -ESRCH, 0);
 	kfree(info->entries);
 	info->entries = NULL;

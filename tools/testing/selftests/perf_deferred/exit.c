@@ -248,12 +248,23 @@ static int while_others_map(void)
 	return ret ? pd_fail("at exit by %s, round %lu", way->what, i) : PD_PASS;
 }
 
-/* The entry context is closed, but the mm still exists: stacks are unwound in place. */
+/* The task has begun to exit, but its mm and its events still exist. */
 static int at_exit_signals(void)
 {
 	struct perf_event_attr attr;
 
 	PD_TRY(pd_attr_kprobe(&attr, "exit_signals"));
+	PD_TRY(exit_rounds(&attr, THE_STACK));
+	attr.inherit = 1;
+	return exit_rounds(&attr, THE_STACK);
+}
+
+/* The entry context is closed, but the mm still exists: stacks are unwound in place. */
+static int at_perf_event_exit_task(void)
+{
+	struct perf_event_attr attr;
+
+	PD_TRY(pd_attr_kprobe(&attr, "perf_event_exit_task"));
 	return exit_rounds(&attr, THE_STACK_IN_PLACE);
 }
 
@@ -316,6 +327,7 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(at_do_exit_of_a_task),
 	PD_TEST(while_others_map),
 	PD_TEST(at_exit_signals),
+	PD_TEST(at_perf_event_exit_task),
 	PD_TEST(sched_process_exit),
 	PD_TEST(from_timer),
 };

@@ -197,6 +197,12 @@ static int exit_thread(void)
 	return check_sample("no_tables_exit_thread", "do_exit", NULL, 3);
 }
 
+/* The task is sampled while it exits. */
+static int exiting(void)
+{
+	return check_sample("no_tables_exit_group", "exit_signals", NULL, 3);
+}
+
 const struct pd_test pd_tests[] = {
 	PD_TEST(recurse),
 	PD_TEST(drop),
@@ -214,6 +220,7 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(callbacks),
 	PD_TEST(exit_group),
 	PD_TEST(exit_thread),
+	PD_TEST(exiting),
 };
 
 const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);
