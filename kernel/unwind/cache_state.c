@@ -39,8 +39,7 @@ static bool cache_note_writers(unsigned long *writers)
 
 	if (!mmap_read_trylock(mm))
 		return false;
-	/* mm_lock_seq is an int, or a seqcount_t, whose first member is an unsigned int */
-	*writers = READ_ONCE(*(unsigned int *)&mm->mm_lock_seq);
+	*writers = READ_ONCE(mm->mm_lock_seq.sequence);
 	mmap_read_unlock(mm);
 	return true;
 }

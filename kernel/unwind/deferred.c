@@ -353,7 +353,9 @@ static void unwind_deferred_work(struct callback_head *head)
 
 /*
  * A request by an NMI may come after unwind_deferred_leave(), so it has to raise an
- * interrupt, which stops the task before its first user instruction.  Other requests
+ * interrupt, whose exit sends the record.  The interrupt normally comes before the next user
+ * instruction, but neither x2APIC nor a hypervisor promises that.  If it comes later and the
+ * user registers have changed, start_holds() is false, and the record is empty.  Other requests
  * with interrupts off come before unwind_deferred_leave(), which raises that interrupt
  * if a record is owed.  Two kinds of requests are refused, because they may come too late:
  *
@@ -547,9 +549,8 @@ static DEFINE_PER_CPU(struct irq_work, look_again) =
 
 /*
  * The out-of-line half of unwind_deferred_leave().  A record is still owed if a
- * request came after the last check of the work flags.  Then raise an interrupt, which comes
- * before the first user instruction.  So the user registers are still the same, and the exit
- * from the interrupt sends the record.
+ * request came after the last check of the work flags.  Then raise an interrupt, whose exit
+ * sends the record; is_too_late() says what happens if the interrupt comes late.
  *
  * noinstr: this function is neither traced nor probed, so after end_context() only an NMI can
  * make a request.  Such a request raises an interrupt itself.
