@@ -37,7 +37,7 @@ static int set_files_max(const struct ctl_table *table, int write, void *buffer,
 }
 #endif
 
-u8 unwind_user_realtime __read_mostly = UNWIND_REALTIME_AS_OTHERS;
+u8 unwind_user_realtime __read_mostly = UNWIND_REALTIME_NO_FAULTS;
 
 struct walk_counts {
 	u64	frames[UNWIND_NR_METHODS];

@@ -423,9 +423,10 @@ static int index_section(struct unwind_user_state *state,
 
 /*
  * Wait until another thread has made the index, which takes some milliseconds.  That thread
- * may have to wait for pages, so limit the time.
+ * may have to wait for pages, so limit the time.  A walk that takes no page faults does not wait:
+ * a real-time task must not sleep here, and a task that serves I/O may have to provide those pages.
  */
-static void wait_for_index(unsigned long ip)
+static int wait_for_index(struct unwind_user_state *state, unsigned long ip)
 {
 	struct unwind_object object;
 	int ticks;
@@ -433,9 +434,12 @@ static void wait_for_index(unsigned long ip)
 	for (ticks = 0; ticks < MAX_WAIT; ticks++) {
 		if (unwind_cache_find_object(ip, &object) || !object.indexing ||
 		    fatal_signal_pending(current))
-			return;
+			break;
+		if (state->no_faults)
+			return -EFAULT;
 		schedule_timeout_killable(1);
 	}
+	return -EAGAIN;
 }
 
 /**
@@ -451,8 +455,9 @@ static void wait_for_index(unsigned long ip)
  *
  * Context: Task context of a user task; may sleep.
  * Return: never 0.  -EAGAIN to look up the object again, which may have an index now; -EFAULT if
- *	   .eh_frame cannot be read now, or the walk has no time left; -ENOMEM if there is no
- *	   memory, or the task must not allocate.
+ *	   .eh_frame cannot be read now, another thread is making the index and the walk takes no
+ *	   page faults, or the walk has no time left; -ENOMEM if there is no memory, or the task
+ *	   must not allocate.
  */
 int unwind_eh_index_build(struct unwind_user_state *state,
 			  const struct unwind_cache_state *begun, unsigned long ip,
@@ -463,10 +468,8 @@ int unwind_eh_index_build(struct unwind_user_state *state,
 
 	if (!unwind_task_may_allocate())
 		return -ENOMEM;
-	if (!unwind_cache_claim_index(begun, ip)) {
-		wait_for_index(ip);
-		return -EAGAIN;
-	}
+	if (!unwind_cache_claim_index(begun, ip))
+		return wait_for_index(state, ip);
 	ret = index_section(state, object, &index);
 	unwind_cache_end_index(begun, ip, index, ret && ret != -EFAULT && ret != -ENOMEM);
 	return ret == -EFAULT || ret == -ENOMEM ? ret : -EAGAIN;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A sysctl can exclude real-time and deadline tasks from page faults in walks, or from deferral.
+ * Real-time and deadline tasks take no page faults in walks; a sysctl allows these, or excludes
+ * the tasks from deferral.
  * Walks of tasks that serve I/O never take page faults.
  */
 #include <errno.h>
@@ -121,20 +122,20 @@ static int call_as_each(int realtime)
 static int restore_and_return(int ret)
 {
 	set_policy(SCHED_OTHER);
-	set_realtime(AS_OTHERS);
+	set_realtime(NO_FAULTS);
 	return ret;
 }
 
-static int deferred_by_default(void)
+static int without_faults_by_default(void)
 {
-	PD_CHECK(pd_read_long(REALTIME) == AS_OTHERS, "%s is %ld", REALTIME,
+	PD_CHECK(pd_read_long(REALTIME) == NO_FAULTS, "%s is %ld", REALTIME,
 		 pd_read_long(REALTIME));
-	return restore_and_return(call_as_each(AS_OTHERS));
+	return restore_and_return(call_as_each(NO_FAULTS));
 }
 
-static int deferred_without_faults(void)
+static int deferred_as_others(void)
 {
-	return restore_and_return(call_as_each(NO_FAULTS));
+	return restore_and_return(call_as_each(AS_OTHERS));
 }
 
 static int unwound_in_place(void)
@@ -146,7 +147,7 @@ static int check_values(void)
 {
 	PD_CHECK(pd_write_str(REALTIME, "3") == EINVAL, "3 is taken");
 	PD_CHECK(pd_write_str(REALTIME, "-1") == EINVAL, "-1 is taken");
-	PD_CHECK(pd_read_long(REALTIME) == AS_OTHERS, "the value has changed");
+	PD_CHECK(pd_read_long(REALTIME) == NO_FAULTS, "the value has changed");
 	return PD_PASS;
 }
 
@@ -235,8 +236,8 @@ static int nothing_brought_in_by_io_flusher(void)
 
 const struct pd_test pd_tests[] = {
 	PD_TEST(check_values),
-	PD_TEST(deferred_by_default),
-	PD_TEST(deferred_without_faults),
+	PD_TEST(without_faults_by_default),
+	PD_TEST(deferred_as_others),
 	PD_TEST(unwound_in_place),
 	PD_TEST(nothing_brought_in),
 	PD_TEST(nothing_brought_in_by_io_flusher),
