@@ -42,11 +42,11 @@
  * Readers are under RCU.  Each entry of a rule table has a sequence count, and so has the
  * list of objects.  Objects do not change, except that unwind_cache_end_index() adds an
  * index.  Writers hold the lock, and allocate before they take it.  The shrinker detaches
- * whole caches from their mm, and the next walk makes a new one.  Readers of a detached cache
- * find its rules, but no objects.  An index of .eh_frame belongs to its object in the cache and is
- * freed after a grace period.  Each search looks the index up anew, under RCU.  All caches
- * take their generations from one counter, so the generation of a cache that was freed is
- * never that of its successor.
+ * whole caches from their mm, first those that no walk has used since its last look; the next walk
+ * makes a new one.  Readers of a detached cache find its rules, but no objects.  An index of
+ * .eh_frame belongs to its object in the cache and is freed after a grace period.  Each search
+ * looks the index up anew, under RCU.  All caches take their generations from one counter, so the
+ * generation of a cache that was freed is never that of its successor.
  */
 
 #include <linux/atomic.h>
@@ -295,6 +295,9 @@ struct unwind_cache *unwind_cache_use(struct unwind_user_state *state,
 	until = READ_ONCE(cache->all_regs_until);
 	if (unlikely(until) && !state->fp_only && time_before(jiffies, until))
 		state->all_regs = true;
+	/* test first: threads of the mm share the cache line */
+	if (!READ_ONCE(cache->used))
+		WRITE_ONCE(cache->used, true);
 	*table = rcu_dereference(cache->rules);
 	state->crowded |= unwind_rules_is_crowded(*table);
 	return cache;
@@ -324,19 +327,29 @@ static unsigned long caches_count(struct shrinker *shrinker,
 	return READ_ONCE(nr_caches) ?: SHRINK_EMPTY;
 }
 
+/*
+ * A cache that was used since the last look gets a second chance, at the end of the list.  The
+ * look counts as scanned, so the lock is not held for longer than @sc asks for.
+ */
 static unsigned long caches_shrink(struct shrinker *shrinker,
 				   struct shrink_control *sc)
 {
-	unsigned long freed = 0;
+	unsigned long nr, freed = 0;
+	struct unwind_cache *cache;
 
 	spin_lock(&all_caches_lock);
-	while (freed < sc->nr_to_scan && !list_empty(&all_caches)) {
-		cache_take(list_first_entry(&all_caches, struct unwind_cache,
-					    node));
-		freed++;
+	for (nr = sc->nr_to_scan; nr && !list_empty(&all_caches); nr--) {
+		cache = list_first_entry(&all_caches, struct unwind_cache, node);
+		if (READ_ONCE(cache->used)) {
+			WRITE_ONCE(cache->used, false);
+			list_move_tail(&cache->node, &all_caches);
+		} else {
+			cache_take(cache);
+			freed++;
+		}
 	}
 	spin_unlock(&all_caches_lock);
-	return freed ?: SHRINK_STOP;
+	return freed;
 }
 
 static int __init unwind_cache_setup(void)

@@ -47,6 +47,7 @@ struct unwind_object_list {
  * @full: rules that need a struct unwind_cfi_rule; NULL if there are none
  * @files_seen: unwind_files_changes() at the last check of the objects for dead files
  * @all_regs_until: until this time, in jiffies, walks follow all registers; 0 for never
+ * @used: a walk has used it since the shrinker last looked at it
  * @mm: its mm; valid under all_caches_lock only
  * @rcu: frees it
  * @lock: held by writers
@@ -68,6 +69,7 @@ struct unwind_cache {
 	struct unwind_full_table __rcu	*full;
 	u64				files_seen;
 	unsigned long			all_regs_until;
+	bool				used;
 	struct mm_struct		*mm;
 	struct rcu_head			rcu;
 	/* for writers */

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
+#include <glob.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -119,6 +120,61 @@ static int given_back(void)
 	PD_CHECK(!pd_write_str("/proc/sys/vm/drop_caches", "2"), "drop_caches failed");
 	PD_CHECK(!eh_counter("caches"), "%ld caches are left", eh_counter("caches"));
 	return eh_run_and_check(&event, &walk, steps);
+}
+
+#define SHRINKERS	"/sys/kernel/debug/shrinker/"
+
+/* Let the shrinker of the caches look at @nr caches. */
+static int scan_caches(long nr)
+{
+	char path[128], text[32];
+	glob_t found;
+	int err;
+
+	if (glob(SHRINKERS "unwind_user-*/scan", 0, NULL, &found))
+		return pd_skip("no CONFIG_SHRINKER_DEBUG here");
+	snprintf(path, sizeof(path), "%s", found.gl_pathv[0]);
+	globfree(&found);
+	/* cgroup, node, number */
+	snprintf(text, sizeof(text), "0 0 %ld", nr);
+	err = pd_write_str(path, text);
+	PD_CHECK(!err, "%s: %s", path, strerror(err));
+	return 0;
+}
+
+/* The shrinker frees the cache of an idle process before that of a busy one, which is older. */
+static int idle_first(void)
+{
+	static struct eh_walk walk;
+	struct perf_event_attr attr;
+	struct pd_event event, other;
+	struct pd_child child;
+	long before, kept;
+
+	PD_TRY(eh_counted());
+	PD_CHECK(!pd_write_str("/proc/sys/vm/drop_caches", "2"), "drop_caches failed");
+	before = eh_counter("caches");
+	PD_TRY(eh_open(&event));
+	PD_TRY(eh_run_and_check(&event, &walk, steps));
+	PD_TRY(pd_child_start(&child, use_objects, NULL));
+	PD_TRY(eh_attr(&attr));
+	PD_TRY(pd_must_open(&other, &attr, child.pid, -1));
+	pd_enable(&other);
+	pd_child_go(&child);
+	PD_CHECK(pd_child_wait_said(&child, 1, 10), "the child does not get there");
+	PD_CHECK(eh_counter("caches") == before + 2, "%ld caches, %ld before",
+		 eh_counter("caches"), before);
+
+	PD_TRY(scan_caches(before + 2));
+	PD_CHECK(eh_counter("caches") == before + 2, "a used cache was freed");
+	PD_TRY(eh_run_and_check(&event, &walk, steps));
+	PD_TRY(scan_caches(before + 2));
+	kept = eh_counter("caches");
+	kill(child.pid, SIGKILL);
+	pd_child_wait(&child, 10);
+	PD_CHECK(kept == before + 1, "%ld caches are left of %ld", kept, before + 2);
+	PD_CHECK(eh_counter("caches") == kept, "the cache of the busy process was freed");
+	return PD_PASS;
 }
 
 static const char * const names[] = {
@@ -296,6 +352,7 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(caches_of_the_profiled),
 	PD_TEST(none_by_fork),
 	PD_TEST(given_back),
+	PD_TEST(idle_first),
 	PD_TEST(frames_by_method),
 	PD_TEST(ends_of_walks),
 	PD_TEST(starts_of_programs),
