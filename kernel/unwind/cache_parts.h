@@ -9,7 +9,6 @@
 
 #include <linux/atomic.h>
 #include <linux/cache.h>
-#include <linux/gfp.h>
 #include <linux/list.h>
 #include <linux/mm_types.h>
 #include <linux/rcupdate.h>
@@ -18,6 +17,7 @@
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
+#include "task.h"
 #include "unwind.h"
 
 struct mm_struct;
@@ -25,9 +25,7 @@ struct unwind_full_table;
 struct unwind_object;
 struct unwind_rule_table;
 
-/* fail the allocation rather than invoke the OOM killer of the memcg */
-#define UNWIND_CACHE_GFP	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN | \
-				 __GFP_NOMEMALLOC)
+#define UNWIND_CACHE_GFP	(UNWIND_GFP | __GFP_ACCOUNT)
 
 #define UNWIND_FIRST_OBJECTS	5	/* 64 bytes */
 #define UNWIND_FIRST_RULES_BITS	3	/* 256 bytes */

@@ -188,7 +188,10 @@ static int deferred_refused(const struct unwind_task_info *info)
 	return READ_ONCE(info->refuse);
 }
 
-/* Walk the stack, once for each entry context.  Without a page for the frames, do not walk. */
+/*
+ * Walk the stack, once for each entry context.  Without a page for the frames, do not walk.  The
+ * page is not charged to the memory cgroup: no stack is lost because the cgroup is at its limit.
+ */
 static void deferred_walk(struct unwind_task_info *info, u64 cookie)
 {
 	struct unwind_stacktrace trace;
@@ -206,8 +209,7 @@ static void deferred_walk(struct unwind_task_info *info, u64 cookie)
 	if (!start_holds(info))
 		return;
 	if (!info->entries && unwind_task_may_allocate())
-		info->entries = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT | __GFP_NORETRY |
-					__GFP_NOWARN | __GFP_NOMEMALLOC);
+		info->entries = kmalloc(PAGE_SIZE, UNWIND_GFP);
 	if (!info->entries)
 		return;
 

@@ -363,8 +363,8 @@ static void refuse_overlaps(struct scan_row *rows, u32 nr)
 	}
 }
 
-/* fail the allocation rather than invoke the OOM killer of the memcg */
-#define INDEX_GFP	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN | __GFP_NOMEMALLOC)
+/* vmalloc() requires that it may reclaim memory: do so once, and do not invoke the OOM killer */
+#define INDEX_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN | __GFP_NOMEMALLOC)
 
 /* Allocate single pages only. */
 static void *index_alloc(size_t size)

@@ -102,9 +102,6 @@
 /* how long not to look for a file to evict after all files had objects, in jiffies */
 #define FULL_TIME	(HZ / 10)
 
-/* fail the allocation rather than invoke the OOM killer */
-#define FILE_GFP	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN | __GFP_NOMEMALLOC)
-
 unsigned int unwind_files_max_kb __read_mostly = 16 * 1024;
 atomic64_t unwind_files_dead __read_mostly = ATOMIC64_INIT(0);
 
@@ -574,7 +571,7 @@ void unwind_file_grow(struct unwind_file *file)
 	bits = wanted_bits(file);
 	if (!bits || !files_charge(unwind_rules_bytes(bits)))
 		return;
-	table = unwind_rules_alloc(bits, FILE_GFP);
+	table = unwind_rules_alloc(bits, UNWIND_GFP);
 	if (!table) {
 		atomic_long_sub(unwind_rules_bytes(bits), &files_bytes);
 		return;
@@ -590,7 +587,7 @@ static struct unwind_file *files_alloc(struct inode *inode)
 
 	if (!unwind_task_may_allocate() || !files_charge_one())
 		return NULL;
-	file = kzalloc(sizeof(*file), FILE_GFP);
+	file = kzalloc(sizeof(*file), UNWIND_GFP);
 	if (!file) {
 		files_uncharge_one();
 		return NULL;

@@ -453,8 +453,7 @@ static bool alloc_code_memory(void **parts)
 	unsigned int i;
 
 	for (i = 0; i < UNWIND_CODE_PARTS; i++) {
-		parts[i] = kmalloc(unwind_code_parts[i], GFP_KERNEL | __GFP_NORETRY |
-				   __GFP_NOWARN | __GFP_NOMEMALLOC);
+		parts[i] = kmalloc(unwind_code_parts[i], UNWIND_GFP);
 		if (!parts[i]) {
 			free_code_memory(parts);
 			return false;

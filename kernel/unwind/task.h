@@ -5,9 +5,17 @@
 #ifndef _KERNEL_UNWIND_TASK_H
 #define _KERNEL_UNWIND_TASK_H
 
+#include <linux/gfp.h>
 #include <linux/oom.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+
+/*
+ * Walks reclaim no memory, and so never wait for it or invoke the OOM killer.  If an allocation
+ * fails, for instance because the memory cgroup is at its limit, the next walk tries again, which
+ * costs little.
+ */
+#define UNWIND_GFP	(GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC)
 
 /*
  * A task that is being killed must not wait for a page.  fatal_signal_pending() is false if the

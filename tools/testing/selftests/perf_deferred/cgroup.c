@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Events of a cgroup: samples and records of its tasks only. */
+/* Events of a cgroup: samples and records of its tasks only. Walks in a cgroup without memory. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "pd_cgroup.h"
@@ -15,6 +17,9 @@
 
 #define NAME	5
 #define DEPTH	2
+#define PATIENCE	120
+/* what else may allocate memory for the task */
+#define MOST_FULL	10
 
 static int make_calls(void *unused)
 {
@@ -130,9 +135,93 @@ static int output_of_a_cgroup(void)
 	return with_group(true);
 }
 
+/* Call without allocating memory: the limit of the cgroup is 0. */
+static int make_calls_when_full(void *unused)
+{
+	unsigned long i;
+
+	(void)unused;
+	pd_child_says();
+	for (i = 0; i < pd_scale(100); i++)
+		pd_call(NAME, DEPTH, pd_leaf_getppid, NULL);
+	pd_child_says();
+	pause();
+	return 0;
+}
+
+/* How often was memory reclaimed because the cgroup was at its limit? */
+static long times_full(const struct pd_cgroup *group)
+{
+	char path[160], line[64];
+	long value, found = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/memory.events", group->path);
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "max %ld", &value) == 1)
+			found = value;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static int limit_to_nothing(const struct pd_cgroup *group)
+{
+	char path[160];
+
+	snprintf(path, sizeof(path), "%s/memory.max", group->path);
+	if (pd_write_str(path, "0"))
+		return pd_skip("no limits of memory");
+	return 0;
+}
+
+static int check_full(struct pd_child *child, const struct pd_cgroup *group,
+		      struct perf_event_attr *attr)
+{
+	struct pd_log log = {};
+	struct pd_event event;
+	long full;
+
+	PD_TRY(limit_to_nothing(group));
+	PD_TRY(pd_must_open(&event, attr, child->pid, -1));
+	PD_TRY(pd_cgroup_join(group, child->pid));
+	pd_enable(&event);
+	pd_child_go(child);
+	PD_CHECK(pd_child_wait_said(child, 2, PATIENCE), "the child does not end");
+	full = times_full(group);
+	pd_disable(&event);
+	pd_drain(&event, &log);
+	PD_TRY(check_log(&log, child->pid));
+	PD_CHECK(full >= 0 && full <= MOST_FULL, "at the limit %ld times", full);
+	pd_event_close(&event);
+	pd_log_free(&log);
+	return 0;
+}
+
+/* In a cgroup that may have no more memory, stacks are complete, and walks reclaim no memory. */
+static int full_cgroup(void)
+{
+	struct perf_event_attr attr;
+	struct pd_cgroup group;
+	struct pd_child child;
+	int ret;
+
+	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_getppid"));
+	PD_TRY(pd_cgroup_make(&group));
+	PD_CHECK(!mlockall(MCL_CURRENT | MCL_FUTURE), "mlockall: %s", strerror(errno));
+	PD_TRY(pd_child_start(&child, make_calls_when_full, NULL));
+	ret = check_full(&child, &group, &attr);
+	kill(child.pid, SIGKILL);
+	pd_child_wait(&child, PATIENCE);
+	pd_cgroup_remove(&group);
+	return ret;
+}
+
 const struct pd_test pd_tests[] = {
 	PD_TEST(tasks_of_a_cgroup),
 	PD_TEST(output_of_a_cgroup),
+	PD_TEST(full_cgroup),
 };
 
 const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);

@@ -21,9 +21,10 @@ int pd_cgroup_make(struct pd_cgroup *group)
 		snprintf(procs, sizeof(procs), "%s/cgroup.procs", roots[i]);
 		if (access(procs, F_OK))
 			continue;
-		/* a new hierarchy has no controllers enabled: enable one */
+		/* a new hierarchy has no controllers enabled: enable those that are there */
 		snprintf(procs, sizeof(procs), "%s/cgroup.subtree_control", roots[i]);
 		pd_write_str(procs, "+pids");
+		pd_write_str(procs, "+memory");
 		snprintf(group->path, sizeof(group->path), "%s/perf_deferred.%d", roots[i],
 			 getpid());
 		if (!mkdir(group->path, 0755))

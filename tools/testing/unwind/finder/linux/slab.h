@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #define GFP_KERNEL_ACCOUNT	0
-#define __GFP_RETRY_MAYFAIL	0
+#define __GFP_NORETRY		0
 #define __GFP_NOWARN		0
 #define __GFP_NOMEMALLOC	0
 

@@ -6,11 +6,10 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define GFP_KERNEL		0
 #define GFP_KERNEL_ACCOUNT	0
-#define __GFP_RETRY_MAYFAIL	0
 #define __GFP_NORETRY		0
 #define __GFP_NOWARN		0
+#define UNWIND_GFP		0
 
 #define kmalloc(size, flags)	malloc(size)
 #define kfree(ptr)		free(ptr)
