@@ -93,6 +93,34 @@ json() {
 	END
 }
 
+# Raw data of an event that is not a tracepoint have no format.
+json_raw() {
+	perf data convert --to-json "${work}/json" --force -i "${work}/rich" &&
+	"${PYTHON}" -m json.tool "${work}/json" > /dev/null
+}
+
+# A name can have any bytes.
+json_bytes() {
+	make_data bytes &&
+	perf data convert --to-json "${work}/json" --force -i "${work}/bytes" || return 1
+	"${PYTHON}" - "${work}/json" <<-'END'
+	import json, sys
+	names = [sample['comm'] for sample in json.load(open(sys.argv[1], 'rb'))['samples']]
+	sys.exit(names != ['caf\u00e9\ufffd'])
+	END
+}
+
+python_bytes() {
+	echo "def process_event(event): print(ascii(event['comm']))" > "${work}/comm.py"
+	make_data bytes && perf script -s "${work}/comm.py" -i "${work}/bytes" |
+		grep -Fx "'caf\\xe9\\\\xe9'"
+}
+
+ignored_callees() {
+	make_data named &&
+	perf report --stdio --ignore-callees '^exit$' -i "${work}/named" | grep -q '\] *exit'
+}
+
 # In the stream of CPU 0, a callchain is the number of its entries, followed by the
 # entries.
 ctf() {
@@ -164,13 +192,17 @@ c2c_report() {
 	grep -q -- '---0x550006401002$' "${work}/out"
 }
 
-make_data sleeper && make_data late && make_data mapped || exit 1
+make_data sleeper && make_data late && make_data mapped && make_data rich || exit 1
 
 check_with libpython "Python script" python_script
 check_with libpython "Python script, in a pipe" python_script_in_pipe
 check_with libpython "db-export" db_export
 check_with libpython "stackcollapse.py" stackcollapse
 check "perf data convert --to-json" json
+check "perf data convert --to-json, raw data" json_raw
+check "perf data convert --to-json, any name" json_bytes
+check_with libpython "Python script, any name" python_bytes
+check "perf report --ignore-callees" ignored_callees
 check_if libbabeltrace "$(has_ctf && echo yes)" "perf data convert --to-ctf" ctf
 check "perf diff" diff_of_two
 check "perf buildid-list --with-hits" buildid_list

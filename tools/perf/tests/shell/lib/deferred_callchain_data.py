@@ -7,6 +7,7 @@ bits 20..39 the thread, bits 12..19 the cookie and bits 0..11 the depth.  So wro
 stitching shows in the output of perf script.  A case is a list of events; see CASES.
 """
 import argparse
+import ctypes
 import os
 import random
 import struct
@@ -116,7 +117,7 @@ class PerfData:
         self.events.append(self.header(kind, misc, body))
 
     def comm(self, tid, time, name):
-        text = name.encode() + b'\0'
+        text = name.encode(errors='surrogateescape') + b'\0'
         text += b'\0' * (-len(text) % 8)
         self.add(PERF_RECORD_COMM, 0, self.pack('ii', self.pid(tid), tid) + text +
                  self.trailer(tid, time, TRACKING_ID))
@@ -597,6 +598,26 @@ def case_hostile(d):
     """A command whose name contains the end of a script element and a placeholder."""
     d.comm(100, 1, '</script><b>/** @flamegraph_json **/')
     d.sample(100, 10, kernel_chain(2) + user_chain(100, 1, 3))
+
+
+def case_bytes(d):
+    """A command whose name has a character of UTF-8, and a byte that is not UTF-8."""
+    d.comm(100, 1, 'caf\u00e9\udce9')
+    d.sample(100, 10, kernel_chain(2) + user_chain(100, 1, 3))
+
+
+def case_named(d):
+    """A frame is in exit() of the C library."""
+    address = ctypes.cast(ctypes.CDLL(None).exit, ctypes.c_void_p).value + 4
+    for line in open('/proc/self/maps'):
+        ends, _, offset, _, _, *path = line.split()
+        start, end = (int(number, 16) for number in ends.split('-'))
+        if start <= address < end:
+            break
+    d.comm(100, 1, 'alpha')
+    d.mmap(100, 2, user_ip(100, 0, 0), os.path.getsize(path[0]), path[0])
+    d.sample(100, 10, kernel_chain(1) + user_chain(100, 1, 2) +
+             [user_ip(100, 0, 0) + address - start + int(offset, 16)])
 
 
 def case_many(d):
