@@ -221,8 +221,8 @@ check "one event of two" flags_are 1 1 -e "${event}/call-graph=no/,task-clock" \
 check "group" complete_with 2 1 -e "{${event},task-clock}" --call-graph defer ${workload}
 privileged && check "-a" complete_with 1 1 -a -e "${event}" --call-graph defer ${workload}
 privileged && check "-C 0" complete_with 1 1 -C 0 -e "${event}" --call-graph defer ${workload}
-# the event's buffer is read when recording ends, long after that of the tracking event
-privileged && check "-a, overwritable" complete_with 1 2 -a -e "${event}/overwrite/" \
+# records go into the event's buffer, which is read when recording ends, and into no other
+privileged && check "-a, overwritable" complete_with 1 1 -a -e "${event}/overwrite/" \
 	--call-graph defer ${workload}
 check "--per-thread" complete_with 1 1 --per-thread -e "${event}" --call-graph defer ${workload}
 check "-z" complete_with 1 1 -z -e "${event}" --call-graph defer ${workload}
