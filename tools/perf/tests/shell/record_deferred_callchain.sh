@@ -26,6 +26,12 @@ refused() { # call-graph argument
 	grep -q 'can be deferred, not' "${work}/err"
 }
 
+# Commas separate the terms of an event.
+term_refused() {
+	! perf record -o "${data}" -e "${event}/call-graph=fp,defer/" true 2>"${work}/err" &&
+	grep -q '^Use call-graph=defer' "${work}/err"
+}
+
 # perf record warns once, whatever the number of events, and sets no flag of deferral.
 falls_back() { # arguments of perf record
 	perf record -o "${data}" --call-graph fp,defer "$@" -- true 2>"${work}/err" || return 1
@@ -192,6 +198,7 @@ kernel_defers() {
 
 check "dwarf,defer is refused" refused dwarf,defer
 check "lbr,defer is refused" refused lbr,defer
+check "event term fp,defer is refused" term_refused
 
 if ! privileged && ! record -e "${event}" --call-graph fp true
 then
