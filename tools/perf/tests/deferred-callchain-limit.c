@@ -474,18 +474,23 @@ static void build_twice(struct synth *s)
 	synth__exit(s, 300, 28);
 }
 
-/* The samples of a thread do not get the records of a new thread with the same tid. */
+/*
+ * The samples of a thread do not get the records of a new thread with the same tid, which reuses
+ * the cookie after some seconds.
+ */
 static void build_forked(struct synth *s)
 {
-	synth__deferred(s, 100, 10, 1);
-	synth__fork(s, 100, 20);
-	synth__record(s, 100, 30, 1, 1);
-	synth__pass_time(s, 31);
-	synth__deferred(s, 200, 40, 1);
-	synth__pass_time(s, 41);
-	synth__pass_time(s, 51);
-	synth__fork(s, 200, 60);
-	synth__record(s, 200, 70, 1, 1);
+	const u64 sec = NSEC_PER_SEC;
+
+	synth__deferred(s, 100, 1 * sec, 1);
+	synth__fork(s, 100, 2 * sec);
+	synth__record(s, 100, 3 * sec, 1, 1);
+	synth__pass_time(s, 3 * sec + 1);
+	synth__deferred(s, 200, 4 * sec, 1);
+	synth__pass_time(s, 4 * sec + 1);
+	synth__pass_time(s, 5 * sec + 1);
+	synth__fork(s, 200, 6 * sec);
+	synth__record(s, 200, 7 * sec, 1, 1);
 }
 
 struct reason_case {
@@ -543,6 +548,31 @@ static int test__deferred_reasons(struct test_suite *test __maybe_unused,
 
 	for (size_t i = 0; i < 2 * ARRAY_SIZE(reason_cases); i++)
 		ok &= run_reason_case(&reason_cases[i / 2], i % 2);
+	return ok ? TEST_OK : TEST_FAIL;
+}
+
+/* The records of one thread, all without a time, come in the reverse order of their samples. */
+static int test__deferred_untimed(struct test_suite *test __maybe_unused,
+				  int subtest __maybe_unused)
+{
+	const u64 nr = 3000;
+	bool ok = true;
+
+	for (int i = 0; i < 2; i++) {
+		struct synth s = { .piped = i };
+		struct count_tool count;
+
+		for (u64 cookie = 1; cookie <= nr; cookie++)
+			synth__deferred(&s, 100, -1ULL, cookie);
+		for (u64 cookie = nr; cookie; cookie--)
+			synth__record(&s, 100, -1ULL, cookie, 3);
+		count_tool__init(&count);
+		ok &= read_limited(&count, &s, DEFAULT_LIMIT) && count.complete == nr;
+		synth__free(&s);
+		if (!ok)
+			pr_debug("FAILED in a pipe: %d: %llu complete\n", i,
+				 (unsigned long long)count.complete);
+	}
 	return ok ? TEST_OK : TEST_FAIL;
 }
 
@@ -782,6 +812,7 @@ static struct test_case tests__deferred_callchain_limit[] = {
 	TEST_CASE("Millions of deferred records of a thread", deferred_millions),
 	TEST_CASE("Deferred samples of a process with many maps", deferred_maps),
 	TEST_CASE("Reasons for incomplete deferred samples", deferred_reasons),
+	TEST_CASE("Deferred samples without times", deferred_untimed),
 	TEST_CASE("Deferred samples while no event comes", deferred_idle),
 	TEST_CASE("Deferred samples after an interrupt", deferred_interrupted),
 	TEST_CASE("Deferred samples after an error", deferred_error),

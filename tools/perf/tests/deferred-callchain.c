@@ -34,6 +34,10 @@
 #define D		PERF_CONTEXT_USER_DEFERRED
 #define USER_IP		0x550006401000ULL	/* thread 100, cookie 1, innermost */
 
+/* Times of tests in which a cookie is reused: the kernel does so after minutes or years. */
+#define SEC		NSEC_PER_SEC
+#define S		"000000000"
+
 static void build_basic(struct synth *s)
 {
 	synth__deferred(s, 100, 10, 1);
@@ -326,22 +330,22 @@ static const char expect_empty[] =
 /* A tid is reused, with the same cookies. */
 static void build_reuse(struct synth *s)
 {
-	synth__deferred(s, 100, 10, 1);
-	synth__record(s, 100, 11, 1, 1);
-	synth__deferred(s, 100, 12, 2);
-	synth__exit(s, 100, 13);
-	synth__fork(s, 100, 20);
-	synth__deferred(s, 100, 21, 2);
-	synth__record(s, 100, 22, 2, 2);
-	synth__deferred(s, 100, 23, 1);
-	synth__record(s, 100, 24, 1, 3);
+	synth__deferred(s, 100, 10 * SEC, 1);
+	synth__record(s, 100, 11 * SEC, 1, 1);
+	synth__deferred(s, 100, 12 * SEC, 2);
+	synth__exit(s, 100, 13 * SEC);
+	synth__fork(s, 100, 20 * SEC);
+	synth__deferred(s, 100, 21 * SEC, 2);
+	synth__record(s, 100, 22 * SEC, 2, 2);
+	synth__deferred(s, 100, 23 * SEC, 1);
+	synth__record(s, 100, 24 * SEC, 1, 3);
 }
 
 static const char expect_reuse[] =
-	"100@10 k2 100/1*1\n"
-	"100@12 k2 -\n"
-	"100@21 k2 100/2*2\n"
-	"100@23 k2 100/1*3\n";
+	"100@10" S " k2 100/1*1\n"
+	"100@12" S " k2 -\n"
+	"100@21" S " k2 100/2*2\n"
+	"100@23" S " k2 100/1*3\n";
 
 /* A new entry context after the record of an old one with the same cookie. */
 static void build_wrap(struct synth *s)
@@ -359,39 +363,39 @@ static const char expect_wrap[] =
 /* A cookie is reused, also by later threads with the same tid, and events are read backwards. */
 static void build_backwards(struct synth *s)
 {
-	synth__record(s, 100, 41, 1, 4);
-	synth__exit(s, 100, 42);
-	synth__record(s, 100, 31, 1, 3);
-	synth__exit(s, 100, 25);
-	synth__record(s, 100, 21, 1, 2);
-	synth__record(s, 100, 11, 1, 1);
-	synth__deferred(s, 100, 40, 1);
-	synth__deferred(s, 100, 30, 1);
-	synth__deferred(s, 100, 24, 1);
-	synth__deferred(s, 100, 20, 1);
-	synth__deferred(s, 100, 10, 1);
+	synth__record(s, 100, 41 * SEC, 1, 4);
+	synth__exit(s, 100, 42 * SEC);
+	synth__record(s, 100, 31 * SEC, 1, 3);
+	synth__exit(s, 100, 25 * SEC);
+	synth__record(s, 100, 21 * SEC, 1, 2);
+	synth__record(s, 100, 11 * SEC, 1, 1);
+	synth__deferred(s, 100, 40 * SEC, 1);
+	synth__deferred(s, 100, 30 * SEC, 1);
+	synth__deferred(s, 100, 24 * SEC, 1);
+	synth__deferred(s, 100, 20 * SEC, 1);
+	synth__deferred(s, 100, 10 * SEC, 1);
 }
 
 static const char expect_backwards[] =
-	"100@10 k2 100/1*1\n"
-	"100@20 k2 100/1*2\n"
-	"100@24 k2 100/1*2\n"
-	"100@30 k2 100/1*3\n"
-	"100@40 k2 100/1*4\n";
+	"100@10" S " k2 100/1*1\n"
+	"100@20" S " k2 100/1*2\n"
+	"100@24" S " k2 100/1*2\n"
+	"100@30" S " k2 100/1*3\n"
+	"100@40" S " k2 100/1*4\n";
 
 /* After a sample of another entry context, an old record is not used for a reused cookie. */
 static void build_moved_on(struct synth *s)
 {
-	synth__deferred(s, 100, 10, 1);
-	synth__record(s, 100, 11, 1, 3);
-	synth__deferred(s, 100, 20, 2);
-	synth__deferred(s, 100, 30, 1);
+	synth__deferred(s, 100, 10 * SEC, 1);
+	synth__record(s, 100, 11 * SEC, 1, 3);
+	synth__deferred(s, 100, 20 * SEC, 2);
+	synth__deferred(s, 100, 30 * SEC, 1);
 }
 
 static const char expect_moved_on[] =
-	"100@10 k2 100/1*3\n"
-	"100@20 k2 -\n"
-	"100@30 k2 -\n";
+	"100@10" S " k2 100/1*3\n"
+	"100@20" S " k2 -\n"
+	"100@30" S " k2 -\n";
 
 /*
  * The record of the first sample was lost.  A later record with the same cookie is not used for
@@ -399,36 +403,36 @@ static const char expect_moved_on[] =
  */
 static void build_lost_again(struct synth *s)
 {
-	synth__deferred(s, 100, 10, 1);
-	synth__deferred(s, 100, 20, 2);
-	synth__record(s, 100, 21, 2, 2);
-	synth__deferred(s, 100, 30, 1);
-	synth__record(s, 100, 31, 1, 3);
+	synth__deferred(s, 100, 10 * SEC, 1);
+	synth__deferred(s, 100, 20 * SEC, 2);
+	synth__record(s, 100, 21 * SEC, 2, 2);
+	synth__deferred(s, 100, 30 * SEC, 1);
+	synth__record(s, 100, 31 * SEC, 1, 3);
 }
 
 static const char expect_lost_again[] =
-	"100@10 k2 -\n"
-	"100@20 k2 100/2*2\n"
-	"100@30 k2 100/1*3\n";
+	"100@10" S " k2 -\n"
+	"100@20" S " k2 100/2*2\n"
+	"100@30" S " k2 100/1*3\n";
 
 /* The case of build_lost_again(), but the first sample waits while the others are read. */
 static void build_lost_again_late(struct synth *s)
 {
-	synth__deferred(s, 100, 10, 1);
+	synth__deferred(s, 100, 10 * SEC, 1);
 	synth__round(s);
-	synth__in_place(s, 200, 15, 9, 1);
+	synth__in_place(s, 200, 15 * SEC, 9, 1);
 	synth__round(s);
-	synth__deferred(s, 100, 20, 2);
-	synth__record(s, 100, 21, 2, 2);
-	synth__deferred(s, 100, 30, 1);
-	synth__record(s, 100, 31, 1, 3);
+	synth__deferred(s, 100, 20 * SEC, 2);
+	synth__record(s, 100, 21 * SEC, 2, 2);
+	synth__deferred(s, 100, 30 * SEC, 1);
+	synth__record(s, 100, 31 * SEC, 1, 3);
 }
 
 static const char expect_lost_again_late[] =
-	"100@10 k2 -\n"
-	"200@15 k2 200/9*1\n"
-	"100@20 k2 100/2*2\n"
-	"100@30 k2 100/1*3\n";
+	"100@10" S " k2 -\n"
+	"200@15" S " k2 200/9*1\n"
+	"100@20" S " k2 100/2*2\n"
+	"100@30" S " k2 100/1*3\n";
 
 /* Tasks of other PID namespaces all have tid 0. Only their cookies differ. */
 static void build_foreign_tasks(struct synth *s)
@@ -476,7 +480,7 @@ static const char expect_foreign_ends[] =
 	"200@15 k2 200/9*1\n"
 	"0@30 k2 0/3*2\n";
 
-/* Clocks of CPUs differ: a later record from another CPU does not end the wait of a sample. */
+/* Clocks of CPUs differ: a record can come behind the record of the next entry context. */
 static void build_skewed(struct synth *s)
 {
 	synth__deferred(s, 100, 10, 1);
@@ -491,15 +495,78 @@ static void build_skewed(struct synth *s)
 
 static const char expect_skewed[] =
 	"100@10 k2 100/1*3\n"
-	"100@30 k2 -\n";
+	"100@30 k2 100/3*3\n";
 
-/* Clocks of CPUs do not differ by 100 ms: a record that is later by that much ends the wait. */
+/*
+ * A thread moves to CPU 1, returns to user space there and moves back.  The clock of CPU 1 is
+ * ahead, so its record has a later time than the record of the next entry context.  The second
+ * time, the thread first sleeps for a second.
+ */
+static void build_ahead(struct synth *s)
+{
+	for (u64 i = 0; i < 2; i++) {
+		u64 start = 30 * NSEC_PER_MSEC + i * NSEC_PER_SEC;
+		u64 end = start + i * NSEC_PER_SEC;
+
+		synth__deferred(s, 100, start, 2 * i + 1);
+		s->cpu = 1;
+		synth__record(s, 100, end + 12 * NSEC_PER_USEC, 2 * i + 1, 3);
+		s->cpu = 0;
+		synth__deferred(s, 100, end + 10 * NSEC_PER_USEC, 2 * i + 2);
+		synth__record(s, 100, end + 11 * NSEC_PER_USEC, 2 * i + 2, 2);
+	}
+}
+
+static const char expect_ahead[] =
+	"100@30000000 k2 100/1*3\n"
+	"100@30010000 k2 100/2*2\n"
+	"100@1030000000 k2 100/3*3\n"
+	"100@2030010000 k2 100/4*2\n";
+
+/*
+ * The clock of CPU 1 is behind, so the record and what the thread does next have earlier times than
+ * the sample.
+ */
+static void build_behind(struct synth *s)
+{
+	s->cpu = 1;
+	synth__record(s, 100, 5 * NSEC_PER_USEC, 1, 3);
+	synth__deferred(s, 100, 6 * NSEC_PER_USEC, 2);
+	synth__record(s, 100, 7 * NSEC_PER_USEC, 2, 2);
+	synth__exec(s, 100, 8 * NSEC_PER_USEC);
+	s->cpu = 0;
+	synth__deferred(s, 100, 12 * NSEC_PER_USEC, 1);
+	synth__round(s);
+	synth__in_place(s, 200, 14 * NSEC_PER_USEC, 9, 1);
+}
+
+static const char expect_behind[] =
+	"100@6000 k2 100/2*2\n"
+	"100@12000 k2 100/1*3\n"
+	"200@14000 k2 200/9*1\n";
+
+/* The thread calls execve() on CPU 1, whose clock is behind that of the record. */
+static void build_end_behind(struct synth *s)
+{
+	synth__deferred(s, 100, 10 * NSEC_PER_USEC, 1);
+	synth__record(s, 100, 12 * NSEC_PER_USEC, 1, 3);
+	s->cpu = 1;
+	synth__exec(s, 100, 11 * NSEC_PER_USEC);
+	s->cpu = 0;
+}
+
+static const char expect_end_behind[] = "100@10000 k2 100/1*3\n";
+
+/*
+ * Clocks of CPUs do not differ by 50 ms.  If the record of another entry context comes that long
+ * before the record, that belongs to a later entry context.
+ */
 static void build_not_skewed(struct synth *s)
 {
 	synth__deferred(s, 100, 10, 1);
 	s->cpu = 1;
 	synth__record(s, 100, 100 * NSEC_PER_MSEC, 2, 2);
-	synth__record(s, 100, 101 * NSEC_PER_MSEC, 1, 3);
+	synth__record(s, 100, 150 * NSEC_PER_MSEC, 1, 3);
 	s->cpu = 0;
 }
 
@@ -581,7 +648,10 @@ static const struct file_case file_cases[] = {
 	  .stitched = 4 },
 	{ "ends of tasks of other namespaces", build_foreign_ends, expect_foreign_ends,
 	  .stitched = 3 },
-	{ "clocks differ", build_skewed, expect_skewed, .stitched = 1, .incomplete = 1 },
+	{ "clocks differ", build_skewed, expect_skewed, .stitched = 2 },
+	{ "clock of the next record differs", build_ahead, expect_ahead, .stitched = 4 },
+	{ "clock of the record is behind", build_behind, expect_behind, .stitched = 2 },
+	{ "clock of an end is behind", build_end_behind, expect_end_behind, .stitched = 1 },
 	{ "clocks cannot differ", build_not_skewed, expect_bare, .incomplete = 1 },
 	{ "record without a time", build_untimed, expect_untimed, .stitched = 1 },
 	{ "backwards", build_backwards, expect_backwards, .stitched = 5 },

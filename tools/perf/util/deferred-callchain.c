@@ -31,12 +31,10 @@
  * their end before anything is delivered, so nothing is held.  Data without times stay in the order
  * of reading, except events that perf synthesized (set_up_queue()).
  *
- * For each thread, the index has the records not yet delivered, and the ends of the thread or its
- * program (exit, fork of another thread with the same tid, exec).  The first item at or after the
- * time of a sample is its record, or the sample has no record.  This search skips records that were
- * stitched to earlier samples, and records that may be out of order because CPUs' clocks differ.
- * An item is freed when its event is delivered, except a thread's last record: later samples may
- * have its cookie.  PERF_RECORD_LOST is an item, too.
+ * For each thread, the index has its records, and the ends of the thread or its program (exit, fork
+ * of another thread with the same tid, exec).  The record with a sample's cookie is its record,
+ * unless another item in between proves that the cookie was reused.  A delivered item stays until
+ * the thread has a later one.  The index also has each PERF_RECORD_LOST, without a thread.
  *
  * If an evsel defers callchains, the tool gets stitched samples and no records.  But a tool that
  * clears merge_deferred_callchains (inject, record, buildid-list, script --no-merge-callchains)
@@ -77,9 +75,9 @@
 #define MAX_LIVE_WAIT		(5ULL * NSEC_PER_SEC)
 /* Upper limit for the difference between the clocks of two CPUs: every tick corrects them. */
 #define MAX_CLOCK_SKEW		(20ULL * NSEC_PER_MSEC)
-/* The most items that a search skips: records out of order or of the same time, or losses. */
+/* The most items within MAX_CLOCK_SKEW that a search visits, or losses. */
 #define MAX_SKEWED		1024
-/* Memory limit for the last records of threads. */
+/* Memory limit for items whose events were delivered. */
 #define MAX_KEPT_BYTES		(16UL << 20)
 /* Number of trees of threads. The tid chooses the tree. */
 #define NR_TREES		65536UL
@@ -96,12 +94,9 @@ struct key {
 	u64 cookie;		/* if many tasks share this tid, else 0 */
 };
 
-/* Key for lost records: no machine and no thread has these ids. */
-static const struct key losses_key = { .machine_pid = -3, .tid = -3 };
-
 /* An index item: a deferred record, the end of a thread or its program, or lost records. */
 struct entry {
-	struct rb_node node;		/* in &indexed_thread.entries, until it is delivered */
+	struct rb_node node;		/* in &indexed_thread.entries */
 	u64 time;
 	u64 cookie;			/* of a deferred record, else 0 */
 	const union perf_event *event;	/* the record, in the mapped file or a copy */
@@ -109,6 +104,7 @@ struct entry {
 	u16 nr;				/* length of its callchain */
 	bool copied : 1;		/* @event is a copy, stored right behind this struct */
 	bool used : 1;			/* this record or a duplicate was stitched */
+	bool kept : 1;			/* the event was delivered */
 	bool exec : 1;			/* the item is an exec: ends a program, not a thread */
 };
 
@@ -116,10 +112,10 @@ struct entry {
 struct indexed_thread {
 	struct rb_node node;		/* in a tree of threads */
 	struct key key;
-	struct rb_root_cached entries;	/* not yet delivered, by time */
+	struct rb_root_cached entries;	/* items by time and cookie, ends behind records */
 	struct entry *newest;		/* the last item in @entries, or NULL */
-	struct entry *last;		/* last record that was delivered, or NULL */
-	struct list_head kept;		/* in &deferred_callchains.kept, if @last is set */
+	unsigned int nr_kept;		/* number of items whose events were delivered */
+	struct list_head kept;		/* in &deferred_callchains.kept, if @nr_kept is not 0 */
 };
 
 /* The stitching stage of a session, from the first event of the data to the last. */
@@ -128,11 +124,12 @@ struct deferred_callchains {
 	struct ip_callchain *chain;	/* the callchain of the current sample */
 	size_t max_chain;		/* addresses and contexts that fit into @chain */
 	struct rb_root threads[NR_TREES]; /* the index */
+	struct indexed_thread losses;	/* lost records of all threads, not yet delivered */
 	u64 copy[PERF_SAMPLE_MAX_SIZE / sizeof(u64)]; /* holds a foreign-endian sample */
 
 	size_t bytes;			/* memory used by the index */
-	struct list_head kept;		/* threads with a last record, the oldest first */
-	size_t kept_bytes;		/* the part of @bytes that @kept uses */
+	struct list_head kept;		/* threads with kept items, the oldest first */
+	size_t kept_bytes;		/* the part of @bytes that kept items use */
 
 	int nr_evsels;			/* number of evsels at the last set_up_queue() */
 	bool defers;			/* an evsel defers callchains */
@@ -312,20 +309,10 @@ static struct indexed_thread *thread_findnew(struct deferred_callchains *dc,
 		return NULL;
 
 	thread->key = *key;
+	INIT_LIST_HEAD(&thread->kept);
 	rb_add(&thread->node, thread_tree(dc, key), thread_before);
 	dc->bytes += sizeof(*thread);
 	return thread;
-}
-
-/* Free a thread that has no items. */
-static void thread_put(struct deferred_callchains *dc, struct indexed_thread *thread)
-{
-	if (thread->last || !RB_EMPTY_ROOT(&thread->entries.rb_root))
-		return;
-
-	rb_erase(&thread->node, thread_tree(dc, &thread->key));
-	free(thread);
-	dc->bytes -= sizeof(*thread);
 }
 
 static size_t entry_size(const struct entry *entry)
@@ -333,10 +320,15 @@ static size_t entry_size(const struct entry *entry)
 	return sizeof(*entry) + (entry->copied ? entry->event->header.size : 0);
 }
 
-static void entry_free(struct deferred_callchains *dc, struct entry *entry)
+static bool is_time(u64 time)
 {
-	dc->bytes -= entry_size(entry);
-	free(entry);
+	return time && time != -1ULL;
+}
+
+/* Is @entry before @time, whatever the clocks of the CPUs? */
+static bool is_past(const struct entry *entry, u64 time)
+{
+	return is_time(time) && entry->time < time && time - entry->time > MAX_CLOCK_SKEW;
 }
 
 static struct entry *entry_next(struct entry *entry)
@@ -344,17 +336,22 @@ static struct entry *entry_next(struct entry *entry)
 	return rb_entry_safe(rb_next(&entry->node), struct entry, node);
 }
 
-/* If a record and the end of its thread have the same time, the record sorts first. */
-static bool is_before(const struct entry *entry, u64 time, bool end)
+static struct entry *entry_prev(struct entry *entry)
 {
-	return entry->time < time || (entry->time == time && end && entry->cookie);
+	return rb_entry_safe(rb_prev(&entry->node), struct entry, node);
+}
+
+/* Among items of the same time, records sort by cookie, and ends (cookie 0) behind them. */
+static bool is_before(const struct entry *entry, u64 time, u64 cookie)
+{
+	return entry->time < time || (entry->time == time && entry->cookie - 1 < cookie - 1);
 }
 
 static bool entry_before(struct rb_node *a, const struct rb_node *b)
 {
 	const struct entry *entry = rb_entry(b, struct entry, node);
 
-	return is_before(rb_entry(a, struct entry, node), entry->time, !entry->cookie);
+	return is_before(rb_entry(a, struct entry, node), entry->time, entry->cookie);
 }
 
 /* Items mostly come in time order.  Append such an item without a search for its place. */
@@ -372,25 +369,23 @@ static void thread_add(struct indexed_thread *thread, struct entry *entry)
 	thread->newest = entry;
 }
 
-static void thread_remove(struct indexed_thread *thread, struct entry *entry)
+static struct entry *thread_first(struct indexed_thread *thread)
 {
-	if (thread->newest == entry)
-		thread->newest = rb_entry_safe(rb_prev(&entry->node), struct entry, node);
-	rb_erase_cached(&entry->node, &thread->entries);
+	return rb_entry_safe(rb_first_cached(&thread->entries), struct entry, node);
 }
 
-/* Find the first item at or after @time.  With @end, skip records whose time is @time. */
-static struct entry *thread_first_since(struct indexed_thread *thread, u64 time, bool end)
+/* Find the first item at or after @time.  Skip items of this time with smaller cookies. */
+static struct entry *thread_first_since(struct indexed_thread *thread, u64 time, u64 cookie)
 {
-	struct entry *first = rb_entry_safe(rb_first_cached(&thread->entries), struct entry, node);
+	struct entry *first = thread_first(thread);
 	struct rb_node *node = thread->entries.rb_root.rb_node;
 
-	if (!first || !is_before(first, time, end))
+	if (!first || !is_before(first, time, cookie))
 		return first;
 
 	for (first = NULL; node;) {
 		struct entry *entry = rb_entry(node, struct entry, node);
-		bool before = is_before(entry, time, end);
+		bool before = is_before(entry, time, cookie);
 
 		first = before ? first : entry;
 		node = before ? node->rb_right : node->rb_left;
@@ -398,73 +393,110 @@ static struct entry *thread_first_since(struct indexed_thread *thread, u64 time,
 	return first;
 }
 
-/* Forget the last record of a thread: later samples cannot be stitched to this record. */
-static void thread_forget_last(struct deferred_callchains *dc, struct indexed_thread *thread)
+/* A record is an orphan if neither it nor a duplicate of it was stitched. */
+static void entry_free(struct deferred_callchains *dc, struct entry *entry)
 {
-	struct entry *last = thread->last;
+	size_t size = entry_size(entry);
 
-	if (!last)
-		return;
-
-	dc->kept_bytes -= entry_size(last) + sizeof(*thread);
-	list_del(&thread->kept);
-	thread->last = NULL;
-	entry_free(dc, last);
+	dc->bytes -= size;
+	if (entry->kept) {
+		dc->kept_bytes -= size;
+		dc->stats->orphans += entry->cookie && !entry->used;
+	}
+	free(entry);
 }
 
-/*
- * Keep @record as the last record of @thread.  This may free other threads, but not @thread.
- * A record is an orphan until it or a duplicate of it is stitched.
- */
-static void thread_keep_last(struct deferred_callchains *dc, struct indexed_thread *thread,
-			     struct entry *record)
+static void thread_remove(struct deferred_callchains *dc, struct indexed_thread *thread,
+			  struct entry *entry)
 {
-	const struct entry *last = thread->last;
-	struct indexed_thread *oldest;
+	if (thread->newest == entry)
+		thread->newest = entry_prev(entry);
+	rb_erase_cached(&entry->node, &thread->entries);
+	if (entry->kept && !--thread->nr_kept) {
+		list_del_init(&thread->kept);
+		dc->kept_bytes -= sizeof(*thread);
+	}
+	entry_free(dc, entry);
+}
 
-	if (last && last->cookie == record->cookie) {
-		dc->stats->duplicates++;
-		dc->stats->orphans -= record->used && !last->used;
-		record->used |= last->used;
-	} else {
-		dc->stats->orphans += !record->used;
+/* Free a thread that has no items. */
+static void thread_put(struct deferred_callchains *dc, struct indexed_thread *thread)
+{
+	if (!RB_EMPTY_ROOT(&thread->entries.rb_root))
+		return;
+
+	rb_erase(&thread->node, thread_tree(dc, &thread->key));
+	free(thread);
+	dc->bytes -= sizeof(*thread);
+}
+
+/* Free a thread's kept items, and the thread if it has no others. */
+static void thread_forget(struct deferred_callchains *dc, struct indexed_thread *thread)
+{
+	struct entry *entry, *next;
+
+	for (entry = thread_first(thread); entry && thread->nr_kept; entry = next) {
+		next = entry_next(entry);
+		if (entry->kept)
+			thread_remove(dc, thread, entry);
 	}
-	thread_forget_last(dc, thread);
-	thread->last = record;
-	list_add_tail(&thread->kept, &dc->kept);
-	dc->kept_bytes += entry_size(record) + sizeof(*thread);
-	while (dc->kept_bytes > MAX_KEPT_BYTES && dc->kept.next != &thread->kept) {
-		oldest = list_first_entry(&dc->kept, struct indexed_thread, kept);
-		thread_forget_last(dc, oldest);
-		thread_put(dc, oldest);
+	thread_put(dc, thread);
+}
+
+/* At @time, the thread is in the entry context of @cookie: earlier ones get no more samples. */
+static void thread_advance(struct deferred_callchains *dc, struct indexed_thread *thread,
+			   u64 time, u64 cookie)
+{
+	struct entry *first;
+
+	while ((first = thread_first(thread)) && first->kept && is_past(first, time) &&
+	       (!first->cookie || first->cookie != cookie))
+		thread_remove(dc, thread, first);
+	thread_put(dc, thread);
+}
+
+/* The event of @entry was delivered.  This may free other threads, but not @thread. */
+static void thread_keep(struct deferred_callchains *dc, struct indexed_thread *thread,
+			struct entry *entry)
+{
+	struct entry *prev = entry_prev(entry);
+
+	if (prev && prev->kept && prev->cookie == entry->cookie) {
+		dc->stats->duplicates += !!entry->cookie;
+		entry->used |= prev->used;
+		prev->used = true;
+		thread_remove(dc, thread, prev);
 	}
+	entry->kept = true;
+	dc->kept_bytes += entry_size(entry);
+	if (!thread->nr_kept++)
+		dc->kept_bytes += sizeof(*thread);
+	list_move_tail(&thread->kept, &dc->kept);
+	while (dc->kept_bytes > MAX_KEPT_BYTES && dc->kept.next != &thread->kept)
+		thread_forget(dc, list_first_entry(&dc->kept, struct indexed_thread, kept));
+}
+
+static void thread_clear(struct deferred_callchains *dc, struct indexed_thread *thread)
+{
+	struct entry *entry, *next;
+
+	rbtree_postorder_for_each_entry_safe(entry, next, &thread->entries.rb_root, node)
+		entry_free(dc, entry);
 }
 
 static void index_clear(struct deferred_callchains *dc)
 {
 	struct indexed_thread *thread, *next;
-	struct entry *entry, *behind;
 
+	thread_clear(dc, &dc->losses);
 	/* end with the last thread: do not touch the unused rest of the table */
 	for (size_t i = 0; dc->bytes && i < NR_TREES; i++) {
-		if (RB_EMPTY_ROOT(&dc->threads[i]))
-			continue;
 		rbtree_postorder_for_each_entry_safe(thread, next, &dc->threads[i], node) {
-			rbtree_postorder_for_each_entry_safe(entry, behind,
-							     &thread->entries.rb_root, node)
-				entry_free(dc, entry);
-			if (thread->last)
-				entry_free(dc, thread->last);
+			thread_clear(dc, thread);
 			free(thread);
 			dc->bytes -= sizeof(*thread);
 		}
-		dc->threads[i] = RB_ROOT;
 	}
-}
-
-static bool is_time(u64 time)
-{
-	return time && time != -1ULL;
 }
 
 /*
@@ -515,17 +547,14 @@ static u32 ended_tid(const union perf_event *event)
 	return is_one_thread(tid) ? tid : 0;
 }
 
-static int index_add(struct deferred_callchains *dc, const struct key *key,
+static int index_add(struct deferred_callchains *dc, struct indexed_thread *thread,
 		     const struct entry *what)
 {
 	size_t size = entry_size(what);
-	struct entry *entry = malloc(size);
-	struct indexed_thread *thread = entry ? thread_findnew(dc, key) : NULL;
+	struct entry *entry = thread ? malloc(size) : NULL;
 
-	if (!thread) {
-		free(entry);
+	if (!entry)
 		return -ENOMEM;
-	}
 	*entry = *what;
 	if (what->copied)
 		entry->event = memcpy(entry + 1, what->event, what->event->header.size);
@@ -545,6 +574,7 @@ static int index_add(struct deferred_callchains *dc, const struct key *key,
 static int index_event(struct perf_session *session, union perf_event *event,
 		       const union perf_event *place, bool copy)
 {
+	struct deferred_callchains *dc = session->deferred;
 	struct entry entry = { .event = place };
 	struct evlist *evlist = session->evlist;
 	const struct ip_callchain *chain;
@@ -559,8 +589,7 @@ static int index_event(struct perf_session *session, union perf_event *event,
 		entry.cookie = event->callchain_deferred.cookie;
 		entry.nr = chain->nr;
 		entry.copied = copy;
-	} else if (!session->deferred->defers ||
-		   (!tid && event->header.type != PERF_RECORD_LOST)) {
+	} else if (!dc->defers || (!tid && event->header.type != PERF_RECORD_LOST)) {
 		/* index ends and losses only if an evsel defers callchains, other events never */
 		return 0;
 	}
@@ -573,9 +602,9 @@ static int index_event(struct perf_session *session, union perf_event *event,
 	entry.exec = event->header.type == PERF_RECORD_COMM;
 	entry.time = sample.time;
 	entry.cpu = sample.cpu;
-	key = event->header.type == PERF_RECORD_LOST ? losses_key :
-	      make_key(&sample, tid ?: sample.tid, entry.cookie);
-	return index_add(session->deferred, &key, &entry);
+	key = make_key(&sample, tid ?: sample.tid, entry.cookie);
+	return index_add(dc, event->header.type == PERF_RECORD_LOST ? &dc->losses :
+			     thread_findnew(dc, &key), &entry);
 }
 
 /* Buffers are read in turn, so older events may come until the end of the next flush round. */
@@ -802,7 +831,7 @@ void deferred_callchains__set_live(struct perf_session *session, u64 now)
 		return;
 
 	dc->max_wait = MAX_LIVE_WAIT;
-	dc->certain = -1ULL;	/* live events are read soon after they are written */
+	dc->certain = dc->newest; /* live events are read soon after they are written */
 	if (!dc->last_read)
 		dc->last_read = now;
 	dc->now = now;
@@ -815,7 +844,6 @@ struct verdict {
 	struct entry *record;			/* the sample's record, or NULL */
 	enum deferred_incomplete reason;	/* why there is no record */
 	bool certain;				/* events not yet read cannot change the result */
-	bool decided;				/* an index item proves the result */
 };
 
 /*
@@ -827,8 +855,7 @@ struct verdict {
 static bool was_lost(struct deferred_callchains *dc, const struct perf_sample *sample,
 		     const struct entry *next)
 {
-	struct indexed_thread *losses = thread_find(dc, &losses_key);
-	struct entry *loss = losses ? thread_first_since(losses, sample->time, true) : NULL;
+	struct entry *loss = thread_first_since(&dc->losses, sample->time, 0);
 	const u32 unknown = -1;
 
 	for (int i = 0; i < MAX_SKEWED && loss && loss->time <= next->time; i++) {
@@ -841,30 +868,26 @@ static bool was_lost(struct deferred_callchains *dc, const struct perf_sample *s
 }
 
 /*
- * Does @other, a later record of the thread, prove that @sample has no record?  An entry context is
- * one stay of a thread in the kernel.  Entry contexts of a thread do not overlap.  If the record of
- * another entry context is between the sample and a record with the sample's cookie, then a later
- * entry context has reused the cookie.  @other is no proof in two cases:
- * - @other has been stitched to earlier samples.
- * - @other is from another CPU and near in time.  CPUs' clocks differ, so @other may be out of
- *   order; and a cookie is not reused within MAX_CLOCK_SKEW.
+ * Find the record in @next and the items after it, or in @prev and the items before it.  An entry
+ * context is one stay of a thread in the kernel.  Entry contexts of a thread do not overlap.  As
+ * CPUs' clocks differ, items of others can seem to be between a sample and its record.  But if an
+ * item is more than MAX_CLOCK_SKEW away from the later one, the cookie was reused.
  */
-static bool tells_apart(const struct entry *other, const struct perf_sample *sample)
+static struct entry *search(struct entry *next, struct entry *prev, u64 cookie, u64 time)
 {
-	if (other->used || !is_time(other->time) || other->time <= sample->time)
-		return false;
-	return other->time - sample->time > MAX_CLOCK_SKEW ||
-	       (other->cpu == sample->cpu && other->cpu != (u32)-1);
-}
+	struct entry *entry = next;
 
-/* Find the first item from @next on that is the record, or proves that there is none. */
-static struct entry *deciding_entry(struct entry *next, u64 cookie,
-				    const struct perf_sample *sample)
-{
-	for (int i = 0; i < MAX_SKEWED && next; i++, next = entry_next(next)) {
-		if ((!next->cookie && is_time(sample->time)) || next->cookie == cookie ||
-		    tells_apart(next, sample))
-			return next;
+	for (int i = 0; i < MAX_SKEWED && entry; i++, entry = entry_next(entry)) {
+		if (is_time(time) && is_past(next, entry->time))
+			break;
+		if (entry->cookie == cookie)
+			return entry;
+	}
+	for (int i = 0; i < MAX_SKEWED && prev; i++, prev = entry_prev(prev)) {
+		if (prev->cookie == cookie)
+			return prev;
+		if (is_past(prev, time))
+			break;
 	}
 	return NULL;
 }
@@ -872,28 +895,25 @@ static struct entry *deciding_entry(struct entry *next, u64 cookie,
 static struct verdict look_up(struct deferred_callchains *dc, struct indexed_thread *thread,
 			      u64 cookie, const struct perf_sample *sample)
 {
-	u64 time = is_time(sample->time) ? sample->time : 0;
-	struct entry *next = thread ? thread_first_since(thread, time, false) : NULL;
-	struct entry *decided = deciding_entry(next, cookie, sample);
-	struct entry *entry = decided ?: next;
-	struct verdict verdict = {
-		.reason = DEFERRED_INCOMPLETE__END,
-		.certain = (dc->map && dc->scan == dc->end) ||
-			   (decided && decided->time <= dc->certain),
-		.decided = decided,
-	};
+	bool timed = is_time(sample->time);
+	struct verdict verdict = { .reason = DEFERRED_INCOMPLETE__END };
+	struct entry *next = NULL, *prev = NULL;
 
-	if (entry && entry->cookie == cookie) {
-		verdict.record = entry;
-	} else if (thread && thread->last && thread->last->cookie == cookie) {
-		verdict.record = thread->last;
-		/* a cookie is not reused within MAX_CLOCK_SKEW */
-		verdict.certain |= time <= thread->last->time + MAX_CLOCK_SKEW;
-	} else if (entry) {
-		verdict.reason = was_lost(dc, sample, entry) ? DEFERRED_INCOMPLETE__LOST :
-				 entry->cookie || entry->exec ? DEFERRED_INCOMPLETE__NO_RECORD :
-								DEFERRED_INCOMPLETE__EXIT;
+	if (thread) {
+		next = thread_first_since(thread, sample->time, timed ? 1 : cookie);
+		if (!next && !timed)
+			next = thread_first(thread);
+		prev = next ? entry_prev(next) : thread->newest;
 	}
+	verdict.record = search(next, prev, cookie, sample->time);
+	if (verdict.record)	/* a record long before the sample may be that of a reused cookie */
+		verdict.certain = !is_past(verdict.record, sample->time);
+	else if (next)
+		verdict.reason = was_lost(dc, sample, next) ? DEFERRED_INCOMPLETE__LOST :
+				 next->cookie || next->exec ? DEFERRED_INCOMPLETE__NO_RECORD :
+							      DEFERRED_INCOMPLETE__EXIT;
+	/* is everything indexed up to the last record that search() would take? */
+	verdict.certain |= (dc->map && dc->scan == dc->end) || (next && is_past(next, dc->certain));
 	return verdict;
 }
 
@@ -1007,7 +1027,6 @@ static int find_record(struct perf_session *session, const struct perf_sample *s
 	const struct key key = make_key(sample, sample->tid, cookie);
 	enum deferred_incomplete reason = DEFERRED_INCOMPLETE__END;
 	struct indexed_thread *thread;
-	struct entry *record, *last;
 	int ret;
 
 	do {
@@ -1020,20 +1039,12 @@ static int find_record(struct perf_session *session, const struct perf_sample *s
 
 	/* a reason from the index is more precise than DEFERRED_INCOMPLETE__END */
 	if (!verdict->certain && (verdict->reason == DEFERRED_INCOMPLETE__END ||
-				  (!verdict->decided && reason != DEFERRED_INCOMPLETE__END)))
+				  reason != DEFERRED_INCOMPLETE__END))
 		verdict->reason = reason;
-	record = verdict->record;
-	last = thread ? thread->last : NULL;
-	if (record && !record->used) {
-		dc->stats->orphans -= record == last;
-		record->used = true;
-	}
-	/* if events are in time order, the previous entry context gets no more samples */
-	if (last && last->cookie != cookie && last->time < sample->time &&
-	    session->tool->ordered_events) {
-		thread_forget_last(dc, thread);
-		thread_put(dc, thread);
-	}
+	if (verdict->record)
+		verdict->record->used = true;
+	if (thread && session->tool->ordered_events)
+		thread_advance(dc, thread, sample->time, cookie);
 	return 0;
 }
 
@@ -1061,51 +1072,42 @@ static int sample_turn(struct perf_session *session, struct perf_sample *sample)
 	return stitch_sample(session, sample, verdict.record);
 }
 
+/* The event of an item is delivered. */
+static void item_turn(struct perf_session *session, const struct perf_sample *sample, u32 tid,
+		      u64 cookie)
+{
+	struct deferred_callchains *dc = session->deferred;
+	const struct key key = make_key(sample, tid, cookie);
+	struct indexed_thread *thread = thread_find(dc, &key);
+	struct entry *entry = thread ? thread_first_since(thread, sample->time, cookie) : NULL;
+
+	while (entry && entry->kept && entry->time == sample->time && entry->cookie == cookie)
+		entry = entry_next(entry);
+	if (!entry || entry->time != sample->time || entry->cookie != cookie)
+		return;
+	thread_keep(dc, thread, entry);
+	if (session->tool->ordered_events)
+		thread_advance(dc, thread, sample->time, cookie);
+}
+
 static void record_turn(struct perf_session *session, union perf_event *event,
 			const struct perf_sample *sample)
 {
 	struct deferred_callchains *dc = session->deferred;
-	struct indexed_thread *thread;
-	struct entry *record;
-	struct key key;
-	u64 cookie;
 
 	dc->stats->records++;
-	if (!deferred_record__callchain(session->evlist, event)) {
+	if (!deferred_record__callchain(session->evlist, event))
 		dc->stats->malformed++;
-		return;
-	}
-	if (!session->tool->merge_deferred_callchains)
-		return;
-
-	cookie = event->callchain_deferred.cookie;
-	key = make_key(sample, sample->tid, cookie);
-	thread = thread_find(dc, &key);
-	record = thread ? thread_first_since(thread, sample->time, false) : NULL;
-	for (int i = 0; i < MAX_SKEWED && record && record->cookie != cookie; i++)
-		record = entry_next(record);
-	if (!record || record->time != sample->time || record->cookie != cookie)
-		return;
-	thread_remove(thread, record);
-	thread_keep_last(dc, thread, record);
+	else if (session->tool->merge_deferred_callchains)
+		item_turn(session, sample, sample->tid, event->callchain_deferred.cookie);
 }
 
-/* Free the item of the end of a thread or program, or of a loss, and the thread's last record. */
-static void end_turn(struct deferred_callchains *dc, const struct key *key, u64 time)
+static void loss_turn(struct deferred_callchains *dc, u64 time)
 {
-	struct indexed_thread *thread = thread_find(dc, key);
-	struct entry *end;
+	struct entry *first;
 
-	if (!thread)
-		return;
-
-	end = thread_first_since(thread, time, true);
-	if (end && end->time == time) {
-		thread_remove(thread, end);
-		entry_free(dc, end);
-	}
-	thread_forget_last(dc, thread);
-	thread_put(dc, thread);
+	while ((first = thread_first(&dc->losses)) && first->time <= time)
+		thread_remove(dc, &dc->losses, first);
 }
 
 /* Parsing swaps some fields in place. A held event is parsed again, so parse a copy. */
@@ -1127,7 +1129,6 @@ static int take_turn(struct perf_session *session, union perf_event *event,
 		     struct perf_sample *sample)
 {
 	const struct evsel *evsel;
-	struct key key;
 
 	switch (event->header.type) {
 	case PERF_RECORD_SAMPLE:
@@ -1142,12 +1143,10 @@ static int take_turn(struct perf_session *session, union perf_event *event,
 	case PERF_RECORD_FORK:
 	case PERF_RECORD_EXIT:
 	case PERF_RECORD_COMM:
-		key = make_key(sample, ended_tid(event), 0);
-		if (session->tool->ordered_events && is_time(sample->time))
-			end_turn(session->deferred, &key, sample->time);
+		item_turn(session, sample, ended_tid(event), /*cookie=*/0);
 		return 0;
 	case PERF_RECORD_LOST:
-		end_turn(session->deferred, &losses_key, sample->time);
+		loss_turn(session->deferred, sample->time);
 		return 0;
 	default:
 		return 0;
