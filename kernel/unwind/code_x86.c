@@ -802,10 +802,20 @@ bool unwind_code_saves_fp(const u8 *bytes, unsigned int word)
 	/* push %rbp is 55; push %r13 is 41 55 */
 	if (insn[rex] != 0x8d)
 		return insn[-1] == 0x55 && (!rex || insn[-2] != 0x41);
-	/* by its ModR/M byte, the lea must have an offset of 8 or 32 bits */
-	if ((insn[rex + 1] & 0xc0) != 0x40 && (insn[rex + 1] & 0xc0) != 0x80)
+	/* the ModR/M byte of the lea tells whether it has an offset, of 8 or 32 bits */
+	switch (insn[rex + 1] & 0xc0) {
+	case 0:
+		offset = 0;
+		break;
+	case 0x40:
+		offset = 1;
+		break;
+	case 0x80:
+		offset = 4;
+		break;
+	default:
 		return false;
-	offset = (insn[rex + 1] & 0xc0) == 0x40 ? 1 : 4;
+	}
 	save = insn - rex - 3 - offset;
 	return (!rex || save[0] == insn[0]) && save[rex] == 0x89 &&
 	       !memcmp(save + rex + 1, insn + rex + 1, 2 + offset);

@@ -113,6 +113,11 @@ static int recurse(void)
 	return check_program("no_tables_recurse", 7);
 }
 
+static int endless(void)
+{
+	return check_program("no_tables_endless", 3);
+}
+
 static int drop(void)
 {
 	return check_program("no_tables_drop", 2);
@@ -205,6 +210,7 @@ static int exiting(void)
 
 const struct pd_test pd_tests[] = {
 	PD_TEST(recurse),
+	PD_TEST(endless),
 	PD_TEST(drop),
 	PD_TEST(again),
 	PD_TEST(tail_call),

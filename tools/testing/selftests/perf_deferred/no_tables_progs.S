@@ -40,6 +40,35 @@ inner:
 	TRUE_STACK(inner, recursed, recursed, recursed, recursed, recursed, started)
 #endif
 
+#ifdef PROG_endless
+/*
+ * A function that never returns, with a frame of no size, as Go has it for main.main().  It is
+ * called by an indirect call.
+ */
+_start:
+	mov $endless, %eax
+	call *%rax
+started:
+	EXIT
+endless:
+	sub $8, %rsp
+	mov %rbp, (%rsp)
+	lea (%rsp), %rbp
+1:	call work
+worked:
+	jmp 1b
+work:
+	test %ebx, %ebx
+	jne 1f
+	inc %ebx
+	GETPPID
+inner:
+	ret
+1:	EXIT
+
+	TRUE_STACK(inner, worked, started)
+#endif
+
 #ifdef PROG_drop
 /*
  * _start drops ten words of the arguments, so that the return address of drop() lies where these
