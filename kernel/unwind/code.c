@@ -1067,6 +1067,7 @@ static bool path_use_known(struct code_path *path)
 		return false;
 	}
 	code->extends = known.extends;
+	path->jumped |= known.is_doubtful;
 	code->end = path->ip;
 	return true;
 }

@@ -250,11 +250,18 @@ static int called_from(struct unwind_user_state *state, unsigned long ra,
 	return 0;
 }
 
+/* is there evidence for a rule? */
+enum evidence {
+	NONE,
+	SOME,		/* not against it, but the next frame may be different */
+	PROOF,		/* the rule is right for all frames at this address */
+};
+
 /*
  * Does the call in front of @ra call the frame's function? An indirect call may call any
  * function.
  */
-static bool is_called(struct unwind_user_state *state, unsigned long ra)
+static enum evidence is_called(struct unwind_user_state *state, unsigned long ra)
 {
 	struct unwind_code code = {
 		.read = read_code, .ctx = state, .word = state->word,
@@ -262,9 +269,11 @@ static bool is_called(struct unwind_user_state *state, unsigned long ra)
 	unsigned long start;
 
 	if (called_from(state, ra, &start))
-		return is_restorer(state, ra);
-	return !start || (start <= state->ip && state->ip - start <= MAX_FUNCTION_BYTES &&
-			  unwind_code_is_one(&code, start, state->ip));
+		return is_restorer(state, ra) ? SOME : NONE;
+	if (!start)
+		return SOME;
+	return start <= state->ip && state->ip - start <= MAX_FUNCTION_BYTES &&
+	       unwind_code_is_one(&code, start, state->ip) ? PROOF : NONE;
 }
 
 static bool is_on_top_of_stack(const struct unwind_user_rule *rule, s32 word)
@@ -274,35 +283,35 @@ static bool is_on_top_of_stack(const struct unwind_user_rule *rule, s32 word)
 }
 
 /*
- * Does the rule lead to a possible return address? The rule may be wrong if its path continued
- * after a call that never returns.
+ * Does the rule lead to a possible return address? If @is_doubtful, the rule may be wrong, because
+ * its path continued after a call that never returns.
  */
-static bool leads_to_caller(struct unwind_user_state *state,
-			    const struct unwind_user_rule *rule, bool is_doubtful)
+static enum evidence leads_to_caller(struct unwind_user_state *state,
+				     const struct unwind_user_rule *rule, bool is_doubtful)
 {
 	unsigned long base = state->sp, slot, ra;
 
 	if (rule->kind == UNWIND_RULE_CODE_MEM) {
 		if (unwind_user_reg(state, rule->cfa_reg, &base) ||
 		    unwind_read_word(state, base + rule->mem_off, &base))
-			return false;
+			return NONE;
 		base += state->ss_base;
 	} else if (rule->cfa_reg == UNWIND_REG_FP) {
 		if (read_fp(state, &base))
-			return false;
+			return NONE;
 	} else if (state->sp_is_low) {
-		return true;	/* see apply_either() */
+		return SOME;	/* see apply_either() */
 	}
 	slot = base + rule->cfa_off - state->word;
 	if (unwind_read_word(state, slot, &ra))
-		return false;
+		return NONE;
 	if (unlikely(state->probed) && unwind_is_return_address(state, slot))
-		return true;
+		return SOME;
 	ra += state->cs_base;
 	/* A doubtful path may have left the function: does @ra follow a call of the function? */
 	if (is_doubtful && (unwind_is_of_file(state->ip) || is_on_top_of_stack(rule, state->word)))
 		return is_called(state, ra);
-	return unwind_may_return_to(state, ra, false);
+	return unwind_may_return_to(state, ra, false) ? SOME : NONE;
 }
 
 /*
@@ -323,6 +332,7 @@ static bool has_no_frame(const struct unwind_user_state *state,
  * struct code_search - what the callbacks of code.c need during a search
  * @state: the walk
  * @begun: state of the mm when the search began
+ * @of_file: the code is of a file; valid if a rule is doubtful
  * @at: address of @bytes
  * @nr: number of valid @bytes
  * @bytes: the code that was read last
@@ -330,6 +340,7 @@ static bool has_no_frame(const struct unwind_user_state *state,
 struct code_search {
 	struct unwind_user_state	*state;
 	struct unwind_cache_state	begun;
+	bool				of_file;
 	unsigned long			at;
 	unsigned int			nr;
 	u8				bytes[CODE_WINDOW];
@@ -350,6 +361,7 @@ static bool known_rule(void *ctx, unsigned long ip, struct unwind_code *code)
 	code->fp_saved = rule.kept;
 	code->fp_lost = rule.lost & BIT(UNWIND_SLOT_FP);
 	code->extends = rule.extends;
+	code->is_doubtful = rule.doubt;
 	return true;
 }
 
@@ -371,13 +383,24 @@ static void keep_rule(struct code_search *search, unsigned long ip, u64 key,
 	unwind_cache_add_rule(&search->begun, key, rule, NULL);
 }
 
+static void note_doubt(const struct code_search *search, const struct unwind_code *code,
+		       struct unwind_user_rule *rule)
+{
+	if (!code->is_doubtful || is_uncommon(rule))
+		return;
+	rule->doubt = search->of_file || is_on_top_of_stack(rule, code->word) ?
+		      UNWIND_DOUBT_CALL : UNWIND_DOUBT_RETURN;
+}
+
 static void note_rule(void *ctx, unsigned long ip, const struct unwind_code *code)
 {
 	struct code_search *search = ctx;
 	struct unwind_user_rule rule;
 
-	if (make_rule(code, &rule))
-		keep_rule(search, ip, unwind_code_key(search->state, ip), code->end, &rule);
+	if (!make_rule(code, &rule))
+		return;
+	note_doubt(search, code, &rule);
+	keep_rule(search, ip, unwind_code_key(search->state, ip), code->end, &rule);
 }
 
 /* Read from a window, because instructions are read one by one, and mostly in order. */
@@ -415,6 +438,7 @@ static void search_code(struct code_search *search, struct unwind_code *code,
 {
 	struct unwind_user_state *state = search->state;
 	unsigned long ip = state->ip;
+	enum evidence evidence;
 
 	if (unwind_code_find(code, ip)) {
 		rule->cfa_off = code->live;
@@ -425,11 +449,19 @@ static void search_code(struct code_search *search, struct unwind_code *code,
 			keep_rule(search, ip, unwind_rule_key(state), ip, rule);
 		return;
 	}
-	if (!make_rule(code, rule) ||
-	    !leads_to_caller(state, rule, code->is_doubtful || has_no_frame(state, rule))) {
+	if (!make_rule(code, rule)) {
 		*rule = no_path();
 		return;
 	}
+	code->is_doubtful |= has_no_frame(state, rule) || is_uncommon(rule);
+	evidence = leads_to_caller(state, rule, code->is_doubtful);
+	if (evidence == NONE) {
+		*rule = no_path();
+		return;
+	}
+	code->is_doubtful &= evidence != PROOF;
+	search->of_file = code->is_doubtful && unwind_is_of_file(ip);
+	note_doubt(search, code, rule);
 	keep_rule(search, ip, unwind_rule_key(state), code->end, rule);
 	unwind_code_tell(code);
 }
@@ -824,6 +856,26 @@ static bool is_at_bottom(struct unwind_user_state *state, unsigned long high)
 	return true;
 }
 
+/*
+ * May a cached rule be used? A doubtful one needs evidence in each frame.  If there is none, change
+ * it to UNWIND_RULE_NO_PATH.  If there is proof now, search the code again, which caches the rule
+ * without the doubt.
+ */
+static bool is_without_doubt(struct unwind_user_state *state, struct unwind_user_rule *rule)
+{
+	if (!is_uncommon(rule) && !rule->doubt)
+		return true;
+	switch (leads_to_caller(state, rule, true)) {
+	case NONE:
+		*rule = no_path();
+		return true;
+	case PROOF:
+		return is_uncommon(rule);
+	default:
+		return true;
+	}
+}
+
 /* Is there a cached rule, and is its code unchanged? */
 static bool find_kept(struct unwind_user_state *state, struct unwind_user_rule *rule,
 		      struct unwind_cfi_rule *full)
@@ -834,6 +886,7 @@ static bool find_kept(struct unwind_user_state *state, struct unwind_user_rule *
 	case UNWIND_RULE_CODE:
 	case UNWIND_RULE_CODE_FULL:
 	case UNWIND_RULE_CODE_MEM:
+		return code_holds(state->ip, rule) && is_without_doubt(state, rule);
 	case UNWIND_RULE_NO_PATH:
 		return code_holds(state->ip, rule);
 	case UNWIND_RULE_BEGIN:

@@ -165,6 +165,13 @@ enum unwind_rule_kind {
 	UNWIND_RULE_CODE,	/* the caller's frame, found from the code itself */
 };
 
+/* A rule may be wrong if it was found behind a call that never returns. */
+enum unwind_doubt {
+	UNWIND_DOUBT_NONE,
+	UNWIND_DOUBT_RETURN,	/* valid if it leads to a possible return address */
+	UNWIND_DOUBT_CALL,	/* valid if that follows a call of the function */
+};
+
 /**
  * struct unwind_user_rule - how to get from a frame to its caller's
  * @cfa_off: offset of the canonical frame address (the caller's sp) from the
@@ -186,6 +193,8 @@ enum unwind_rule_kind {
  *	    address
  * @extends: for rules of code without tables: the frame may include a part of its caller's
  *	     frame, see unwind_user_state::sp_is_low
+ * @doubt: for UNWIND_RULE_CODE: enum unwind_doubt
+ * @special: @extends and @doubt, to be read at once
  * @mem_off: for UNWIND_RULE_CODE_MEM: the CFA is the word at @cfa_reg plus @mem_off, plus
  *	     @cfa_off
  * @start_off: for UNWIND_RULE_CODE_SIZE: offset of the address in the function that was
@@ -206,7 +215,11 @@ struct unwind_user_rule {
 		struct {
 			s16	fp_off;	/* kept_off[UNWIND_SLOT_FP] */
 			union {
-				s16	extends;
+				struct {
+					bool	extends;
+					u8	doubt;
+				};
+				s16	special;
 				s16	mem_off;
 				s16	start_off;
 			};

@@ -328,6 +328,23 @@ static noinline int apply_code_rule(struct unwind_user_state *state,
 	return 0;
 }
 
+/* Does the rule lead to a return address behind a call? */
+static noinline bool leads_behind_call(struct unwind_user_state *state,
+				       const struct unwind_user_rule *rule)
+{
+	unsigned long kept, cfa, ra;
+	struct return_instance *ri;
+	u8 before[sizeof(u64)];
+	u64 bytes;
+
+	if (find_cfa(state, rule, false, &kept, &cfa) ||
+	    read_return_address(state, cfa - state->word, &ra, &ri) ||
+	    get_user(bytes, (u64 __user *)(ra + state->cs_base - sizeof(bytes))))
+		return false;
+	memcpy(before, &bytes, sizeof(before));
+	return arch_unwind_is_call(before + sizeof(before) - UNWIND_ARCH_CALL_BYTES);
+}
+
 /*
  * A step of quick_steps() by a rule for code without tables. Check first that the code is
  * unchanged, because the cache is not notified when such code changes.
@@ -336,6 +353,9 @@ static __always_inline int quick_code_step(struct unwind_user_state *state,
 					   const struct unwind_user_rule *rule)
 {
 	if (!unwind_code_holds(state->ip, rule))
+		return -EAGAIN;
+	if (unlikely(rule->doubt) &&
+	    (rule->doubt != UNWIND_DOUBT_RETURN || !leads_behind_call(state, rule)))
 		return -EAGAIN;
 	if (unlikely(rule->extends))
 		return apply_code_rule(state, rule);
@@ -398,7 +418,7 @@ static __always_inline bool plain_code_holds(unsigned long ip, u32 seq,
 	u32 sum;
 
 	return unwind_rules_read(entry, seq, &rule) && rule.kind == UNWIND_RULE_CODE &&
-	       !rule.extends && !unwind_code_sum_inside(ip, ip + rule.code_end, &sum) &&
+	       !rule.special && !unwind_code_sum_inside(ip, ip + rule.code_end, &sum) &&
 	       sum == rule.code_sum;
 }
 

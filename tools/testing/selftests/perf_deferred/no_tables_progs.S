@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Programs without unwind tables.  Each calls getppid() once, or exits, with a stack that is
+ * Programs without unwind tables.  Each calls getppid() once or twice, or exits, with a stack that is
  * easily mistaken for another one.  PROG_* selects the program.  The file of a program contains its
  * true stack, from the inside to the outside, for the test.
  */
@@ -67,6 +67,41 @@ inner:
 1:	EXIT
 
 	TRUE_STACK(inner, worked, started)
+#endif
+
+#ifdef PROG_doubt
+/*
+ * after() looks like the continuation of twice(), because never() does not return.  So the word
+ * that twice() pushes looks like its return address.  The first time, that word is the address
+ * behind a call; the second time it is not.
+ */
+_start:
+	mov %rsp, %r13
+	lea behind_call(%rip), %rbx
+start_again:
+	mov %r13, %rsp
+	call twice
+started:
+	EXIT
+	call *%rax
+behind_call:
+	nop
+twice:
+	push %rbx
+	GETPPID
+inner:
+	call never
+after:
+	ret
+never:
+	test %r12d, %r12d
+	jne 1f
+	inc %r12d
+	lea twice(%rip), %rbx
+	jmp start_again
+1:	EXIT
+
+	TRUE_STACK(inner, started)
 #endif
 
 #ifdef PROG_drop
