@@ -11,11 +11,14 @@
  * single tasks belong to a separate reader.  A reader has the buffers of all CPUs if
  * it has opened equal defer_output events on all of them, the same number on each.  If
  * its events differ, they may be sets that are read separately, so the reader is
- * assumed not to have all buffers.
+ * assumed not to have all buffers.  An event counts for the CPU for which it was opened, even
+ * after perf_pmu_migrate_context() has moved it to another CPU.
  */
 
 #include <linux/bitops.h>
+#include <linux/build_bug.h>
 #include <linux/cpumask.h>
+#include <linux/limits.h>
 #include <linux/mutex.h>
 #include <linux/perf_event.h>
 #include <linux/pid.h>
@@ -34,10 +37,10 @@
  * @mixed: its defer_output events differ
  * @attr: attributes of its first defer_output event
  * @cgrp: cgroup of that event, or NULL
- * @most: the largest number of its defer_output events on one CPU
- * @cpus: the CPUs on which it has @most of these events
+ * @most: the largest of @nr_outputs
+ * @cpus: the CPUs for which it has opened @most of these events
  * @rcu: frees it
- * @nr_outputs: number of its defer_output events on each CPU
+ * @nr_outputs: number of its defer_output events that were opened for each CPU
  *
  * Written under readers_mutex; @mixed, @most and @cpus are read under RCU.
  */
@@ -124,7 +127,7 @@ static bool is_first_output(const struct deferred_reader *reader)
 
 static void add_output(struct deferred_reader *reader, struct perf_event *event)
 {
-	unsigned int nr = ++reader->nr_outputs[event->cpu];
+	unsigned int nr = ++reader->nr_outputs[event->deferred_cpu];
 
 	if (is_first_output(reader)) {
 		reader->attr = event->attr;
@@ -138,7 +141,7 @@ static void add_output(struct deferred_reader *reader, struct perf_event *event)
 		cpumask_clear(&reader->cpus);
 	}
 	if (nr == reader->most)
-		cpumask_set_cpu(event->cpu, &reader->cpus);
+		cpumask_set_cpu(event->deferred_cpu, &reader->cpus);
 }
 
 static void find_most(struct deferred_reader *reader)
@@ -156,9 +159,9 @@ static void find_most(struct deferred_reader *reader)
 
 static void remove_output(struct deferred_reader *reader, struct perf_event *event)
 {
-	if (reader->nr_outputs[event->cpu]-- != reader->most)
+	if (reader->nr_outputs[event->deferred_cpu]-- != reader->most)
 		return;
-	cpumask_clear_cpu(event->cpu, &reader->cpus);
+	cpumask_clear_cpu(event->deferred_cpu, &reader->cpus);
 	if (cpumask_empty(&reader->cpus))
 		find_most(reader);
 }
@@ -188,6 +191,8 @@ void perf_deferred_join(struct perf_event *event)
 	if (!reader)
 		goto unlock;
 	reader->nr_events++;
+	BUILD_BUG_ON(CONFIG_NR_CPUS > U16_MAX);
+	event->deferred_cpu = event->cpu;
 	if (event->attr.defer_output)
 		add_output(reader, event);
 	event->attach_state |= nr << PERF_DEFERRED_READER_SHIFT;
