@@ -17,6 +17,7 @@
 
 #include <linux/bitops.h>
 #include <linux/build_bug.h>
+#include <linux/capability.h>
 #include <linux/cpumask.h>
 #include <linux/limits.h>
 #include <linux/mutex.h>
@@ -82,7 +83,8 @@ static bool is_of_task(struct perf_event *event)
 
 /*
  * Return the number of the current thread's reader.  If the thread has none,
- * return a free number, or 0 if all numbers are in use.
+ * return a free number, or 0 if the thread may use none.  A thread without privileges may use
+ * the lower half of the numbers only, so that it cannot take those of privileged readers.
  */
 static unsigned int find_number(bool of_tasks)
 {
@@ -97,7 +99,7 @@ static unsigned int find_number(bool of_tasks)
 			 reader->of_tasks == of_tasks)
 			return nr;
 	}
-	return unused;
+	return unused < PERF_DEFERRED_READERS / 2 || perfmon_capable() ? unused : 0;
 }
 
 static struct deferred_reader *make_reader(unsigned int nr, bool of_tasks)
@@ -171,8 +173,8 @@ static void remove_output(struct deferred_reader *reader, struct perf_event *eve
  * @event: the event, not inherited, and not yet visible to others
  *
  * If the event is bound to a CPU, this stores the number of its reader in it, see
- * perf_deferred_reader().  If all numbers are in use or there is no memory, the event gets
- * no number.
+ * perf_deferred_reader().  If no number is free for the thread or there is no memory, the
+ * event gets no number.
  *
  * Context: Task context of the thread that opens the event; may sleep.
  */

@@ -2,8 +2,10 @@
 /* A task sampled on one CPU returns to user mode on another. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -279,6 +281,65 @@ static int reader_of_a_task_on_all_cpus(void)
 	return move_before_all(true);
 }
 
+#define PARANOID	"/proc/sys/kernel/perf_event_paranoid"
+#define MANY		64
+
+static pthread_barrier_t all_open;
+
+static void *open_output(void *unused)
+{
+	struct perf_event_attr attr;
+	struct pd_event event;
+
+	(void)unused;
+	pd_attr_dummy(&attr);
+	attr.exclude_kernel = 1;
+	attr.exclude_callchain_kernel = 1;
+	if (pd_event_open(&event, &attr, 0, 0, 0))
+		_exit(1);
+	pthread_barrier_wait(&all_open);
+	pause();
+	return NULL;
+}
+
+/* Each thread of a user without privileges opens an output, and so is a reader. */
+static int take_readers(void *unused)
+{
+	pthread_t thread;
+	int i;
+
+	(void)unused;
+	if (setresuid(65534, 65534, 65534) || pthread_barrier_init(&all_open, NULL, MANY + 1))
+		return 1;
+	for (i = 0; i < MANY; i++)
+		if (pthread_create(&thread, NULL, open_output, NULL))
+			return 1;
+	pthread_barrier_wait(&all_open);
+	pd_child_says();
+	pause();
+	return 0;
+}
+
+/* A user without privileges cannot take so many readers that none is left for others. */
+static int beside_many_readers(void)
+{
+	long paranoid = pd_read_long(PARANOID);
+	struct pd_child other;
+	char text[16];
+	int ret;
+
+	PD_CHECK(!pd_write_str(PARANOID, "2"), "%s cannot be set", PARANOID);
+	PD_TRY(pd_child_start(&other, take_readers, NULL));
+	pd_child_go(&other);
+	ret = pd_child_wait_said(&other, 1, 60) ? move_before_all(false) :
+	      pd_fail("the other readers are not ready");
+	kill(other.pid, SIGKILL);
+	pd_child_wait(&other, 10);
+	snprintf(text, sizeof(text), "%ld", paranoid);
+	pd_write_str(PARANOID, text);
+	return ret;
+}
+
 /* A pipe that tells another process which task has moved. */
 static int moved_fds[2];
 
@@ -457,6 +518,7 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(to_and_fro),
 	PD_TEST(reader_of_all_cpus),
 	PD_TEST(reader_of_a_task_on_all_cpus),
+	PD_TEST(beside_many_readers),
 	PD_TEST(two_readers),
 	PD_TEST(two_sets),
 	PD_TEST(output_is_off),
