@@ -116,6 +116,31 @@ python_bytes() {
 		grep -Fx "'caf\\xe9\\\\xe9'"
 }
 
+# Each user frame with a name has the start of its function, and the offset from there.
+function_starts() {
+	cat > "${work}/starts.py" <<-'END'
+	import sys
+	sums = []
+	for line in sys.stdin:
+	    address, start, offset = line.replace('[true+', '').replace(']+', ' ').split()
+	    sums.append(int(address, 16) == int(start, 16) + int(offset, 16))
+	sys.exit(not sums or not all(sums))
+	END
+	make_data stripped &&
+	perf script --function-starts -F ip,sym,symoff -i "${work}/stripped" |
+		awk '$1 ~ /^5500064/ && $2 ~ /^\[true\+0x/ { print substr($1, 8), $2 }' |
+		"${PYTHON}" "${work}/starts.py"
+}
+
+# Without a symbol table, the functions of a program have names by --function-starts only.
+has_stripped() {
+	"${PYTHON}" - <<-'END'
+	import os, sys
+	data = open(os.path.realpath('/bin/true'), 'rb').read()
+	sys.exit(b'\0.symtab\0' in data or b'\0.eh_frame_hdr\0' not in data)
+	END
+}
+
 ignored_callees() {
 	make_data named &&
 	perf report --stdio --ignore-callees '^exit$' -i "${work}/named" | grep -q '\] *exit'
@@ -202,6 +227,7 @@ check "perf data convert --to-json" json
 check "perf data convert --to-json, raw data" json_raw
 check "perf data convert --to-json, any name" json_bytes
 check_with libpython "Python script, any name" python_bytes
+check_if "stripped /bin/true" "$(has_stripped && echo yes)" "--function-starts" function_starts
 check "perf report --ignore-callees" ignored_callees
 check_if libbabeltrace "$(has_ctf && echo yes)" "perf data convert --to-ctf" ctf
 check "perf diff" diff_of_two

@@ -164,6 +164,11 @@ kernel_frames() {
 	awk '{ print $1, $NF }' frames | cmp - <(printf '%s\n' '3 ""' '2 "kernel"')
 }
 
+# A frame without a symbol has the name of its file.
+stripped() {
+	make_data stripped && graph && grep -q '"n": "\[true[]+]' flamegraph.html
+}
+
 any_bytes() {
 	make_data bytes && graph && grep -q 'xe9 (100)"' flamegraph.html
 }
@@ -176,6 +181,7 @@ check "one event for other templates" other_template
 check "an event that was chosen" chosen_event
 check "events that do not go together" refused_events
 check "hostile names" hostile_names
+check "frames without symbols" stripped
 check "a name that is not UTF-8" any_bytes
 check "frames of the kernel" kernel_frames
 [ -z "${PERF_EXEC_PATH}" ] || check "a deep stack" deep

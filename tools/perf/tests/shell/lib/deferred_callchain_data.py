@@ -606,6 +606,15 @@ def case_bytes(d):
     d.sample(100, 10, kernel_chain(2) + user_chain(100, 1, 3))
 
 
+def case_stripped(d):
+    """The main program is /bin/true, and some frames are in its .text."""
+    path = os.path.realpath('/bin/true')
+    d.comm(100, 1, 'true')
+    d.mmap(100, 2, user_ip(100, 0, 0), os.path.getsize(path), path)
+    d.sample(100, 10, kernel_chain(1) + [CONTEXT_USER] +
+             [user_ip(100, 0, 0) + 0x2800 + i * 0x40 for i in range(16)])
+
+
 def case_named(d):
     """A frame is in exit() of the C library."""
     address = ctypes.cast(ctypes.CDLL(None).exit, ctypes.c_void_p).value + 4
