@@ -320,12 +320,16 @@ static void build_empty(struct synth *s)
 	synth__record(s, 100, 13, 2, 0);
 	synth__deferred(s, 100, 14, 3);
 	synth__record_at(s, 100, 15, 3, PERF_RECORD_MISC_USER, 1, &context, 1);
+	synth__deferred_at(s, 100, 16, 4, PERF_RECORD_MISC_USER, 0);
+	synth__record(s, 100, 17, 4, 0);
 }
 
+/* A sample in user space keeps its ip. */
 static const char expect_empty[] =
-	"100@10 k2\n"
-	"100@12 k2\n"
-	"100@14 k2\n";
+	"100@10 k2 -\n"
+	"100@12 k2 -\n"
+	"100@14 k2 -\n"
+	"100@16 k0 100/0*1 -\n";
 
 /* A tid is reused, with the same cookies. */
 static void build_reuse(struct synth *s)
@@ -636,7 +640,7 @@ static const struct file_case file_cases[] = {
 	{ "guests", build_guests, expect_guests, .stitched = 2, .incomplete = 1 },
 	{ "malformed", build_malformed, expect_bare, .incomplete = 1, .malformed = 16 },
 	{ "marker", build_marker, expect_marker, .incomplete = 3 },
-	{ "empty records", build_empty, expect_empty, .stitched = 3 },
+	{ "empty records", build_empty, expect_empty, .incomplete = 4 },
 	{ "tid reuse", build_reuse, expect_reuse, .stitched = 3, .incomplete = 1 },
 	{ "cookie wrap", build_wrap, expect_wrap, .stitched = 2 },
 	{ "moved on", build_moved_on, expect_moved_on, .stitched = 1, .incomplete = 2 },

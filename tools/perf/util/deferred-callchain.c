@@ -101,7 +101,7 @@ struct entry {
 	u64 cookie;			/* of a deferred record, else 0 */
 	const union perf_event *event;	/* the record, in the mapped file or a copy */
 	u32 cpu;			/* CPU that wrote the event, or -1 */
-	u16 nr;				/* length of its callchain */
+	u16 nr;				/* length of its callchain, 0 if it has no frames */
 	bool copied : 1;		/* @event is a copy, stored right behind this struct */
 	bool used : 1;			/* this record or a duplicate was stitched */
 	bool kept : 1;			/* the event was delivered */
@@ -476,23 +476,26 @@ static void thread_keep(struct deferred_callchains *dc, struct indexed_thread *t
 		thread_forget(dc, list_first_entry(&dc->kept, struct indexed_thread, kept));
 }
 
-static void thread_clear(struct deferred_callchains *dc, struct indexed_thread *thread)
+static void loss_turn(struct deferred_callchains *dc, u64 time)
 {
-	struct entry *entry, *next;
+	struct entry *first;
 
-	rbtree_postorder_for_each_entry_safe(entry, next, &thread->entries.rb_root, node)
-		entry_free(dc, entry);
+	while ((first = thread_first(&dc->losses)) && first->time <= time)
+		thread_remove(dc, &dc->losses, first);
 }
 
 static void index_clear(struct deferred_callchains *dc)
 {
 	struct indexed_thread *thread, *next;
+	struct entry *entry, *behind;
 
-	thread_clear(dc, &dc->losses);
+	loss_turn(dc, -1ULL);
 	/* end with the last thread: do not touch the unused rest of the table */
 	for (size_t i = 0; dc->bytes && i < NR_TREES; i++) {
 		rbtree_postorder_for_each_entry_safe(thread, next, &dc->threads[i], node) {
-			thread_clear(dc, thread);
+			rbtree_postorder_for_each_entry_safe(entry, behind,
+							     &thread->entries.rb_root, node)
+				entry_free(dc, entry);
 			free(thread);
 			dc->bytes -= sizeof(*thread);
 		}
@@ -587,7 +590,7 @@ static int index_event(struct perf_session *session, union perf_event *event,
 		if (!chain)
 			return 0;
 		entry.cookie = event->callchain_deferred.cookie;
-		entry.nr = chain->nr;
+		entry.nr = chain->nr == 1 && chain->ips[0] == PERF_CONTEXT_USER ? 0 : chain->nr;
 		entry.copied = copy;
 	} else if (!dc->defers || (!tid && event->header.type != PERF_RECORD_LOST)) {
 		/* index ends and losses only if an evsel defers callchains, other events never */
@@ -847,10 +850,9 @@ struct verdict {
 };
 
 /*
- * Can the record of @sample have been lost?  The kernel writes the record on the CPU of the
- * sample or, if the thread has migrated, on another CPU.  Assume that this is the CPU of @next,
- * the thread's next item.  If a buffer was full, a PERF_RECORD_LOST is written in front of the next
- * event that fits.
+ * Can the record of @sample have been lost?  The kernel writes it on the CPU of the sample or, if
+ * the thread has migrated, on another CPU.  Assume that this is the CPU of the thread's next item.
+ * If a buffer was full, a PERF_RECORD_LOST is written in front of the next event that fits.
  */
 static bool was_lost(struct deferred_callchains *dc, const struct perf_sample *sample,
 		     const struct entry *next)
@@ -1043,6 +1045,8 @@ static int find_record(struct perf_session *session, const struct perf_sample *s
 		verdict->reason = reason;
 	if (verdict->record)
 		verdict->record->used = true;
+	if (verdict->record && !verdict->record->nr)
+		*verdict = (struct verdict){ .reason = DEFERRED_INCOMPLETE__EMPTY };
 	if (thread && session->tool->ordered_events)
 		thread_advance(dc, thread, sample->time, cookie);
 	return 0;
@@ -1100,14 +1104,6 @@ static void record_turn(struct perf_session *session, union perf_event *event,
 		dc->stats->malformed++;
 	else if (session->tool->merge_deferred_callchains)
 		item_turn(session, sample, sample->tid, event->callchain_deferred.cookie);
-}
-
-static void loss_turn(struct deferred_callchains *dc, u64 time)
-{
-	struct entry *first;
-
-	while ((first = thread_first(&dc->losses)) && first->time <= time)
-		thread_remove(dc, &dc->losses, first);
 }
 
 /* Parsing swaps some fields in place. A held event is parsed again, so parse a copy. */
@@ -1214,6 +1210,10 @@ static const struct {
 	[DEFERRED_INCOMPLETE__UNORDERED] = {
 		"not read yet", "the sample was delivered before its record was read",
 		"Record with timestamps, read an uncompressed file, or let perf sort events."
+	},
+	[DEFERRED_INCOMPLETE__EMPTY] = {
+		"empty record", "the record has no frames: the stack was gone or could not be read",
+		"Such samples keep the user frame in which they were taken, if there is one."
 	},
 	[DEFERRED_INCOMPLETE__COOKIE] = {
 		"bad cookie", "the sample has no valid cookie",

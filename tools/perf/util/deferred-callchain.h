@@ -23,6 +23,7 @@ enum deferred_incomplete {
 	DEFERRED_INCOMPLETE__EXPIRED,	/* the time limit was reached */
 	DEFERRED_INCOMPLETE__LIMIT,	/* the memory limit was reached */
 	DEFERRED_INCOMPLETE__UNORDERED,	/* record not yet read; events are not sorted */
+	DEFERRED_INCOMPLETE__EMPTY,	/* the record has no frames */
 	DEFERRED_INCOMPLETE__COOKIE,	/* the callchain has no valid cookie */
 	DEFERRED_INCOMPLETE__GUEST,	/* a guest's sample, which gets no record */
 	DEFERRED_INCOMPLETE__MAX,

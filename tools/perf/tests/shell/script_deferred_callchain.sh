@@ -263,11 +263,13 @@ random_is_exact() {
 }
 
 incomplete() {
-	count_is "${work}/incomplete.little" incomplete 4 &&
+	count_is "${work}/incomplete.little" incomplete 5 &&
 	count_is "${work}/incomplete.little" "no record" 2 &&
 	count_is "${work}/incomplete.little" "thread exit" 1 &&
 	count_is "${work}/incomplete.little" "bad cookie" 1 &&
-	has_user_frames "${work}/incomplete.little" 0.014000 55000c803000 || return 1
+	count_is "${work}/incomplete.little" "empty record" 1 &&
+	has_user_frames "${work}/incomplete.little" 0.014000 55000c803000 &&
+	has_user_frames "${work}/incomplete.little" 0.016000 55000c805000 || return 1
 	stacks "${work}/incomplete.little" >/dev/null
 	[ "$(grep -c 'lack their deferred user callchain' "${work}/err")" = 1 ]
 }
@@ -277,7 +279,7 @@ incomplete() {
 frames_only() {
 	perf script -i "${work}/incomplete.little" > "${work}/out" 2>/dev/null || return 1
 	cat "${work}/out"
-	[ "$(grep -c 'cpu-clock.*: $' "${work}/out")" = 4 ] &&
+	[ "$(grep -c 'cpu-clock.*: $' "${work}/out")" = 5 ] &&
 	! grep $'^\t' "${work}/out" | grep -v -E $'^\t *[0-9a-f]+ [^ ]+ \\(.*\\)$' &&
 	perf script --no-merge-callchains -i "${work}/incomplete.little" 2>/dev/null |
 		grep -q $'^\t *2 (cookie) (\\[unknown\\])$'

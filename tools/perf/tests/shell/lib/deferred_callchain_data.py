@@ -405,7 +405,7 @@ def case_mapped(d):
 
 
 def case_incomplete(d):
-    """No record: at exit, at the end of data, and with a cookie of zero."""
+    """No record: at exit, at the end of data, and with a cookie of zero; an empty record."""
     d.comm(100, 1, 'alpha')
     d.comm(200, 1, 'beta')
     d.deferred(100, 10, 1)
@@ -414,6 +414,8 @@ def case_incomplete(d):
     d.deferred(200, 13, 0)
     d.deferred(200, 14, 3, kernel=0, misc=MISC_USER)
     d.record(200, 15, 4)
+    d.deferred(200, 16, 5, kernel=0, misc=MISC_USER)
+    d.record(200, 17, 5, chain=[])
 
 
 def case_no_record(d):
