@@ -540,8 +540,8 @@ static void fill_attr(const struct synth *s, struct file_start *start, int i, u6
 	if (s->plain_second && id == SYNTH_SECOND_ID)
 		attr->sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_ID;
 	attr->sample_id_all = 1;
-	attr->defer_callchain = !tracking;
-	attr->defer_output = tracking;
+	attr->defer_callchain = !tracking && !s->undeferred;
+	attr->defer_output = tracking && !s->undeferred;
 	attr->comm = tracking;
 	attr->task = tracking;
 	attr->sample_max_stack = tracking ? 0 : s->max_stack;

@@ -37,6 +37,7 @@ struct perf_tool;
  * @mmap2: maps are written as PERF_RECORD_MMAP2
  * @second: samples belong to the second sampling event
  * @whose: id of the event in sample_id trailers; 0: the event with side-band records
+ * @undeferred: no event defers callchains
  * @single: there is only the first sampling event
  * @branch_callchains: the sampling events have PERF_SAMPLE_BRANCH_CALL_STACK
  * @branches: number of branches that each sample claims to have, but does not have
@@ -64,6 +65,7 @@ struct synth {
 	bool mmap2;
 	bool second;
 	u64 whose;
+	bool undeferred;
 	bool single;
 	bool branch_callchains;
 	u64 branches;

@@ -551,6 +551,43 @@ static int test__deferred_reasons(struct test_suite *test __maybe_unused,
 	return ok ? TEST_OK : TEST_FAIL;
 }
 
+static int count_without_stage(const struct perf_tool *tool, union perf_event *event,
+			       struct perf_sample *sample, struct evsel *evsel,
+			       struct machine *machine)
+{
+	struct count_tool *count = container_of(tool, struct count_tool, tool);
+
+	return count->session->deferred ? -EINVAL :
+					  count_sample(tool, event, sample, evsel, machine);
+}
+
+/* Data in which no event defers callchains are read without the stitching stage. */
+static int test__deferred_undeferred(struct test_suite *test __maybe_unused,
+				     int subtest __maybe_unused)
+{
+	bool ok = true;
+
+	for (int i = 0; i < 2; i++) {
+		struct synth s = { .piped = i, .undeferred = true };
+		struct count_tool count;
+		int ret;
+
+		for (u64 time = 10; time < 20; time++)
+			synth__in_place(&s, 100, time, 1, 1);
+		synth__exit(&s, 100, 20);
+		synth__lost(&s, 21);
+		count_tool__init(&count);
+		count.tool.sample = count_without_stage;
+		ret = synth__read_session(&count.tool, &s, &count.session, &count.stats);
+		synth__free(&s);
+		if (ret || count.complete != 10) {
+			pr_debug("FAILED in a pipe: %d: %d\n", i, ret);
+			ok = false;
+		}
+	}
+	return ok ? TEST_OK : TEST_FAIL;
+}
+
 /* The records of one thread, all without a time, come in the reverse order of their samples. */
 static int test__deferred_untimed(struct test_suite *test __maybe_unused,
 				  int subtest __maybe_unused)
@@ -813,6 +850,7 @@ static struct test_case tests__deferred_callchain_limit[] = {
 	TEST_CASE("Deferred samples of a process with many maps", deferred_maps),
 	TEST_CASE("Reasons for incomplete deferred samples", deferred_reasons),
 	TEST_CASE("Deferred samples without times", deferred_untimed),
+	TEST_CASE("No deferred samples, no stage", deferred_undeferred),
 	TEST_CASE("Deferred samples while no event comes", deferred_idle),
 	TEST_CASE("Deferred samples after an interrupt", deferred_interrupted),
 	TEST_CASE("Deferred samples after an error", deferred_error),

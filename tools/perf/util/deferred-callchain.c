@@ -118,7 +118,7 @@ struct indexed_thread {
 	struct list_head kept;		/* in &deferred_callchains.kept, if @nr_kept is not 0 */
 };
 
-/* The stitching stage of a session, from the first event of the data to the last. */
+/* The stitching stage of a session.  Data without deferral have none. */
 struct deferred_callchains {
 	struct deferred_callchain_stats *stats;
 	struct ip_callchain *chain;	/* the callchain of the current sample */
@@ -131,8 +131,6 @@ struct deferred_callchains {
 	struct list_head kept;		/* threads with kept items, the oldest first */
 	size_t kept_bytes;		/* the part of @bytes that kept items use */
 
-	int nr_evsels;			/* number of evsels at the last set_up_queue() */
-	bool defers;			/* an evsel defers callchains */
 	const char *map, *scan, *end;	/* the file, the next event to scan, end of events */
 	u64 newest, newest_before;	/* time of the newest item: now, at start of the round */
 	u64 certain;			/* all items up to this time are indexed */
@@ -592,7 +590,7 @@ static int index_event(struct perf_session *session, union perf_event *event,
 		entry.cookie = event->callchain_deferred.cookie;
 		entry.nr = chain->nr == 1 && chain->ips[0] == PERF_CONTEXT_USER ? 0 : chain->nr;
 		entry.copied = copy;
-	} else if (!dc->defers || (!tid && event->header.type != PERF_RECORD_LOST)) {
+	} else if (!session->defers || (!tid && event->header.type != PERF_RECORD_LOST)) {
 		/* index ends and losses only if an evsel defers callchains, other events never */
 		return 0;
 	}
@@ -754,12 +752,8 @@ static void set_up_queue(struct perf_session *session, const union perf_event *e
 {
 	struct deferred_callchains *dc = session->deferred;
 
-	/* a pipe can add evsels while it is read */
-	if (dc->nr_evsels != session->evlist->core.nr_entries) {
-		dc->nr_evsels = session->evlist->core.nr_entries;
-		dc->defers = evlist__deferring_evsel(session->evlist);
-	}
-	session->ordered_events.queue_untimed = dc->defers && !is_between(event, dc->map, dc->end);
+	session->ordered_events.queue_untimed = session->defers &&
+						!is_between(event, dc->map, dc->end);
 }
 
 /* Memory that the queue takes for an event. Mapped files and decompressed data do not count. */
@@ -774,17 +768,24 @@ static size_t queued_size(const struct perf_session *session, const union perf_e
  * @session: the session
  * @event: any event, in this machine's byte order
  *
- * Called before an event is queued, delivered or processed.  The first call clears the counts.
+ * Called before an event is queued, delivered or processed.  Starts the stage at the first event of
+ * data with a deferring evsel, or at the first deferred record.
  *
  * Return: 0, a positive number if the event must be skipped, or a negative error code.
  */
 int deferred_callchains__read(struct perf_session *session, union perf_event *event)
 {
-	struct deferred_callchains *dc;
+	struct deferred_callchains *dc = session->deferred;
 
-	if (!session->deferred && stage_start(session))
+	/* a pipe can add evsels while it is read */
+	if (session->defers_nr_evsels != session->evlist->core.nr_entries) {
+		session->defers_nr_evsels = session->evlist->core.nr_entries;
+		session->defers = evlist__deferring_evsel(session->evlist);
+	}
+	if (!dc && !session->defers && event->header.type != PERF_RECORD_CALLCHAIN_DEFERRED)
+		return 0;
+	if (!dc && stage_start(session))
 		return -ENOMEM;
-
 	dc = session->deferred;
 	if (event->header.type == PERF_RECORD_CALLCHAIN_DEFERRED &&
 	    event->header.size < record_fixed_size(session->evlist, event)) {
@@ -1165,7 +1166,7 @@ int deferred_callchains__turn(struct perf_session *session, union perf_event *ev
 	struct deferred_callchains *dc = session->deferred;
 	int ret = parse_sample(session, event, sample);
 
-	if (!dc)	/* read() was never called: kvm stat live, or no event of perf top defers */
+	if (!dc)	/* no event defers, or read() was never called: kvm stat live */
 		return ret;
 
 	ret = ret ?: take_turn(session, event, sample);
