@@ -6,10 +6,11 @@
  * with page faults off, as in an interrupt.  Missing pages are faulted in only in
  * private mappings, and only if the fault has no side effects: it must not grow a
  * stack, fill a hole of shared memory, map a device, or wait for a userfaultfd
- * handler, which may be the very thread that is being unwound.  The mapping is checked before
- * the fault; a program that remaps meanwhile can defeat the check.  A task that must not
- * wait takes no page fault, but reads the page cache instead.  So does a task that serves
- * I/O, and a real-time task if kernel.unwind_user_realtime says so.
+ * handler or a file system's server, which may be the very thread that is being unwound.  The
+ * mapping is checked before the fault; a program that remaps meanwhile can defeat the check.
+ * What must not be faulted in is read from the page cache, if it is there.  A task that must not
+ * wait takes no page fault at all.  Nor does a task that serves I/O, and a real-time task if
+ * kernel.unwind_user_realtime says so.
  */
 
 #include <linux/auxvec.h>
@@ -17,6 +18,7 @@
 #include <linux/fs.h>
 #include <linux/highmem.h>
 #include <linux/jiffies.h>
+#include <linux/magic.h>
 #include <linux/mm.h>
 #include <linux/mmu_context.h>
 #include <linux/pagemap.h>
@@ -47,6 +49,31 @@ bool unwind_in_uprobe_handler(void)
 #endif
 }
 
+/*
+ * May a walk wait for pages of the file?  Not if another machine or a process returns them: it may
+ * never do so, and the process may be the one that is being unwound.  A mapping of a file on
+ * overlayfs is one of the file in its layer.
+ */
+static bool file_may_be_awaited(const struct file *file)
+{
+	const struct super_block *sb = file->f_mapping->host->i_sb;
+
+	/* FUSE, but not virtiofs */
+	if (sb->s_type->fs_flags & FS_HAS_SUBTYPE)
+		return false;
+	switch (sb->s_magic) {
+	case AFS_FS_MAGIC:
+	case CEPH_SUPER_MAGIC:
+	case CIFS_SUPER_MAGIC:
+	case CODA_SUPER_MAGIC:
+	case NFS_SUPER_MAGIC:
+	case SMB2_SUPER_MAGIC:
+		return false;
+	default:
+		return true;
+	}
+}
+
 static bool is_plain_memory(struct vm_area_struct *vma)
 {
 	const vm_flags_t no = VM_SHARED | VM_HUGETLB | VM_IO | VM_PFNMAP;
@@ -65,7 +92,8 @@ static bool mapping_is_plain_memory(unsigned long addr, size_t len)
 		return false;
 
 	vma = vma_lookup(mm, addr);
-	plain = vma && len <= vma->vm_end - addr && is_plain_memory(vma);
+	plain = vma && len <= vma->vm_end - addr && is_plain_memory(vma) &&
+		(!vma->vm_file || file_may_be_awaited(vma->vm_file));
 
 	mmap_read_unlock(mm);
 	return plain;
@@ -252,9 +280,10 @@ int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to,
 		return -EFAULT;
 	cond_resched();
 
-	if (state->no_faults || unwind_task_is_dying())
-		return read_without_fault(addr, to, len);
-	return read_with_fault(state, addr, to, len);
+	if (!state->no_faults && !unwind_task_is_dying() &&
+	    !read_with_fault(state, addr, to, len))
+		return 0;
+	return read_without_fault(addr, to, len);
 }
 
 static int get_resident_word(unsigned long addr, unsigned int word,
@@ -320,34 +349,56 @@ static struct file *get_plain_file(unsigned long addr)
 	return file;
 }
 
+/*
+ * Add a new folio to the page cache, and begin to read it.  Like a page fault, take the invalidate
+ * lock, which truncation and hole punching hold while no page may enter the page cache.  The lock
+ * of the folio excludes them while it is being read.
+ */
+static struct folio *begin_to_read_folio(struct file *file, pgoff_t index)
+{
+	struct address_space *mapping = file->f_mapping;
+	/* do not reclaim memory, see UNWIND_GFP */
+	gfp_t gfp = readahead_gfp_mask(mapping) & ~__GFP_DIRECT_RECLAIM;
+	struct folio *folio;
+	int ret = -EAGAIN;
+
+	folio = filemap_alloc_folio(gfp, mapping_min_folio_order(mapping));
+	if (!folio)
+		return ERR_PTR(-ENOMEM);
+	if (filemap_invalidate_trylock_shared(mapping)) {
+		ret = filemap_add_folio(mapping, folio, mapping_align_index(mapping, index), gfp);
+		if (!ret)
+			ret = mapping->a_ops->read_folio(file, folio);
+		filemap_invalidate_unlock_shared(mapping);
+	}
+	if (!ret)
+		return folio;
+	folio_put(folio);
+	/* a positive value is AOP_TRUNCATED_PAGE */
+	return ERR_PTR(ret < 0 ? ret : -EAGAIN);
+}
+
 /**
  * unwind_bring_in_folio - read a folio of a file into the page cache
  * @file: the open file
  * @index: index of the page
  *
- * Like a page fault, this takes the invalidate lock, which truncation and hole
- * punching hold while no page may enter the page cache.  If another task is
- * reading the page, this function waits in a killable state, unlike
- * read_mapping_folio().
+ * Unlike read_mapping_folio(), this function waits for the folio in a killable state, even if
+ * another task is reading it.
  *
  * Context: Task context of a user task, without the mmap lock; may sleep.
  * Return: the folio, with a reference, which may not be up to date; or an error.
  */
 struct folio *unwind_bring_in_folio(struct file *file, unsigned long index)
 {
-	struct address_space *mapping = file->f_mapping;
-	struct folio *folio = filemap_get_folio(mapping, index);
+	struct folio *folio = filemap_get_folio(file->f_mapping, index);
 
-	if (!IS_ERR(folio)) {
-		if (!folio_wait_locked_killable(folio))
-			return folio;
+	if (IS_ERR(folio))
+		folio = begin_to_read_folio(file, index);
+	if (!IS_ERR(folio) && folio_wait_locked_killable(folio)) {
 		folio_put(folio);
 		return ERR_PTR(-EINTR);
 	}
-	if (!filemap_invalidate_trylock_shared(mapping))
-		return ERR_PTR(-EAGAIN);
-	folio = read_mapping_folio(mapping, index, file);
-	filemap_invalidate_unlock_shared(mapping);
 	return folio;
 }
 
@@ -395,10 +446,9 @@ static int read_plain_file(struct file *file, u64 pos, void *to, size_t len, boo
  * The bytes need not be mapped.  Like a page fault, this reads the page cache of a
  * privately mapped file, and does not call read() of the file system.  So no permission is
  * checked, and the walk does not wait for a fanotify listener: the listener may be the
- * task itself.  If a page is missing, the wait for it can be killed, and holds only the
- * lock that page faults hold against truncation.  As with page faults, a dying task and a
- * uprobe handler do not wait.  Memory of tmpfs, which has no read_folio(), is not read from
- * swap.
+ * task itself.  If a page is missing, the wait for it can be killed.  As with page faults, a
+ * dying task and a uprobe handler do not wait, and no task waits for a server.  Memory of tmpfs,
+ * which has no read_folio(), is not read from swap.
  *
  * Context: Task context of a user task, without the mmap lock; may sleep.
  * Return: 0; -EFAULT if the bytes are not in memory now; -EOPNOTSUPP if unwind_is_plain_file()
@@ -419,7 +469,8 @@ int unwind_read_file(struct unwind_user_state *state, unsigned long addr, u64 po
 	else
 		ret = read_plain_file(file, pos, to, len, false);
 	if (ret == -EFAULT && state->faults && file->f_mapping->a_ops->read_folio &&
-	    !unwind_task_is_dying() && !time_after(jiffies, state->deadline)) {
+	    file_may_be_awaited(file) && !unwind_task_is_dying() &&
+	    !time_after(jiffies, state->deadline)) {
 		state->faults--;
 		ret = read_plain_file(file, pos, to, len, true);
 	}

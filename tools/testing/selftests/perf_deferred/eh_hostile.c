@@ -157,10 +157,10 @@ static int tables_that_lie(void)
 	return walk_right(good);
 }
 
-/* A file whose reads wait; children and the thread of its server share it. */
+/* A disk whose reads wait; children and the thread of its server share it. */
 static struct pd_fuse *slow;
 
-/* Map the object, but take its tables from the slow file. */
+/* Map the object, but take its tables from the slow disk. */
 static int map_slow_tables(char **at)
 {
 	size_t page = sizeof(slow->page);
@@ -171,7 +171,7 @@ static int map_slow_tables(char **at)
 	PD_TRY(pd_fuse_start(slow));
 	PD_TRY(eh_write_image(GOOD, &image));
 	PD_TRY(eh_map_image(GOOD, eh_whole_pages(image.size), at));
-	PD_CHECK(mmap(*at + tables->p_offset, page, PROT_READ, MAP_PRIVATE | MAP_FIXED, slow->file,
+	PD_CHECK(mmap(*at + tables->p_offset, page, PROT_READ, MAP_PRIVATE | MAP_FIXED, slow->disk,
 		      0) != MAP_FAILED, "mmap of the tables: %s", strerror(errno));
 	return 0;
 }

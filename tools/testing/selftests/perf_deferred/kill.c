@@ -156,11 +156,11 @@ static int killed_while_walking(void)
 	return PD_PASS;
 }
 
-/* A FUSE file whose reads block, so that a walk waits for it; the children share it. */
+/* A disk whose reads block, so that a walk waits for it; the children share it. */
 static struct pd_fuse *slow;
 
-/* Return a frame whose caller's frame is in the FUSE file, mapped with @prot; NULL on error. */
-static struct pd_frame *frame_before_file(int prot)
+/* Return a frame whose caller's frame is in the file or disk, mapped with @prot; NULL on error. */
+static struct pd_frame *frame_before(int file, int prot)
 {
 	size_t page = sizeof(slow->page);
 	struct pd_frame *frame;
@@ -171,14 +171,14 @@ static struct pd_frame *frame_before_file(int prot)
 	frame->ip = pd_name_address(NAME);
 	frame->next = (unsigned long)frame + page;
 	if (mmap((char *)frame + page, page, prot, MAP_PRIVATE | MAP_FIXED,
-		 slow->file, 0) == MAP_FAILED)
+		 file, 0) == MAP_FAILED)
 		return NULL;
 	return frame;
 }
 
-static void *walk_into_file(void *unused)
+static void *walk_into_disk(void *unused)
 {
-	struct pd_frame *frame = frame_before_file(PROT_READ);
+	struct pd_frame *frame = frame_before(slow->disk, PROT_READ);
 
 	(void)unused;
 	if (frame)
@@ -196,9 +196,9 @@ static PD_LEAF void spin_with(struct pd_frame *frame)
 		     "jmp	1b" : : [frame] "r" (frame) : "memory");
 }
 
-static void *spin_before_file(void *unused)
+static void *spin_before_disk(void *unused)
 {
-	struct pd_frame *frame = frame_before_file(PROT_READ);
+	struct pd_frame *frame = frame_before(slow->disk, PROT_READ);
 
 	(void)unused;
 	if (frame)
@@ -224,7 +224,7 @@ static bool is_swapped(const void *page)
 /* Spin with the caller's frame in a swapped copy of the page. Exit with 77 if it is not in swap. */
 static int spin_before_copy(void *unused)
 {
-	struct pd_frame *frame = frame_before_file(PROT_READ | PROT_WRITE);
+	struct pd_frame *frame = frame_before(slow->disk, PROT_READ | PROT_WRITE);
 	size_t size = sizeof(slow->page);
 	char *copy = (char *)frame + size;
 	int i;
@@ -243,10 +243,10 @@ static int spin_before_copy(void *unused)
 	return 1;
 }
 
-/* Spin in user mode on a stack in a private copy of the file's page. */
+/* Spin in user mode on a stack in a private copy of the page. */
 static int spin_in_copy(void *unused)
 {
-	struct pd_frame *frame = frame_before_file(PROT_READ | PROT_WRITE);
+	struct pd_frame *frame = frame_before(slow->disk, PROT_READ | PROT_WRITE);
 	char *copy = (char *)frame + sizeof(slow->page);
 
 	(void)unused;
@@ -273,16 +273,16 @@ static int keep_cpu(void *unused)
 
 static int walk_and_end(void *unused)
 {
-	walk_into_file(unused);
+	walk_into_disk(unused);
 	return 0;
 }
 
-/* Exit 100 ms after the walk of another thread has begun to wait for the file's page. */
+/* Exit 100 ms after the walk of another thread has begun to wait for the page. */
 static int end_beside_walk(void *unused)
 {
 	pthread_t thread;
 
-	if (pthread_create(&thread, NULL, walk_into_file, unused))
+	if (pthread_create(&thread, NULL, walk_into_disk, unused))
 		return 1;
 	while (!PD_READ(slow->reader))
 		pd_sleep_ms(5);
@@ -292,7 +292,7 @@ static int end_beside_walk(void *unused)
 
 static int spin_and_end(void *unused)
 {
-	spin_before_file(unused);
+	spin_before_disk(unused);
 	return 1;
 }
 
@@ -301,7 +301,7 @@ static int exec_beside_spin(void *unused)
 {
 	pthread_t thread;
 
-	if (pthread_create(&thread, NULL, spin_before_file, unused))
+	if (pthread_create(&thread, NULL, spin_before_disk, unused))
 		return 1;
 	while (!PD_READ(slow->go))
 		pd_sleep_ms(1);
@@ -309,7 +309,7 @@ static int exec_beside_spin(void *unused)
 	return 2;
 }
 
-/* Fill the page of the FUSE file with a frame, and start the file's server. */
+/* Fill the page of the FUSE file with a frame, and start its server. */
 static int make_slow_file(void)
 {
 	slow = mmap(NULL, sizeof(*slow), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -394,7 +394,7 @@ static int dying_walk(int (*spinner)(void *unused), int sig, int expected, bool 
 	PD_TRY(pd_attr_tracepoint(&alloc_attr, "kmem", "kmalloc"));
 	PD_TRY(make_slow_file());
 	if (cached)
-		PD_TRY(pd_fuse_cache(slow));
+		PD_TRY(pd_fuse_cache(slow, 0));
 	PD_TRY(pd_child_start(&child, spinner, NULL));
 	PD_TRY(pd_must_open(&event, &attr, child.pid, 0));
 	PD_TRY(pd_watch_open(&faults, &fault_attr, child.pid, 0));
@@ -555,7 +555,7 @@ static int reaped_before_walk(void)
 
 	PD_TRY(pd_attr_kprobe(&attr, "do_exit"));
 	PD_TRY(make_slow_file());
-	PD_TRY(pd_fuse_cache(slow));
+	PD_TRY(pd_fuse_cache(slow, 0));
 	PD_TRY(pd_child_start(&child, spin_in_copy, NULL));
 	PD_TRY(pd_must_open(&event, &attr, child.pid, 0));
 	pd_pin(child.pid, 0);
@@ -582,6 +582,104 @@ static int reaped_before_walk(void)
 	return PD_PASS;
 }
 
+/* Walk while the page of the file is missing, and once more. */
+static int walk_twice_into_file(void *unused)
+{
+	struct pd_frame *frame = frame_before(slow->file, PROT_READ);
+
+	(void)unused;
+	if (!frame)
+		return 1;
+	pd_getppid_on(frame, frame);
+	pd_child_says();
+	while (!PD_READ(slow->go))
+		pd_sleep_ms(1);
+	pd_getppid_on(frame, frame);
+	return 0;
+}
+
+/*
+ * The server of the file may be the task itself, so the walk must not wait for the page, and must
+ * use it if it is in the page cache.
+ */
+static int file_of_user_space(void)
+{
+	struct perf_event_attr attr;
+	struct pd_log log = {};
+	struct pd_child child;
+	struct pd_event event;
+
+	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_getppid"));
+	PD_TRY(make_slow_file());
+	PD_TRY(pd_child_start(&child, walk_twice_into_file, NULL));
+	PD_TRY(pd_must_open(&event, &attr, child.pid, -1));
+	pd_enable(&event);
+	pd_child_go(&child);
+	PD_CHECK(pd_child_wait_said(&child, 1, PATIENCE), "the walk waits for the server");
+	PD_CHECK(!PD_READ(slow->reader), "the page was requested");
+	PD_TRY(pd_fuse_cache(slow, 0));
+	PD_WRITE(slow->go, true);
+	PD_CHECK(!pd_child_wait(&child, PATIENCE), "the task does not end");
+	pd_disable(&event);
+	pd_drain(&event, &log);
+	PD_TRY(pd_log_clean(&log));
+	PD_TRY(check_frames(&log, pd_log_nth(&log, PERF_RECORD_SAMPLE, 0), 0));
+	PD_TRY(check_frames(&log, pd_log_nth(&log, PERF_RECORD_SAMPLE, 1), 1));
+	pd_log_free(&log);
+	return PD_PASS;
+}
+
+static long call_code(void *code)
+{
+	return ((long (*)(void))code)();
+}
+
+static int run_code_of_file(void *unused)
+{
+	size_t page = sizeof(slow->page);
+	char *file = mmap(NULL, 2 * page, PROT_READ | PROT_EXEC, MAP_PRIVATE, slow->file, 0);
+
+	(void)unused;
+	if (file == MAP_FAILED)
+		return 1;
+	pd_call(NAME, 1, call_code, file + page);
+	return 0;
+}
+
+/* The page of the code is in the page cache, but that of the ELF header is not. */
+static int program_of_user_space(void)
+{
+	static const unsigned char getppid_code[] = {
+		0xb8, SYS_getppid, 0, 0, 0,	/* mov	$SYS_getppid, %eax */
+		0x0f, 0x05,			/* syscall */
+		0xc3,				/* ret */
+	};
+	struct perf_event_attr attr;
+	struct pd_child child;
+	struct pd_event event;
+	struct pd_log log = {};
+	int status;
+
+	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_getppid"));
+	PD_TRY(make_slow_file());
+	memcpy(slow->page, getppid_code, sizeof(getppid_code));
+	PD_TRY(pd_fuse_cache(slow, sizeof(slow->page)));
+	PD_TRY(pd_child_start(&child, run_code_of_file, NULL));
+	PD_TRY(pd_must_open(&event, &attr, child.pid, -1));
+	pd_enable(&event);
+	pd_child_go(&child);
+	status = pd_child_wait(&child, PATIENCE);
+	kill(child.pid, SIGKILL);
+	PD_CHECK(!status, "the walk waits for the server");
+	PD_CHECK(!PD_READ(slow->reader), "the page was requested");
+	pd_disable(&event);
+	pd_drain(&event, &log);
+	PD_TRY(pd_log_clean(&log));
+	PD_CHECK(pd_log_count(&log, PERF_RECORD_SAMPLE) == 1, "no sample");
+	pd_log_free(&log);
+	return PD_PASS;
+}
+
 static int served_after_wait(void)
 {
 	return waiting_walk(walk_and_end, serve_it, 0, 1);
@@ -594,6 +692,8 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(killed_in_wait),
 	PD_TEST(ended_in_wait),
 	PD_TEST(served_after_wait),
+	PD_TEST(file_of_user_space),
+	PD_TEST(program_of_user_space),
 	PD_TEST(killed_before_walk),
 	PD_TEST(exec_before_walk),
 	PD_TEST(killed_beside_cached_page),

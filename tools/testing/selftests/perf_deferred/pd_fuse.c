@@ -2,11 +2,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
+#include <linux/loop.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -16,6 +18,8 @@
 #include "pd_fuse.h"
 #include "pd_proc.h"
 #include "pd_test.h"
+
+#define FILE_SIZE	(2 * sizeof(((struct pd_fuse *)NULL)->page))
 
 static void send_reply(struct pd_fuse *fuse, __u64 unique, int error, void *data, size_t size)
 {
@@ -48,7 +52,7 @@ static void reply_attr(struct pd_fuse *fuse, __u64 unique)
 {
 	struct fuse_attr_out out = {
 		.attr_valid = 3600,
-		.attr = { .ino = 1, .size = sizeof(fuse->page), .blocks = 8, .nlink = 1,
+		.attr = { .ino = 1, .size = FILE_SIZE, .blocks = 16, .nlink = 1,
 			  .mode = S_IFREG | 0444, .blksize = sizeof(fuse->page) },
 	};
 
@@ -114,7 +118,37 @@ static bool has_size(const struct pd_fuse *fuse)
 {
 	struct stat attr;
 
-	return !fstat(fuse->file, &attr) && attr.st_size == sizeof(fuse->page);
+	return !fstat(fuse->file, &attr) && attr.st_size == FILE_SIZE;
+}
+
+static int open_disk(struct pd_fuse *fuse)
+{
+	struct loop_config config = {
+		.fd = fuse->file, .block_size = sizeof(fuse->page),
+		.info.lo_flags = LO_FLAGS_READ_ONLY | LO_FLAGS_AUTOCLEAR,
+	};
+	int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC), nr = -1;
+	char path[32];
+
+	if (control >= 0) {
+		nr = ioctl(control, LOOP_CTL_GET_FREE);
+		close(control);
+	}
+	if (nr < 0)
+		return pd_skip("no loop device here");
+	snprintf(path, sizeof(path), "/dev/loop%d", nr);
+	fuse->disk = open(path, O_RDONLY | O_CLOEXEC);
+	PD_CHECK(fuse->disk >= 0, "%s: %s", path, strerror(errno));
+	PD_CHECK(!ioctl(fuse->disk, LOOP_CONFIGURE, &config), "%s: %s", path, strerror(errno));
+	return 0;
+}
+
+static struct pd_fuse *started;
+
+/* Otherwise the process would wait for the page when it closes the disk. */
+static void serve_at_exit(void)
+{
+	pd_fuse_serve(started);
 }
 
 int pd_fuse_start(struct pd_fuse *fuse)
@@ -141,7 +175,9 @@ int pd_fuse_start(struct pd_fuse *fuse)
 	}
 	unlink(path);
 	PD_CHECK(!ret, "no file of a file system of ours: %s", strerror(errno));
-	return 0;
+	started = fuse;
+	atexit(serve_at_exit);
+	return open_disk(fuse);
 }
 
 bool pd_fuse_wait_reader(struct pd_fuse *fuse, int seconds)
@@ -161,14 +197,14 @@ void pd_fuse_serve(struct pd_fuse *fuse)
 		send_reply(fuse, fuse->reader, 0, fuse->page, sizeof(fuse->page));
 }
 
-int pd_fuse_cache(struct pd_fuse *fuse)
+int pd_fuse_cache(struct pd_fuse *fuse, off_t at)
 {
-	ssize_t got;
+	bool got;
 	char byte;
 
 	PD_WRITE(fuse->served, true);
-	got = pread(fuse->file, &byte, 1, 0);
+	got = pread(fuse->file, &byte, 1, at) == 1 && pread(fuse->disk, &byte, 1, at) == 1;
 	PD_WRITE(fuse->served, false);
-	PD_CHECK(got == 1, "the file cannot be read: %s", strerror(errno));
+	PD_CHECK(got, "the page cannot be read: %s", strerror(errno));
 	return 0;
 }
