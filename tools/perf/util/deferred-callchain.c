@@ -982,7 +982,6 @@ static int stitch_sample(struct perf_session *session, struct perf_sample *sampl
 	sample->callchain = chain;
 	sample->deferred_raw = raw;
 	sample->deferred_cookie = chain_cookie(raw);
-	sample->deferred_callchain = !record;
 	return 0;
 }
 
@@ -1068,11 +1067,11 @@ static int sample_turn(struct perf_session *session, struct perf_sample *sample)
 		return ret;
 
 	dc->stats->samples++;
-	if (!merge)
-		sample->deferred_unmerged = true;
-	else if (verdict.record)
+	sample->deferred_unmerged = !merge;
+	sample->deferred_callchain = verdict.record ? 0 : 1 + verdict.reason;
+	if (verdict.record)
 		dc->stats->stitched++;
-	else
+	else if (merge)
 		dc->stats->incomplete[verdict.reason]++;
 	return stitch_sample(session, sample, verdict.record);
 }

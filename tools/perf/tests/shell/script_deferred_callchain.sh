@@ -280,9 +280,38 @@ frames_only() {
 	perf script -i "${work}/incomplete.little" > "${work}/out" 2>/dev/null || return 1
 	cat "${work}/out"
 	[ "$(grep -c 'cpu-clock.*: $' "${work}/out")" = 5 ] &&
-	! grep $'^\t' "${work}/out" | grep -v -E $'^\t *[0-9a-f]+ [^ ]+ \\(.*\\)$' &&
+	grep -v 'user stack' "${work}/out" > "${work}/without" &&
+	! grep $'^\t' "${work}/without" | grep -v -E $'^\t *[0-9a-f]+ [^ ]+ \\(.*\\)$' &&
 	perf script --no-merge-callchains -i "${work}/incomplete.little" 2>/dev/null |
 		grep -q $'^\t *2 (cookie) (\\[unknown\\])$'
+}
+
+# The outermost frame says why the user callchain is missing, in the shape of a frame.
+incomplete_frames() {
+	local off=(perf script --no-incomplete-frames -i "${work}/incomplete.little")
+
+	perf script -i "${work}/incomplete.little" > "${work}/out" 2>/dev/null &&
+	printf '[call-graph]\n\tincomplete-frames = false\n' > "${work}/config" || return 1
+	cat "${work}/out"
+	awk -v RS= -F '\n' '{ sub(/^\t *[0-9a-f]+ /, "", $NF); print $NF }' "${work}/out" |
+		diff - <(printf '[user stack: %s]+0x0 ([incomplete])\n' \
+			'thread exited' 'not recorded' 'bad cookie' 'not recorded') || return 1
+	grep -v 'user stack' "${work}/out" | diff - <("${off[@]}" 2>/dev/null) &&
+	grep -v 'user stack' "${work}/out" | diff - <(PERF_CONFIG=${work}/config \
+		perf script -i "${work}/incomplete.little" 2>/dev/null)
+}
+
+# perf report shows these frames, and they are a sort key.
+incomplete_in_report() {
+	local by_reason
+
+	perf report --stdio -G --no-children -i "${work}/incomplete.little" 2>/dev/null |
+		grep -q -- '---.user stack: thread exited.$' || return 1
+	by_reason=(perf report --stdio -g none -p '^.user stack' -i "${work}/incomplete.little")
+	"${by_reason[@]}" --no-children --sort parent 2>/dev/null |
+		sed -n 's/ *$//; s/^ *\([0-9]\)/\1/p' |
+		diff - <(printf '%s\n' '50.00%  [user stack: not recorded]' \
+			'25.00%  [user stack: bad cookie]' '25.00%  [user stack: thread exited]')
 }
 
 # One incomplete sample of a hundred causes no warning.
@@ -580,6 +609,8 @@ check "perf bench internals inject-build-id" inject_bench
 check "random schedule" random_is_exact
 check "incomplete" incomplete
 check "incomplete: frames only" frames_only
+check "incomplete: outermost frame" incomplete_frames
+check "incomplete: perf report" incomplete_in_report
 check "few are incomplete" few
 check "lost" lost
 check "warnings" reasons

@@ -24,9 +24,10 @@ complete_in_order() {
 }
 
 # Check the samples of case sleeper in a pipe. There, the record of the first sample comes after
-# the time limit, so this sample is incomplete. All samples must still be in time order.
+# the time limit, so this sample is incomplete: its outermost frame says so. All samples must still
+# be in time order.
 in_order_in_pipe() {
-	awk 'NR == 1 { if ($2 != "alpha" || $3 != 2) bad++; last = $1; next }
+	awk 'NR == 1 { if ($2 != "alpha" || $3 != 3) bad++; last = $1; next }
 	     $1 <= last || $3 != 5 { bad++ } { last = $1 }
 	     END { exit bad || NR != 101 }'
 }
@@ -91,6 +92,31 @@ json() {
 	for sample in json.load(open(sys.argv[1]))['samples']:
 	    print(sample['timestamp'], sample['comm'], len(sample['callchain']))
 	END
+}
+
+# The outermost frame of an incomplete sample says why, in JSON and in Python scripts.
+json_incomplete() {
+	perf data convert --to-json "${work}/json" --force -i "${work}/incomplete" || return 1
+	"${PYTHON}" - "${work}/json" <<-'END'
+	import json, sys
+	chains = [sample['callchain'] for sample in json.load(open(sys.argv[1]))['samples']]
+	sys.exit([(chain[-1]['symbol'], chain[-1]['dso']) for chain in chains] !=
+	         [(f'[user stack: {reason}]', '[incomplete]') for reason in
+	          ('thread exited', 'not recorded', 'bad cookie', 'not recorded')])
+	END
+}
+
+python_incomplete() {
+	cat > "${work}/outermost.py" <<-'END'
+	def process_event(event):
+	    frame = event['callchain'][-1]
+	    print(frame['sym']['name'], frame['dso'])
+	END
+	perf script -s "${work}/outermost.py" -i "${work}/incomplete" |
+		diff - <(printf '[user stack: %s] [incomplete]\n' \
+			'thread exited' 'not recorded' 'bad cookie' 'not recorded') &&
+	! perf script --no-incomplete-frames -s "${work}/frames.py" -i "${work}/incomplete" |
+		awk '$3 > 2' | grep .
 }
 
 # Raw data of an event that is not a tracepoint have no format.
@@ -217,13 +243,16 @@ c2c_report() {
 	grep -q -- '---0x550006401002$' "${work}/out"
 }
 
-make_data sleeper && make_data late && make_data mapped && make_data rich || exit 1
+make_data sleeper && make_data late && make_data mapped && make_data rich &&
+	make_data incomplete || exit 1
 
 check_with libpython "Python script" python_script
 check_with libpython "Python script, in a pipe" python_script_in_pipe
 check_with libpython "db-export" db_export
 check_with libpython "stackcollapse.py" stackcollapse
 check "perf data convert --to-json" json
+check "perf data convert --to-json, incomplete" json_incomplete
+check_with libpython "Python script, incomplete" python_incomplete
 check "perf data convert --to-json, raw data" json_raw
 check "perf data convert --to-json, any name" json_bytes
 check_with libpython "Python script, any name" python_bytes

@@ -169,6 +169,11 @@ stripped() {
 	make_data stripped && graph && grep -q '"n": "\[true[]+]' flamegraph.html
 }
 
+# The outermost frame of an incomplete sample says why its user callchain is missing.
+incomplete() {
+	make_data incomplete && graph && grep -q '"n": "\[user stack: thread exited\]' flamegraph.html
+}
+
 any_bytes() {
 	make_data bytes && graph && grep -q 'xe9 (100)"' flamegraph.html
 }
@@ -182,6 +187,7 @@ check "an event that was chosen" chosen_event
 check "events that do not go together" refused_events
 check "hostile names" hostile_names
 check "frames without symbols" stripped
+check "samples without a user callchain" incomplete
 check "a name that is not UTF-8" any_bytes
 check "frames of the kernel" kernel_frames
 [ -z "${PERF_EXEC_PATH}" ] || check "a deep stack" deep
