@@ -23,6 +23,7 @@
 #include "session.h"
 #include "tests.h"
 #include "tool.h"
+#include "ui/progress.h"
 
 #define DEFAULT_LIMIT	(512 << 20)
 
@@ -304,6 +305,45 @@ static int test__deferred_far(struct test_suite *test __maybe_unused,
 		return TEST_OK;
 	pr_debug("FAILED: %d, %llu complete, %llu incomplete\n", ret,
 		 (unsigned long long)count.complete, (unsigned long long)count.incomplete);
+	return TEST_FAIL;
+}
+
+/* The farthest place to which perf has looked ahead, as its progress bar shows it. */
+static u64 looked_ahead;
+
+static void note_progress(struct ui_progress *progress)
+{
+	if (!strcmp(progress->title, "Looking ahead..."))
+		looked_ahead = progress->curr;
+}
+
+/* In a file of 48 MiB, perf looks ahead only to the record, which is behind 16 MiB. */
+static int test__deferred_near(struct test_suite *test __maybe_unused,
+			       int subtest __maybe_unused)
+{
+	struct ui_progress_ops *usual = ui_progress__ops, ops = { .update = note_progress };
+	struct count_tool count;
+	struct synth s = {};
+	int ret;
+
+	synth__deferred(&s, 300, 5, 1);
+	synth__pass_time(&s, 6);
+	synth__pass_time(&s, 7);
+	for (int i = 0; i < 3 * 256; i++) {
+		if (i == 256)
+			synth__record(&s, 300, 10, 1, 1);
+		synth__hole(&s);
+	}
+	count_tool__init(&count);
+	looked_ahead = 0;
+	ui_progress__ops = &ops;
+	ret = synth__read(&count.tool, &s, SIZE_MAX, &count.stats);
+	ui_progress__ops = usual;
+	synth__free(&s);
+	if (!ret && count.complete == 3 && looked_ahead > 8 << 20 && looked_ahead < 20 << 20)
+		return TEST_OK;
+	pr_debug("FAILED: %d, %llu complete, looked ahead to %llu\n", ret,
+		 (unsigned long long)count.complete, (unsigned long long)looked_ahead);
 	return TEST_FAIL;
 }
 
@@ -632,12 +672,12 @@ static int queue_live(struct perf_session *session, const struct synth *s)
 	return ret;
 }
 
-/* Return the number of samples that are delivered until the time @seconds. */
-static u64 flush_live(struct count_tool *count, u64 seconds)
+/* Return the number of samples that are delivered until the time @ms. */
+static u64 flush_live(struct count_tool *count, u64 ms)
 {
 	struct ordered_events *oe = &count->session->ordered_events;
 
-	deferred_callchains__set_live(count->session, seconds * NSEC_PER_SEC);
+	deferred_callchains__set_live(count->session, ms * NSEC_PER_MSEC);
 	if (ordered_events__flush_time(oe, oe->max_timestamp))
 		return -1ULL;
 	return count->complete + count->incomplete;
@@ -648,14 +688,14 @@ static bool check_live(struct count_tool *count, const struct synth *s, const st
 	const struct deferred_callchain_stats *stats = &count->session->evlist->stats.deferred;
 
 	return !queue_live(count->session, s) && flush_live(count, 1000) == 0 &&
-	       flush_live(count, 1004) == 0 &&
-	       !queue_live(count->session, rest) && flush_live(count, 1010) == 1 &&
-	       count->complete == 1 && flush_live(count, 1014) == 1 &&
-	       flush_live(count, 1016) == 2 &&
+	       flush_live(count, 1900) == 0 &&
+	       !queue_live(count->session, rest) && flush_live(count, 3000) == 1 &&
+	       count->complete == 1 && flush_live(count, 3900) == 1 &&
+	       flush_live(count, 4100) == 2 &&
 	       stats->incomplete[DEFERRED_INCOMPLETE__EXPIRED] == 1;
 }
 
-/* A live session holds a sample for 5 seconds, and no longer, even if no other event comes. */
+/* A live session holds a sample for a second, and no longer, even if no other event comes. */
 static int test__deferred_idle(struct test_suite *test __maybe_unused,
 			       int subtest __maybe_unused)
 {
@@ -845,6 +885,7 @@ static struct test_case tests__deferred_callchain_limit[] = {
 	TEST_CASE("Deferred samples beside last records past the limit", deferred_limit_of_kept),
 	TEST_CASE("Deferred sample of a thread that sleeps", deferred_sleeper),
 	TEST_CASE("Deferred sample of a thread that sleeps, in a file", deferred_sleeper_in_file),
+	TEST_CASE("Deferred record behind 16 MiB", deferred_near),
 	TEST_CASE("Deferred record behind 4 GB", deferred_far),
 	TEST_CASE("Millions of deferred records of a thread", deferred_millions),
 	TEST_CASE("Deferred samples of a process with many maps", deferred_maps),

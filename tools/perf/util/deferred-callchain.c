@@ -29,7 +29,7 @@
  * Time is limited only in a live pipe and in perf top.  A sample without a record is delivered
  * without its user half, and counted.  Data without flush rounds (record --threads) are read to
  * their end before anything is delivered, so nothing is held.  Data without times stay in the order
- * of reading, except events that perf synthesized (set_up_queue()).
+ * of reading, except events that perf synthesized (queue_untimed).
  *
  * For each thread, the index has its records, and the ends of the thread or its program (exit, fork
  * of another thread with the same tid, exec).  The record with a sample's cookie is its record,
@@ -66,13 +66,14 @@
 #include "sample.h"
 #include "session.h"
 #include "tool.h"
+#include "ui/progress.h"
 
 /* Bytes of a file that are scanned in one step. */
 #define SCAN_STEP		(1024 * 1024)
 /* How long events of a pipe are held, in recorded time: somebody may be reading the output. */
-#define MAX_PIPE_WAIT		(60ULL * NSEC_PER_SEC)
+#define MAX_PIPE_WAIT		(2ULL * NSEC_PER_SEC)
 /* How long events of a live session are held: its user waits for them. */
-#define MAX_LIVE_WAIT		(5ULL * NSEC_PER_SEC)
+#define MAX_LIVE_WAIT		(1ULL * NSEC_PER_SEC)
 /* Upper limit for the difference between the clocks of two CPUs: every tick corrects them. */
 #define MAX_CLOCK_SKEW		(20ULL * NSEC_PER_MSEC)
 /* The most items within MAX_CLOCK_SKEW that a search visits, or losses. */
@@ -132,6 +133,7 @@ struct deferred_callchains {
 	size_t kept_bytes;		/* the part of @bytes that kept items use */
 
 	const char *map, *scan, *end;	/* the file, the next event to scan, end of events */
+	struct ui_progress progress;	/* of the scan, updated when a sample waits for it */
 	u64 newest, newest_before;	/* time of the newest item: now, at start of the round */
 	u64 certain;			/* all items up to this time are indexed */
 
@@ -715,6 +717,7 @@ static void start_scan(struct perf_session *session)
 	dc->map = session->one_mmap_addr;
 	dc->scan = dc->map + (header->data_offset - session->one_mmap_offset);
 	dc->end = dc->scan + header->data_size;
+	ui_progress__init_size(&dc->progress, header->data_size, "Looking ahead...");
 }
 
 static int stage_start(struct perf_session *session)
@@ -740,20 +743,6 @@ static int stage_start(struct perf_session *session)
 static bool is_between(const void *event, const char *start, const char *end)
 {
 	return (const char *)event >= start && (const char *)event < end;
-}
-
-/*
- * By default, events without a time are delivered when they are read.  If the data have no times
- * (time -1), queue the events of a stream instead, each behind the events read before it.  Events
- * that perf synthesized have time 0 and are never queued: their names and maps apply to earlier
- * samples.
- */
-static void set_up_queue(struct perf_session *session, const union perf_event *event)
-{
-	struct deferred_callchains *dc = session->deferred;
-
-	session->ordered_events.queue_untimed = session->defers &&
-						!is_between(event, dc->map, dc->end);
 }
 
 /* Memory that the queue takes for an event. Mapped files and decompressed data do not count. */
@@ -802,7 +791,14 @@ int deferred_callchains__read(struct perf_session *session, union perf_event *ev
 	if (!session->tool->merge_deferred_callchains)
 		return 0;
 
-	set_up_queue(session, event);
+	/*
+	 * By default, events without a time are delivered when they are read.  If the data have no
+	 * times (time -1), queue the events of a stream instead, each behind the events read before
+	 * it.  Events that perf synthesized have time 0 and are never queued: their names and maps
+	 * apply to earlier samples.
+	 */
+	session->ordered_events.queue_untimed = session->defers &&
+						!is_between(event, dc->map, dc->end);
 	if (event->header.type < PERF_RECORD_USER_TYPE_START)
 		dc->queued_bytes += queued_size(session, event);
 	if (is_between(event, dc->map, dc->scan))
@@ -998,11 +994,15 @@ static int wait_for_record(struct perf_session *session, const struct perf_sampl
 	const u64 idle = dc->last_read ? dc->now - dc->last_read : 0;
 	u64 age = is_time(sample->time) ? oe->max_timestamp + idle - sample->time : 0;
 	const size_t indexed = dc->bytes - dc->kept_bytes;
+	struct ui_progress *progress = &dc->progress;
 	int ret = 0;
 
 	/* after ^C, nothing more is delivered */
 	if (indexed <= deferred_callchain_limit && !session_done())
 		ret = scan_file(session);
+	if (ret > 0)
+		ui_progress__update(progress, progress->total - progress->curr -
+				    (dc->end - dc->scan));
 	if (ret)
 		return min(ret, 0);
 

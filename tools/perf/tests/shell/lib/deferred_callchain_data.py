@@ -533,15 +533,14 @@ def case_reuse(d):
 
 
 def case_expire(d):
-    """A record that is two minutes and some flush rounds after its sample."""
+    """A record that is three seconds and some flush rounds after its sample."""
     d.comm(100, 1, 'alpha')
     d.comm(200, 1, 'beta')
     d.deferred(100, 10, 1)
-    for minute in range(3):
-        for second in (1, 2):
-            d.sample(200, minute * 60000 + second * 1000, kernel_chain(1))
-            d.finished_round()
-    d.record(100, 130000, 1)
+    for time in range(500, 3500, 500):
+        d.sample(200, time, kernel_chain(1))
+        d.finished_round()
+    d.record(100, 3010, 1)
 
 
 def case_again(d):
@@ -550,10 +549,10 @@ def case_again(d):
     d.comm(200, 1, 'beta')
     for minute, ip in ((0, 0xaaaa000), (60000, 0xbbbb000)):
         d.deferred(100, minute + 1000, 7)
-        for time in (2000, 3000, 4000):
+        for time in (1500, 2000, 2500):
             d.sample(200, minute + time, kernel_chain(1))
             d.finished_round()
-        d.record(100, minute + 5000, 7, chain=[ip])
+        d.record(100, minute + 2900, 7, chain=[ip])
 
 
 def case_lost(d):
