@@ -615,7 +615,10 @@ static int file_of_user_space(void)
 	PD_TRY(pd_must_open(&event, &attr, child.pid, -1));
 	pd_enable(&event);
 	pd_child_go(&child);
-	PD_CHECK(pd_child_wait_said(&child, 1, PATIENCE), "the walk waits for the server");
+	if (!pd_child_wait_said(&child, 1, PATIENCE)) {
+		kill(child.pid, SIGKILL);
+		return pd_fail("the walk waits for the server");
+	}
 	PD_CHECK(!PD_READ(slow->reader), "the page was requested");
 	PD_TRY(pd_fuse_cache(slow, 0));
 	PD_WRITE(slow->go, true);
