@@ -32,7 +32,7 @@ struct unwind_rule_table;
  * @word: bytes of its addresses, 4 or 8
  * @transient: its code or tables may change without notice, so it is not cached
  * @indexing: a task is making the index of its .eh_frame
- * @index_tries: how often a task has begun to make the index
+ * @index_tries: failed attempts to make the index, see unwind_cache_end_index()
  * @eh_frame_size: bytes of .eh_frame, if @table is that; else 0
  * @plt: offset of its procedure linkage table from @start, if @eh_frame_size is set
  * @plt_size: bytes of that; 0 if there is none
@@ -121,11 +121,14 @@ void unwind_cache_add_rule(const struct unwind_cache_state *state,
 			   const struct unwind_cfi_rule *full);
 bool unwind_cache_add_object(const struct unwind_cache_state *state,
 			     const struct unwind_object *object);
+/* how many failed attempts to make an index there may be */
+#define UNWIND_INDEX_TRIES	8
+
 bool unwind_cache_claim_index(const struct unwind_cache_state *state,
 			      unsigned long ip);
 void unwind_cache_end_index(const struct unwind_cache_state *state,
 			    unsigned long ip, struct unwind_eh_index *index,
-			    bool hopeless);
+			    unsigned int tries);
 int unwind_cache_find_fde(unsigned long ip, unsigned long *fde);
 
 #endif /* _KERNEL_UNWIND_CACHE_H */

@@ -12,8 +12,6 @@
 #include "cache_parts.h"
 #include "eh_index.h"
 
-/* how often to try to index an .eh_frame that cannot be read */
-#define MAX_INDEX_TRIES	8
 /* the most rows (of 8 bytes) in all indexes of an mm */
 #define MAX_INDEX_ROWS	(512 * 1024U)
 
@@ -55,10 +53,8 @@ bool unwind_cache_claim_index(const struct unwind_cache_state *state,
 		object = cache_unindexed_object(cache, state->gen, ip);
 		if (object && object->indexing)
 			object = NULL;
-		if (object) {
+		if (object)
 			WRITE_ONCE(object->indexing, true);
-			object->index_tries++;
-		}
 		spin_unlock(&cache->lock);
 	}
 	rcu_read_unlock();
@@ -79,15 +75,17 @@ static bool cache_has_index_room(struct unwind_cache *cache, const struct unwind
 
 /* Store the index in the object, or give up if it cannot be made. */
 static void object_end_index(struct unwind_object *object, struct unwind_eh_index *index,
-			     bool hopeless)
+			     unsigned int tries)
 {
 	if (index) {
 		/* pairs with unwind_cache_find_fde() */
 		smp_store_release(&object->index, index);
 		WRITE_ONCE(object->nr, index->nr);
-	} else if (hopeless || object->index_tries >= MAX_INDEX_TRIES) {
+	} else if (object->index_tries + tries >= UNWIND_INDEX_TRIES) {
 		WRITE_ONCE(object->eh_frame_size, 0);
 		WRITE_ONCE(object->table, 0);
+	} else {
+		object->index_tries += tries;
 	}
 	WRITE_ONCE(object->indexing, false);
 }
@@ -109,7 +107,8 @@ static void cache_unclaim_index(struct unwind_cache *cache, unsigned long ip)
  * @state: as unwind_cache_begin() set it when the search began
  * @ip: address in the object
  * @index: the index, which the cache takes over; NULL if it cannot be made
- * @hopeless: the index can never be made, so treat the object as one without tables
+ * @tries: what a failure counts as: after UNWIND_INDEX_TRIES in all, treat the object as one
+ *	   without tables
  *
  * If the object was dropped while the index was being made, the generation has
  * changed.  So the index is valid if the generation is the same, whatever else was
@@ -119,7 +118,7 @@ static void cache_unclaim_index(struct unwind_cache *cache, unsigned long ip)
  */
 void unwind_cache_end_index(const struct unwind_cache_state *state,
 			    unsigned long ip, struct unwind_eh_index *index,
-			    bool hopeless)
+			    unsigned int tries)
 {
 	struct unwind_object *object;
 	struct unwind_cache *cache;
@@ -133,7 +132,7 @@ void unwind_cache_end_index(const struct unwind_cache_state *state,
 		kept = object && index && cache_has_index_room(cache, index);
 		if (object)
 			object_end_index(object, kept ? index : NULL,
-					 hopeless || (index && !kept));
+					 index ? UNWIND_INDEX_TRIES : tries);
 		else
 			cache_unclaim_index(cache, ip);
 		spin_unlock(&cache->lock);

@@ -363,13 +363,16 @@ static void refuse_overlaps(struct scan_row *rows, u32 nr)
 	}
 }
 
-/* vmalloc() requires that it may reclaim memory: do so once, and do not invoke the OOM killer */
-#define INDEX_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN | __GFP_NOMEMALLOC)
-
-/* Allocate single pages only. */
+/*
+ * Allocate single pages only.  vmalloc() requires that it may reclaim memory: do so once, and do not
+ * invoke the OOM killer.
+ */
 static void *index_alloc(size_t size)
 {
-	return size <= PAGE_SIZE ? kmalloc(size, INDEX_GFP) : __vmalloc(size, INDEX_GFP);
+	if (size <= PAGE_SIZE)
+		return kmalloc(size, UNWIND_GFP | __GFP_ACCOUNT);
+	return __vmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN |
+			 __GFP_NOMEMALLOC);
 }
 
 static int index_make(struct scan *scan, struct unwind_eh_index **to)
@@ -442,6 +445,17 @@ static int wait_for_index(struct unwind_user_state *state, unsigned long ip)
 	return -EAGAIN;
 }
 
+/*
+ * How many failed attempts does an error count as?  A later walk may have memory, or may take page
+ * faults.
+ */
+static unsigned int failed_tries(const struct unwind_user_state *state, int error)
+{
+	if (!error || error == -ENOMEM || (error == -EFAULT && state->no_faults))
+		return 0;
+	return error == -EFAULT ? 1 : UNWIND_INDEX_TRIES;
+}
+
 /**
  * unwind_eh_index_build - make the index of an object, and cache it
  * @state: the walk
@@ -471,6 +485,6 @@ int unwind_eh_index_build(struct unwind_user_state *state,
 	if (!unwind_cache_claim_index(begun, ip))
 		return wait_for_index(state, ip);
 	ret = index_section(state, object, &index);
-	unwind_cache_end_index(begun, ip, index, ret && ret != -EFAULT && ret != -ENOMEM);
+	unwind_cache_end_index(begun, ip, index, failed_tries(state, ret));
 	return ret == -EFAULT || ret == -ENOMEM ? ret : -EAGAIN;
 }

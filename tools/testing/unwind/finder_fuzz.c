@@ -332,7 +332,7 @@ static void check_index(const struct unwind_eh_index *index)
 
 void unwind_cache_end_index(const struct unwind_cache_state *state,
 			    unsigned long ip, struct unwind_eh_index *index,
-			    bool hopeless)
+			    unsigned int tries)
 {
 	(void)state;
 	CHECK(ip == process.ip && process.indexing);
@@ -340,10 +340,10 @@ void unwind_cache_end_index(const struct unwind_cache_state *state,
 	process.indexing = false;
 	process.index = index;
 	if (index) {
-		CHECK(!hopeless);
+		CHECK(!tries);
 		check_index(index);
 		process.object.nr = index->nr;
-	} else if (hopeless) {
+	} else if (tries == UNWIND_INDEX_TRIES) {
 		process.no_index = true;
 		process.object.eh_frame_size = 0;
 	}

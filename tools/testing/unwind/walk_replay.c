@@ -495,7 +495,7 @@ bool unwind_cache_claim_index(const struct unwind_cache_state *state, unsigned l
 }
 
 void unwind_cache_end_index(const struct unwind_cache_state *state, unsigned long ip,
-			    struct unwind_eh_index *index, bool hopeless)
+			    struct unwind_eh_index *index, unsigned int tries)
 {
 	struct unwind_object *object = object_of(ip);
 
@@ -505,7 +505,7 @@ void unwind_cache_end_index(const struct unwind_cache_state *state, unsigned lon
 	if (index) {
 		object->index = index;
 		object->nr = index->nr;
-	} else if (hopeless) {
+	} else if (tries == UNWIND_INDEX_TRIES) {
 		object->eh_frame_size = 0;
 		object->table = 0;
 	}
