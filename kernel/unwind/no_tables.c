@@ -254,7 +254,7 @@ static int called_from(struct unwind_user_state *state, unsigned long ra,
 enum evidence {
 	NONE,
 	SOME,		/* not against it, but the next frame may be different */
-	PROOF,		/* the rule is right for all frames at this address */
+	PROOF,		/* a direct call of the function: right for all frames at this address */
 };
 
 /*
@@ -305,11 +305,16 @@ static enum evidence leads_to_caller(struct unwind_user_state *state,
 	slot = base + rule->cfa_off - state->word;
 	if (unwind_read_word(state, slot, &ra))
 		return NONE;
+	/* below the stack pointer are old return addresses, unless there is another stack */
+	if (is_doubtful && slot < state->sp && !unwind_other_mapping(state->sp - 1, slot))
+		return NONE;
 	if (unlikely(state->probed) && unwind_is_return_address(state, slot))
 		return SOME;
 	ra += state->cs_base;
 	/* A doubtful path may have left the function: does @ra follow a call of the function? */
-	if (is_doubtful && (unwind_is_of_file(state->ip) || is_on_top_of_stack(rule, state->word)))
+	if (is_doubtful && is_on_top_of_stack(rule, state->word))
+		return is_called(state, ra) == NONE ? NONE : SOME;
+	if (is_doubtful && unwind_is_of_file(state->ip))
 		return is_called(state, ra);
 	return unwind_may_return_to(state, ra, false) ? SOME : NONE;
 }
@@ -467,8 +472,8 @@ static void search_code(struct code_search *search, struct unwind_code *code,
 }
 
 /*
- * Sets of memory for searches by dying tasks, which must not allocate memory.  Other tasks leave
- * their sets here after a search.  The first part of a set holds the addresses of all parts.
+ * Sets of memory for searches by tasks that cannot allocate, for instance because they are dying.
+ * Other tasks leave their sets here after a search.  The first part of a set holds the addresses of all parts.
  */
 static void *code_reserve[8];
 
@@ -495,16 +500,16 @@ static bool alloc_code_memory(void **parts)
 }
 
 /*
- * A dying task uses a set of code_reserve.  It takes no page fault, so it usually gives the set
- * back soon.  If no set is left, the code is not searched.
+ * If a task cannot allocate, it uses a set of code_reserve.  If no set is left, the code is not
+ * searched.
  */
 static bool get_code_memory(void **parts)
 {
 	unsigned int i;
 	void *set;
 
-	if (!unwind_task_is_dying())
-		return unwind_task_may_allocate() && alloc_code_memory(parts);
+	if (unwind_task_may_allocate() && alloc_code_memory(parts))
+		return true;
 	for (i = 0; i < ARRAY_SIZE(code_reserve); i++) {
 		set = xchg(&code_reserve[i], NULL);
 		if (set) {
@@ -857,22 +862,28 @@ static bool is_at_bottom(struct unwind_user_state *state, unsigned long high)
 }
 
 /*
- * May a cached rule be used? A doubtful one needs evidence in each frame.  If there is none, change
- * it to UNWIND_RULE_NO_PATH.  If there is proof now, search the code again, which caches the rule
- * without the doubt.
+ * A doubtful rule needs evidence in each frame.  If there is none, change the rule to
+ * UNWIND_RULE_NO_PATH.  If there is proof, cache the rule without the doubt.
  */
-static bool is_without_doubt(struct unwind_user_state *state, struct unwind_user_rule *rule)
+static void check_doubt(struct unwind_user_state *state, struct unwind_user_rule *rule)
 {
+	struct unwind_cache_state begun;
+
 	if (!is_uncommon(rule) && !rule->doubt)
-		return true;
+		return;
 	switch (leads_to_caller(state, rule, true)) {
 	case NONE:
 		*rule = no_path();
-		return true;
+		break;
+	case SOME:
+		break;
 	case PROOF:
-		return is_uncommon(rule);
-	default:
-		return true;
+		/* the code was not unmapped since the rule was found, as its checksum is the same */
+		if (is_uncommon(rule) || state->again || !unwind_cache_begin(&begun))
+			break;
+		rule->doubt = UNWIND_DOUBT_NONE;
+		unwind_cache_add_rule(&begun, unwind_rule_key(state), rule, NULL);
+		break;
 	}
 }
 
@@ -886,7 +897,10 @@ static bool find_kept(struct unwind_user_state *state, struct unwind_user_rule *
 	case UNWIND_RULE_CODE:
 	case UNWIND_RULE_CODE_FULL:
 	case UNWIND_RULE_CODE_MEM:
-		return code_holds(state->ip, rule) && is_without_doubt(state, rule);
+		if (!code_holds(state->ip, rule))
+			return false;
+		check_doubt(state, rule);
+		return true;
 	case UNWIND_RULE_NO_PATH:
 		return code_holds(state->ip, rule);
 	case UNWIND_RULE_BEGIN:

@@ -94,7 +94,8 @@ static bool after_system_call(struct unwind_user_state *state)
 /*
  * Has the walk been in this frame before? Only steps down are looked at, because without one the
  * CFA increases.  Brent's algorithm: compare with one earlier frame, and after each power of two of
- * steps down take the current one instead.  A loop is found in at most three rounds.
+ * steps down take the current one instead.  So a loop is found after at most three times as many
+ * steps down as lead to different frames.
  */
 static bool is_loop(struct unwind_user_state *state, unsigned long sp, unsigned long ip)
 {
