@@ -104,13 +104,17 @@ static struct unwind_cache *cache_new(void)
 {
 	struct unwind_cache *cache;
 
-	cache = kzalloc(sizeof(*cache), UNWIND_CACHE_GFP);
+	/*
+	 * Not charged to the memory cgroup: without a cache, a search fails if another thread
+	 * changes a mapping meanwhile.
+	 */
+	cache = kzalloc(sizeof(*cache), UNWIND_GFP);
 	if (!cache)
 		return NULL;
 	spin_lock_init(&cache->lock);
 	seqcount_spinlock_init(&cache->list_seq, &cache->lock);
-	RCU_INIT_POINTER(cache->list, unwind_cache_alloc_list(UNWIND_FIRST_OBJECTS));
-	RCU_INIT_POINTER(cache->rules, unwind_cache_alloc_rules(UNWIND_FIRST_RULES_BITS));
+	RCU_INIT_POINTER(cache->list, unwind_cache_alloc_list(UNWIND_FIRST_OBJECTS, UNWIND_GFP));
+	RCU_INIT_POINTER(cache->rules, unwind_rules_alloc(UNWIND_FIRST_RULES_BITS, UNWIND_GFP));
 	if (!rcu_access_pointer(cache->list) || !rcu_access_pointer(cache->rules)) {
 		cache_free_now(cache);
 		return NULL;

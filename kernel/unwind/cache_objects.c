@@ -132,11 +132,11 @@ struct unwind_file *unwind_cache_find_file(unsigned long ip, unsigned long *bias
 }
 
 /* Allocate a list for @max objects, or NULL. */
-struct unwind_object_list *unwind_cache_alloc_list(unsigned int max)
+struct unwind_object_list *unwind_cache_alloc_list(unsigned int max, gfp_t gfp)
 {
 	struct unwind_object_list *list;
 
-	list = kzalloc(struct_size(list, objects, max), UNWIND_CACHE_GFP);
+	list = kzalloc(struct_size(list, objects, max), gfp);
 	if (list)
 		list->max = max;
 	return list;
@@ -356,7 +356,7 @@ bool unwind_cache_add_object(const struct unwind_cache_state *state,
 	if (unwind_task_may_allocate()) {
 		max = cache_next_list_max();
 		if (max)
-			larger = unwind_cache_alloc_list(max);
+			larger = unwind_cache_alloc_list(max, UNWIND_CACHE_GFP);
 		copy = kmalloc(sizeof(*copy), UNWIND_CACHE_GFP);
 	}
 	if (!copy) {

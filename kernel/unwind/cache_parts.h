@@ -113,10 +113,9 @@ u64 unwind_cache_next_gen(void);
 
 void unwind_cache_drop_rules(struct unwind_cache *cache, unsigned long start,
 			     unsigned long end);
-struct unwind_rule_table *unwind_cache_alloc_rules(unsigned int bits);
 size_t unwind_cache_rules_bytes(struct unwind_cache *cache);
 
-struct unwind_object_list *unwind_cache_alloc_list(unsigned int max);
+struct unwind_object_list *unwind_cache_alloc_list(unsigned int max, gfp_t gfp);
 struct unwind_object *unwind_cache_list_find(const struct unwind_object_list *list,
 					     unsigned long addr);
 struct unwind_object *unwind_cache_object_at(struct unwind_cache *cache, unsigned long addr);

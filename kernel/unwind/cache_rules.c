@@ -295,12 +295,6 @@ static void cache_copy_rule(struct unwind_rule_table *table, u64 key,
 	unwind_rules_add(table, unwind_rules_hash(key), key, rule);
 }
 
-/* Allocate a table with 2^@bits entries, or return NULL. */
-struct unwind_rule_table *unwind_cache_alloc_rules(unsigned int bits)
-{
-	return unwind_rules_alloc(bits, UNWIND_CACHE_GFP);
-}
-
 /* Enlarge the table when rules displace each other. */
 void unwind_cache_grow_rules(void)
 {
@@ -323,7 +317,7 @@ void unwind_cache_grow_rules(void)
 	if (!bits || bits >= MAX_RULES_BITS)
 		return;
 	bits = min_t(unsigned int, bits + 2, MAX_RULES_BITS);
-	table = unwind_cache_alloc_rules(bits);
+	table = unwind_rules_alloc(bits, UNWIND_CACHE_GFP);
 	if (!table)
 		return;
 

@@ -11,7 +11,7 @@
 #include <linux/sched/signal.h>
 
 /*
- * Walks reclaim no memory, and so never wait for it or invoke the OOM killer.  If an allocation
+ * Allocations reclaim no memory, so walks do not wait for it.  If an allocation
  * fails, for instance because the memory cgroup is at its limit, the next walk tries again, which
  * costs little.
  */
