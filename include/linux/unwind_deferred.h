@@ -53,6 +53,7 @@ int unwind_user_faultable(struct unwind_stacktrace *trace);
 bool __unwind_deferred_known(struct unwind_stacktrace *trace);
 void __unwind_deferred_close(void);
 void __unwind_deferred_leave(void);
+void __unwind_deferred_exiting(void);
 void unwind_deferred_exec(void);
 void unwind_deferred_exit(void);
 
@@ -165,6 +166,20 @@ static inline void unwind_deferred_close(void)
 }
 
 /**
+ * unwind_deferred_exiting - send the records that a task owes when it begins to exit
+ *
+ * The entry context stays open until unwind_deferred_exit().  Here the walk of a thread that exits
+ * by itself may still take page faults, and code that has given up its stack runs next.
+ *
+ * Context: Task context; may sleep.
+ */
+static inline void unwind_deferred_exiting(void)
+{
+	if (unlikely(READ_ONCE(current->unwind_info.context)))
+		__unwind_deferred_exiting();
+}
+
+/**
  * unwind_deferred_leave - end the entry context when the task leaves the kernel
  *
  * Context: Task context, interrupts off, after the last code on the way to user
@@ -202,6 +217,7 @@ static inline void unwind_deferred_fork(struct task_struct *task) {}
 static inline void unwind_deferred_close(void) {}
 static __always_inline void unwind_deferred_leave(void) {}
 static inline void unwind_deferred_exec(void) {}
+static inline void unwind_deferred_exiting(void) {}
 static inline void unwind_deferred_exit(void) {}
 
 #endif /* !CONFIG_UNWIND_USER */

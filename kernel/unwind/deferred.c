@@ -598,6 +598,12 @@ void unwind_deferred_exec(void)
 	WRITE_ONCE(info->refuse, 0);
 }
 
+/* The out-of-line half of unwind_deferred_exiting(). */
+void __unwind_deferred_exiting(void)
+{
+	send_records(&current->unwind_info);
+}
+
 /**
  * unwind_deferred_exit - close the last entry context of a task that exits
  *
