@@ -102,7 +102,8 @@ json_incomplete() {
 	chains = [sample['callchain'] for sample in json.load(open(sys.argv[1]))['samples']]
 	sys.exit([(chain[-1]['symbol'], chain[-1]['dso']) for chain in chains] !=
 	         [(f'[user stack: {reason}]', '[incomplete]') for reason in
-	          ('thread exited', 'not recorded', 'bad cookie', 'not recorded')])
+	          ('thread exited', 'not recorded', 'bad cookie', 'not recorded',
+	           'empty record')])
 	END
 }
 
@@ -114,7 +115,7 @@ python_incomplete() {
 	END
 	perf script -s "${work}/outermost.py" -i "${work}/incomplete" |
 		diff - <(printf '[user stack: %s] [incomplete]\n' \
-			'thread exited' 'not recorded' 'bad cookie' 'not recorded') &&
+			'thread exited' 'not recorded' 'bad cookie' 'not recorded' 'empty record') &&
 	! perf script --no-incomplete-frames -s "${work}/frames.py" -i "${work}/incomplete" |
 		awk '$3 > 2' | grep .
 }
