@@ -285,10 +285,10 @@ static void build_exec(struct synth *s)
 	synth__pass_time(s, 11);
 	synth__mmap(s, 100, 19, 1, 4, "/lib/b");
 	synth__name(s, 100, 20, PERF_RECORD_MISC_COMM_EXEC, "new");
-	synth__deferred(s, 100, 30, 2);
+	synth__deferred(s, 100, 30, 1);
 	synth__pass_time(s, 31);
 	synth__pass_time(s, 41);
-	synth__record(s, 100, 51, 2, 1);
+	synth__record(s, 100, 51, 1, 1);
 }
 
 static const char expect_exec[] =

@@ -474,6 +474,10 @@ static void thread_keep(struct deferred_callchains *dc, struct indexed_thread *t
 	list_move_tail(&thread->kept, &dc->kept);
 	while (dc->kept_bytes > MAX_KEPT_BYTES && dc->kept.next != &thread->kept)
 		thread_forget(dc, list_first_entry(&dc->kept, struct indexed_thread, kept));
+	/* without times, thread_advance() removes nothing */
+	while (dc->kept_bytes > MAX_KEPT_BYTES && (prev = thread_first(thread)) != entry &&
+	       prev->kept)
+		thread_remove(dc, thread, prev);
 }
 
 static void loss_turn(struct deferred_callchains *dc, u64 time)
@@ -870,17 +874,24 @@ static bool was_lost(struct deferred_callchains *dc, const struct perf_sample *s
  * Find the record in @next and the items after it, or in @prev and the items before it.  An entry
  * context is one stay of a thread in the kernel.  Entry contexts of a thread do not overlap.  As
  * CPUs' clocks differ, items of others can seem to be between a sample and its record.  But if an
- * item is more than MAX_CLOCK_SKEW away from the later one, the cookie was reused.
+ * item is more than MAX_CLOCK_SKEW away from the later one, the cookie was reused.  Mainline's
+ * kernels keep the cookie across an exec: a record behind an exec, by the clock of one CPU, has the
+ * stack of the new program.
  */
 static struct entry *search(struct entry *next, struct entry *prev, u64 cookie, u64 time)
 {
-	struct entry *entry = next;
+	struct entry *entry = next, *exec = NULL;
 
 	for (int i = 0; i < MAX_SKEWED && entry; i++, entry = entry_next(entry)) {
 		if (is_time(time) && is_past(next, entry->time))
 			break;
-		if (entry->cookie == cookie)
+		if (entry->cookie == cookie) {
+			if (exec && exec->cpu == entry->cpu)
+				break;
 			return entry;
+		}
+		if (entry->exec && is_time(time) && entry->time > time)
+			exec = entry;
 	}
 	for (int i = 0; i < MAX_SKEWED && prev; i++, prev = entry_prev(prev)) {
 		if (prev->cookie == cookie)
