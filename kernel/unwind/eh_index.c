@@ -364,8 +364,8 @@ static void refuse_overlaps(struct scan_row *rows, u32 nr)
 }
 
 /*
- * Allocate single pages only.  vmalloc() requires that it may reclaim memory: do so once, and do not
- * invoke the OOM killer.
+ * Allocate single pages only.  vmalloc() requires that it may reclaim memory: do so once, and do
+ * not invoke the OOM killer.
  */
 static void *index_alloc(size_t size)
 {

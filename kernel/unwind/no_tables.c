@@ -473,7 +473,8 @@ static void search_code(struct code_search *search, struct unwind_code *code,
 
 /*
  * Sets of memory for searches by tasks that cannot allocate, for instance because they are dying.
- * Other tasks leave their sets here after a search.  The first part of a set holds the addresses of all parts.
+ * Other tasks leave their sets here after a search.  The first part of a set holds the addresses of
+ * all parts.
  */
 static void *code_reserve[8];
 
@@ -878,7 +879,7 @@ static void check_doubt(struct unwind_user_state *state, struct unwind_user_rule
 	case SOME:
 		break;
 	case PROOF:
-		/* the code was not unmapped since the rule was found, as its checksum is the same */
+		/* should the code have changed since its checksum was compared, the next use sees it */
 		if (is_uncommon(rule) || state->again || !unwind_cache_begin(&begun))
 			break;
 		rule->doubt = UNWIND_DOUBT_NONE;

@@ -40,7 +40,8 @@ samples() { # file
 
 # Print each sample as one line.
 stacks() { # file, more arguments
-	perf script --no-incomplete-frames -F comm,tid,time,ip -i "${work}/$1" "${@:2}" 2>/dev/null |
+	perf script --no-incomplete-frames -F comm,tid,time,ip -i "${work}/$1" "${@:2}" \
+		2>/dev/null |
 		awk 'BEGIN { RS = "" } { $1 = $1; print }'
 }
 

@@ -115,7 +115,8 @@ python_incomplete() {
 	END
 	perf script -s "${work}/outermost.py" -i "${work}/incomplete" |
 		diff - <(printf '[user stack: %s] [incomplete]\n' \
-			'thread exited' 'not recorded' 'bad cookie' 'not recorded' 'empty record') &&
+			'thread exited' 'not recorded' 'bad cookie' 'not recorded' \
+			'empty record') &&
 	! perf script --no-incomplete-frames -s "${work}/frames.py" -i "${work}/incomplete" |
 		awk '$3 > 2' | grep .
 }

@@ -171,7 +171,8 @@ stripped() {
 
 # The outermost frame of an incomplete sample says why its user callchain is missing.
 incomplete() {
-	make_data incomplete && graph && grep -q '"n": "\[user stack: thread exited\]' flamegraph.html
+	make_data incomplete && graph &&
+	grep -q '"n": "\[user stack: thread exited\]' flamegraph.html
 }
 
 any_bytes() {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Programs without unwind tables.  Each calls getppid() once or twice, or exits, with a stack that is
- * easily mistaken for another one.  PROG_* selects the program.  The file of a program contains its
- * true stack, from the inside to the outside, for the test.
+ * Programs without unwind tables.  Each calls getppid() once or twice, or exits, with a stack that
+ * is easily mistaken for another one.  PROG_* selects the program.  The file of a program contains
+ * its true stack, from the inside to the outside, for the test.
  */
 #define TRUE_STACK(...)	.section stack, ""; .ascii "!stack: "; .quad __VA_ARGS__, 0
 
