@@ -35,7 +35,7 @@
 #define USER_IP		0x550006401000ULL	/* thread 100, cookie 1, innermost */
 
 /* Times of tests in which a cookie is reused: the kernel does so after minutes or years. */
-#define SEC		NSEC_PER_SEC
+#define SEC		((u64)NSEC_PER_SEC)
 #define S		"000000000"
 
 static void build_basic(struct synth *s)
