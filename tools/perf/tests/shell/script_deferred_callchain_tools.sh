@@ -160,6 +160,23 @@ function_starts() {
 		"${PYTHON}" "${work}/starts.py"
 }
 
+# Print the user frames of a static program without symbols.
+static_frames() { # name of the program, arguments of lib/stripped_elf.py...
+	"${PYTHON}" "${shelldir}"/lib/stripped_elf.py "${@:2}" "${work}/$1" &&
+	make_data stripped --program "${work}/$1" &&
+	perf script -v --function-starts -F ip,sym,symoff -i "${work}/stripped" 2> "${work}/err" |
+		sed -n 's/^\t *55[0-9a-f]* //p'
+}
+
+# perf finds no symbol table in such a program. Each of its functions has two of the frames.
+function_starts_static() {
+	static_frames static | tee "${work}/out" &&
+	for address in 402{8,9,a,b}{0,8}0
+	do
+		printf '[static+0x%s]+0x%x\n' "${address}" 0 "${address}" 64
+	done | diff - "${work}/out"
+}
+
 # Without a symbol table, the functions of a program have names by --function-starts only.
 has_stripped() {
 	"${PYTHON}" - <<-'END'
@@ -259,6 +276,7 @@ check "perf data convert --to-json, raw data" json_raw
 check "perf data convert --to-json, any name" json_bytes
 check_with libpython "Python script, any name" python_bytes
 check_if "stripped /bin/true" "$(has_stripped && echo yes)" "--function-starts" function_starts
+check "--function-starts, static program" function_starts_static
 check "perf report --ignore-callees" ignored_callees
 check_if libbabeltrace "$(has_ctf && echo yes)" "perf data convert --to-ctf" ctf
 check "perf diff" diff_of_two

@@ -608,8 +608,8 @@ def case_bytes(d):
 
 
 def case_stripped(d):
-    """The main program is /bin/true, and some frames are in its .text."""
-    path = os.path.realpath('/bin/true')
+    """The main program is /bin/true or another file, and some frames are in its .text."""
+    path = os.path.realpath(d.program)
     d.comm(100, 1, 'true')
     d.mmap(100, 2, user_ip(100, 0, 0), os.path.getsize(path), path)
     d.sample(100, 10, kernel_chain(1) + [CONTEXT_USER] +
@@ -765,6 +765,7 @@ def main():
                         help='write a folder with this number of files, as perf record --threads')
     parser.add_argument('--prefixed', action='store_true',
                         help='records begin with PERF_CONTEXT_USER, as those of early kernels')
+    parser.add_argument('--program', default='/bin/true', help='the program of case stripped')
     parser.add_argument('--truncate', type=int, help='truncate the file to this number of bytes')
     parser.add_argument('-o', '--output', required=True)
     parser.add_argument('case', choices=sorted(CASES) + ['samples', 'times'],
@@ -787,6 +788,7 @@ def main():
     data.attr_size = FIRST_ATTR_SIZE if args.first_attrs else ATTR_SIZE
     data.prefixed = args.prefixed
     data.folder = bool(args.folder)
+    data.program = args.program
     CASES[args.case](data)
     if args.folder:
         return data.write_folder(args.output, args.folder)
