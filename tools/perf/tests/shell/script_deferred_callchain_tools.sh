@@ -169,12 +169,19 @@ static_frames() { # name of the program, arguments of lib/stripped_elf.py...
 }
 
 # perf finds no symbol table in such a program. Each of its functions has two of the frames.
-function_starts_static() {
-	static_frames static | tee "${work}/out" &&
+function_starts_static() { # name of the program, arguments of lib/stripped_elf.py...
+	static_frames "$@" | tee "${work}/out" &&
 	for address in 402{8,9,a,b}{0,8}0
 	do
-		printf '[static+0x%s]+0x%x\n' "${address}" 0 "${address}" 64
+		printf "[$1+0x%s]+0x%x\\n" "${address}" 0 "${address}" 64
 	done | diff - "${work}/out"
+}
+
+# Without any function, the program counts as one whose symbols cannot be loaded.
+function_starts_none() {
+	static_frames none --no-fdes | grep -v '^\[unknown\]' && return 1
+	cat "${work}/err"
+	grep -q '/none, continuing without symbols$' "${work}/err"
 }
 
 # Without a symbol table, the functions of a program have names by --function-starts only.
@@ -276,7 +283,10 @@ check "perf data convert --to-json, raw data" json_raw
 check "perf data convert --to-json, any name" json_bytes
 check_with libpython "Python script, any name" python_bytes
 check_if "stripped /bin/true" "$(has_stripped && echo yes)" "--function-starts" function_starts
-check "--function-starts, static program" function_starts_static
+check "--function-starts, static program" function_starts_static static
+check "--function-starts, section not aligned" function_starts_static shifted --shift 2
+check "--function-starts, name of 255 bytes" function_starts_static "$(printf '%0255d' 0)"
+check "--function-starts, no function" function_starts_none
 check "perf report --ignore-callees" ignored_callees
 check_if libbabeltrace "$(has_ctf && echo yes)" "perf data convert --to-ctf" ctf
 check "perf diff" diff_of_two
