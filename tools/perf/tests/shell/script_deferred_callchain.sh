@@ -177,11 +177,12 @@ injected() { # arguments of perf inject
 		grep -c 'DEFERRED CALLCHAIN \[cookie: [0-9a-f]*\]$')" -gt 1000 ]
 }
 
+# From a pipe, perf script also prints symbols and objects.
 piped() {
 	stacks "${work}/random.little" --no-merge-callchains > "${work}/bare" &&
 	stacks "${work}/random.little" > "${work}/before" || return 1
 	perf inject -i "${work}/random.little" -o - |
-		perf script -F comm,tid,time,ip -i - 2>/dev/null |
+		perf script --no-incomplete-frames -F comm,tid,time,ip -i - 2>/dev/null |
 		sed 's/^\(\t *[0-9a-f]*\) .*/\1/' | diff "${work}/before" - || return 1
 	! cmp -s "${work}/bare" "${work}/before"
 }
@@ -286,7 +287,8 @@ frames_only() {
 		grep -q $'^\t *2 (cookie) (\\[unknown\\])$'
 }
 
-# The outermost frame says why the user callchain is missing, in the shape of a frame.
+# The outermost frame says why the user callchain is missing, in the shape of a frame. It is not
+# printed without a name.
 incomplete_frames() {
 	local off=(perf script --no-incomplete-frames -i "${work}/incomplete.little")
 
@@ -299,7 +301,13 @@ incomplete_frames() {
 			'empty record') || return 1
 	grep -v 'user stack' "${work}/out" | diff - <("${off[@]}" 2>/dev/null) &&
 	grep -v 'user stack' "${work}/out" | diff - <(PERF_CONFIG=${work}/config \
-		perf script -i "${work}/incomplete.little" 2>/dev/null)
+		perf script -i "${work}/incomplete.little" 2>/dev/null) &&
+	stacks "${work}/incomplete.little" |
+		diff - <(stacks "${work}/incomplete.little" --no-incomplete-frames) || return 1
+	[ "$(perf script -F ip,sym -i "${work}/incomplete.little" 2>/dev/null |
+		grep -c ' \[user stack: ')" = 5 ] &&
+	[ "$(perf script -F ip,dso -i "${work}/incomplete.little" 2>/dev/null |
+		grep -c ' (\[incomplete\])$')" = 5 ]
 }
 
 # perf report shows these frames, and they are a sort key.
