@@ -879,7 +879,7 @@ static void check_doubt(struct unwind_user_state *state, struct unwind_user_rule
 	case SOME:
 		break;
 	case PROOF:
-		/* should the code have changed since its checksum was compared, the next use sees it */
+		/* if the code has changed since its checksum was compared, the next use sees it */
 		if (is_uncommon(rule) || state->again || !unwind_cache_begin(&begun))
 			break;
 		rule->doubt = UNWIND_DOUBT_NONE;
