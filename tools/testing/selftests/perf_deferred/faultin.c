@@ -85,6 +85,40 @@ static int dropped_file_pages(void)
 	return PD_PASS;
 }
 
+static int exit_on(void *memory)
+{
+	return pd_syscall_on(memory, memory, SYS_exit);
+}
+
+/* A thread that exits by itself may still take page faults when it begins to exit. */
+static int exiting(void)
+{
+	const struct pd_rec *sample, *stack;
+	struct perf_event_attr attr;
+	struct pd_log log = {};
+	struct pd_child child;
+	struct pd_event event;
+	char *memory;
+
+	PD_TRY(pd_attr_kprobe(&attr, "do_exit"));
+	memory = pd_chain_map_file(NAME, FRAMES);
+	PD_CHECK(memory, "no file to map: %s", strerror(errno));
+	if (resident_pages(memory, getpagesize()))
+		return pd_skip("some pages are already in memory");
+	PD_TRY(pd_child_start(&child, exit_on, memory));
+	PD_TRY(pd_must_open(&event, &attr, child.pid, -1));
+	pd_enable(&event);
+	pd_child_go(&child);
+	PD_CHECK(!pd_child_wait(&child, 60), "the child failed");
+	pd_drain(&event, &log);
+	PD_TRY(pd_log_clean(&log));
+	sample = pd_log_nth(&log, PERF_RECORD_SAMPLE, 0);
+	PD_CHECK(sample && pd_user_half(&log, sample, &stack) == PD_STITCHED, "no record");
+	PD_CHECK(pd_frames_of(stack, NAME) == FRAMES, "%u of %u frames",
+		 pd_frames_of(stack, NAME), FRAMES);
+	return PD_PASS;
+}
+
 static int swapped_out_pages(void)
 {
 	size_t page = getpagesize(), left;
@@ -131,6 +165,7 @@ static int pages_that_are_not(void)
 const struct pd_test pd_tests[] = {
 	PD_TEST(unread_file_pages),
 	PD_TEST(dropped_file_pages),
+	PD_TEST(exiting),
 	PD_TEST(swapped_out_pages),
 	PD_TEST(pages_that_are_not),
 };

@@ -202,9 +202,9 @@ PD_LEAF long pd_leaf_getppid(void *unused)
 	return pd_syscall0(SYS_getppid);
 }
 
-PD_LEAF long pd_getppid_on(const void *stack, const void *frame)
+PD_LEAF long pd_syscall_on(const void *stack, const void *frame, long nr)
 {
-	long ret = SYS_getppid;
+	long ret = nr;
 
 	asm volatile("mov	%%rsp, %%rbx\n\t"
 		     "mov	%%rbp, %%r12\n\t"
@@ -217,6 +217,11 @@ PD_LEAF long pd_getppid_on(const void *stack, const void *frame)
 		     : [stack] "D" (stack), [frame] "S" (frame)
 		     : "rbx", "r12", "rcx", "r11", "memory");
 	return ret;
+}
+
+long pd_getppid_on(const void *stack, const void *frame)
+{
+	return pd_syscall_on(stack, frame, SYS_getppid);
 }
 
 static PD_LEAF long long milliseconds_now(void)

@@ -72,12 +72,14 @@ int pd_check_no_bare(struct pd_log *log);
 
 /*
  * A frame for chains of frames that no compiler would make.  pd_getppid_on() calls
- * getppid() with the given stack pointer and frame pointer.
+ * getppid() with the given stack pointer and frame pointer, and pd_syscall_on() any system call,
+ * with the stack pointer as its first argument.
  */
 struct pd_frame {
 	unsigned long next, ip;
 };
 
+long pd_syscall_on(const void *stack, const void *frame, long nr);
 long pd_getppid_on(const void *stack, const void *frame);
 
 /*
