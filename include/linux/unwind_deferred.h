@@ -169,7 +169,8 @@ static inline void unwind_deferred_close(void)
  * unwind_deferred_exiting - send the records that a task owes when it begins to exit
  *
  * The entry context stays open until unwind_deferred_exit().  Here the walk of a thread that exits
- * by itself may still take page faults, and code that has given up its stack runs next.
+ * by itself may still take page faults, and no tracer has delayed the exit yet: other threads may
+ * use the stack of an exiting thread again.
  *
  * Context: Task context; may sleep.
  */
