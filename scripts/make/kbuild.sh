@@ -63,6 +63,7 @@ kbuild_sparse() {
 
 	mapfile -t objects < <(overlay_files | sed -n 's,^\(kernel\|arch/x86\)/\(.*\)\.c$,\1/\2.o,p')
 	[ ${#objects[@]} -gt 0 ] || die "the overlay has no kernel file to check"
+	"$top/scripts/deps" sparse
 	kbuild prepare
 	(cd "$out" && rm -f "${objects[@]}")
 	kbuild -k C=2 CF='-Wsparse-error' "${objects[@]}" 2>&1 | tee "$log"
