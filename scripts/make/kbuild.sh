@@ -14,12 +14,17 @@ kbuild() {
 
 # kconfig_fragments KIND: print the fragments of a kind of kernel, in order
 kconfig_fragments() {
-	echo "$top/scripts/make/config/vm.config"
-	[ "$1" = -series ] || echo "$top/scripts/make/config/btf.config"
-	[ "$1" = -off ] || echo "$top/scripts/make/config/unwind.config"
+	local part parts
+
 	case $1 in
-	-debug | -fp | -rt | -kcsan) echo "$top/scripts/make/config/${1#-}.config" ;;
+	-demo) parts='vm unwind' ;;
+	-off) parts='vm tests btf' ;;
+	-series) parts='vm tests unwind kunit' ;;
+	*) parts="vm tests btf unwind kunit ${1#-}" ;;
 	esac
+	for part in $parts; do
+		echo "$top/scripts/make/config/$part.config"
+	done
 }
 
 # kconfig_missing FRAGMENT...: print options of the fragments that .config lacks; if
