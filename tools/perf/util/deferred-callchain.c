@@ -16,8 +16,9 @@
  *      +--------------- scan_file() ----------------------^
  *
  * session.c calls read() for each valid event, turn() before each delivery (again if the event was
- * held), and stop() at the end.  perf top sorts events in queues of its own first.  Then it calls
- * these functions for the session's queue, and set_live() between read() and turn().
+ * held), and stop() at the end.  perf top and perf trace, which read the buffers themselves, call
+ * these functions for the session's queue, and set_live() between read() and turn().  perf top sorts
+ * events in queues of its own first.
  *
  * A file that is mapped as a whole is scanned ahead of the reader, in steps: a look-up scans until
  * its result is certain, and the reader scans a step when it gets to an event that has not been
@@ -26,7 +27,7 @@
  * records enter the index when they are read.  In a stream, or while the scan pauses, the queue
  * holds a sample with an uncertain result (struct verdict), and all events behind it.  The hold
  * ends when the result is certain, the data have ended, or a limit of memory or time is reached.
- * Time is limited only in a live pipe and in perf top.  A sample without a record is delivered
+ * Time is limited only in live pipes and live commands.  A sample without a record is delivered
  * without its user half, and counted.  Data without flush rounds (record --threads) are read to
  * their end before anything is delivered, so nothing is held.  Data without times stay in the order
  * of reading, except events that perf synthesized (queue_untimed).
@@ -72,8 +73,6 @@
 #define SCAN_STEP		(1024 * 1024)
 /* How long events of a pipe are held, in recorded time: somebody may be reading the output. */
 #define MAX_PIPE_WAIT		(2ULL * NSEC_PER_SEC)
-/* How long events of a live session are held: its user waits for them. */
-#define MAX_LIVE_WAIT		(1ULL * NSEC_PER_SEC)
 /* Upper limit for the difference between the clocks of two CPUs: every tick corrects them. */
 #define MAX_CLOCK_SKEW		(20ULL * NSEC_PER_MSEC)
 /* The most items within MAX_CLOCK_SKEW that a search visits, or losses. */
@@ -823,19 +822,20 @@ int deferred_callchains__read(struct perf_session *session, union perf_event *ev
  * deferred_callchains__set_live - hold events for a short time only: the session is live
  * @session: the session
  * @now: the time of a monotonic clock, in nanoseconds, not 0
+ * @max_wait: how long, in nanoseconds: the user waits for the events
  *
- * To be called after events were read, before they are delivered.  While no event comes, perf top
- * may leave its last events in its own queues: these events can wait longer than the time limit.
+ * To be called after the buffers were read, before events are delivered.  While no event comes, perf
+ * top may leave its last events in its own queues: these events can wait longer than the time limit.
  */
-void deferred_callchains__set_live(struct perf_session *session, u64 now)
+void deferred_callchains__set_live(struct perf_session *session, u64 now, u64 max_wait)
 {
 	struct deferred_callchains *dc = session->deferred;
 
 	if (!dc)
 		return;
 
-	dc->max_wait = MAX_LIVE_WAIT;
-	dc->certain = dc->newest; /* live events are read soon after they are written */
+	dc->max_wait = max_wait;
+	index_end_round(dc);
 	if (!dc->last_read)
 		dc->last_read = now;
 	dc->now = now;

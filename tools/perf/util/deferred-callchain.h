@@ -47,7 +47,7 @@ int deferred_callchains__read(struct perf_session *session, union perf_event *ev
 int deferred_callchains__turn(struct perf_session *session, union perf_event *event,
 			      struct perf_sample *sample);
 void deferred_callchains__stop(struct perf_session *session);
-void deferred_callchains__set_live(struct perf_session *session, u64 now);
+void deferred_callchains__set_live(struct perf_session *session, u64 now, u64 max_wait);
 
 /* Layout of samples and records. */
 u64 ip_callchain__marker_nr(const struct ip_callchain *chain);

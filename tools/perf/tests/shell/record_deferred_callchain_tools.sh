@@ -100,15 +100,6 @@ syscalls() {
 	[ "$(grep -c 'nanosleep.* (/.*libc' "${work}/sleeps")" -ge 6 ]
 }
 
-live_trace() {
-	local status=0
-	perf trace -e '*nanosleep' --call-graph defer sleep 0.1 > "${work}/out" 2>&1 || status=$?
-	cat "${work}/out"
-	[ "${status}" = 0 ] &&
-	grep -q 'perf trace cannot defer user callchains, they are taken in place' "${work}/out" &&
-	grep -q 'nanosleep.* (/.*libc' "${work}/out"
-}
-
 # All samples are taken in the kernel, so only their user halves hit the C library.
 build_ids() {
 	perf record -q -o "${data}" --call-graph defer -e sched:sched_switch sleep 0.1 &&
@@ -278,7 +269,6 @@ check "perf kmem stat" all_in_turn perf kmem -v -i "${data}" --slab stat
 check "perf timechart" timechart
 check_with libperl "Perl script" perl_script
 check "perf trace -i" syscalls
-check "perf trace" live_trace
 check "build ids" build_ids
 check "tracepoint in a pipe" tracepoint_in_pipe
 check "perf archive" archive
