@@ -8,6 +8,9 @@
  *				      replay allocates no memory, so its stack may end earlier.
  *				      The third has the rules that the second has found
  *	walk_replay --print FILE      replay one, and print its stack
+ *	walk_replay --step TID N      execute a thread of 64-bit code for N rounds, instruction by
+ *				      instruction, walk its stack again and again, and compare
+ *				      the frames with the calls and returns that it has executed
  *
  * The lines "frame" and "end" of a saved walk are the expected result: correct them by
  * hand if the walk was wrong. ptrace() stops the thread during the walk.  The walk is
@@ -24,11 +27,13 @@
 #include <asm/ptrace.h>
 #include <asm/segment.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -594,11 +599,18 @@ static void read_maps(int tid)
 	file = fopen(name, "r");
 	if (!file)
 		exit_error("%s: %s", name, strerror(errno));
+	mm.nr_maps = 0;
 	while (fgets(line, sizeof(line), file)) {
 		if (!add_map(line))
 			exit_error("%s: too many mappings, or an invalid line: %s", name, line);
 	}
 	fclose(file);
+}
+
+static void open_memory(int tid)
+{
+	char name[64];
+
 	snprintf(name, sizeof(name), "/proc/%d/mem", tid);
 	memory = open(name, O_RDONLY);
 	if (memory < 0)
@@ -651,6 +663,7 @@ static int save_walk(int tid, const char *name)
 	hold_thread(tid);
 	get_regs(tid);
 	read_maps(tid);
+	open_memory(tid);
 	/* this walk only saves the bytes that a replay without memory reads */
 	has_memory = false;
 	walk_stack(&trace);
@@ -798,6 +811,285 @@ static int print_walk(const char *name)
 	return 0;
 }
 
+/*
+ * Stepping.  Each call that the thread executes pushes a frame onto a list, and each return
+ * removes one, so the list has the true frames since the first step.  The frames outside of these
+ * are known from the first walk that reaches them: the other walks must agree, and so must the
+ * returns to them.
+ */
+
+/* instructions of a round, after which the thread runs free for a moment */
+#define STEPS		4000
+/* a walk is made after this many instructions, on average */
+#define WALK_EVERY	16
+/* the stack pointer of another stack of the same mapping is at least this far away, in bytes */
+#define OTHER_STACK	65536
+#define MAX_TOLD	5
+
+struct call {
+	unsigned long	slot;	/* address of the return address */
+	unsigned long	ra;
+};
+
+static struct call calls[MAX_ENTRIES];
+static unsigned int nr_calls;
+static unsigned long outer[MAX_ENTRIES];	/* return addresses, outermost last */
+static unsigned int nr_outer, outer_at;		/* those before outer_at have returned */
+static unsigned long nr_walks, nr_complete, nr_judged, nr_wrong, nr_lost;
+
+static void forget_frames(void)
+{
+	nr_calls = 0;
+	nr_outer = 0;
+	outer_at = 0;
+}
+
+/* The true return address of a frame of a walk, 0 if it is not known. */
+static unsigned long true_frame(unsigned int i)
+{
+	if (i <= nr_calls)
+		return calls[nr_calls - i].ra;
+	i += outer_at - nr_calls - 1;
+	return i < nr_outer ? outer[i] : 0;
+}
+
+static void tell_wrong(const char *what, const unsigned long *frames, unsigned int at,
+		       unsigned long right)
+{
+	unsigned int i;
+
+	if (nr_wrong++ >= MAX_TOLD)
+		return;
+	printf("# %s%s:", what, has_cache ? ", with known rules" : "");
+	for (i = 0; i <= at; i++)
+		printf(" %lx", frames[i]);
+	printf(", not %lx\n", right);
+}
+
+static void judge_walk(void)
+{
+	struct unwind_stacktrace trace;
+	unsigned int i;
+
+	nr_seen = 0;
+	walk_stack(&trace);
+	nr_walks++;
+	nr_complete += the_end == UNWIND_END_COMPLETE;
+	for (i = 1; i < trace.nr; i++) {
+		unsigned long ra = true_frame(i);
+
+		if (ra && ra != trace.entries[i]) {
+			tell_wrong("walk", trace.entries, i, ra);
+			return;
+		}
+		if (ra)
+			nr_judged++;
+		else if (nr_outer < MAX_ENTRIES)
+			outer[nr_outer++] = trace.entries[i];
+	}
+}
+
+/* Walk without and with known rules. Forget them if the mappings have changed, and at random. */
+static void judge_walks(int tid)
+{
+	static struct vm_area_struct old[MAX_MAPS];
+	const int nr = mm.nr_maps;
+
+	memcpy(old, maps, nr * sizeof(*maps));
+	read_maps(tid);
+	if (mm.nr_maps != nr || memcmp(old, maps, nr * sizeof(*maps))) {
+		nr_rules = 0;
+		nr_objects = 0;
+	}
+	if (nr_rules > MAX_RULES / 8 || !(rand() % 8))
+		nr_rules = 0;
+	has_cache = false;
+	judge_walk();
+	has_cache = true;
+	judge_walk();
+}
+
+/* Is this a call? Prefixes are skipped. */
+static bool is_call(const u8 *insn)
+{
+	while ((*insn & 0xf0) == 0x40 || *insn == 0x66 || *insn == 0x3e || *insn == 0xf2)
+		insn++;
+	return *insn == 0xe8 || (*insn == 0xff && (insn[1] >> 3 & 7) == 2);
+}
+
+static bool is_return(const u8 *insn)
+{
+	insn += *insn == 0xf3 || *insn == 0xf2;
+	return *insn == 0xc3 || *insn == 0xc2;
+}
+
+/* Is this a mov to the stack pointer? */
+static bool moves_to_sp(const u8 *insn)
+{
+	return (insn[0] & 0xf8) == 0x48 &&
+	       ((insn[1] == 0x89 && !(insn[0] & 1) && (insn[2] & 0xc7) == 0xc4) ||
+		(insn[1] == 0x8b && !(insn[0] & 4) && (insn[2] & 0x38) == 0x20));
+}
+
+static bool is_sigreturn(const u8 *insn, const struct user_regs_struct *user)
+{
+	return insn[0] == 0x0f && insn[1] == 0x05 && user->rax == SYS_rt_sigreturn;
+}
+
+/* The thread has executed a call; a call of the next instruction is a push of its address. */
+static void note_call(unsigned long sp, unsigned long ip)
+{
+	unsigned long ra;
+
+	if (pread(memory, &ra, sizeof(ra), sp) != sizeof(ra) || ra == ip)
+		return;
+	while (nr_calls && calls[nr_calls - 1].slot <= sp)
+		nr_calls--;
+	if (nr_calls == MAX_ENTRIES)
+		forget_frames();
+	calls[nr_calls++] = (struct call) { sp, ra };
+}
+
+/*
+ * The thread has returned to @ip; @sp is the address of the return address.  Some runtimes have
+ * moved it there from where the call pushed it.
+ */
+static void note_return(unsigned long sp, unsigned long ip)
+{
+	const unsigned int nr = nr_calls;
+
+	if (nr && calls[nr - 1].ra == ip) {
+		nr_calls--;
+		return;
+	}
+	while (nr_calls && calls[nr_calls - 1].slot <= sp)
+		nr_calls--;
+	if (nr != nr_calls) {	/* the return address was replaced */
+		nr_lost++;
+		forget_frames();
+	} else if (!nr && outer_at < nr_outer) {
+		if (outer[outer_at] != ip)
+			tell_wrong("return", &ip, 0, outer[outer_at]);
+		else
+			nr_judged++;
+		outer_at++;
+	}
+}
+
+/* Update the list of calls for an instruction that was executed: registers before and after. */
+static void note_step(const u8 *insn, const struct user_regs_struct *old,
+		      const struct user_regs_struct *now)
+{
+	const long moved = now->rsp - old->rsp;
+
+	if (moved == -8 && is_call(insn)) {
+		note_call(now->rsp, now->rip);
+	} else if (moved >= 8 && is_return(insn)) {
+		note_return(old->rsp, now->rip);
+	} else if (is_sigreturn(insn, old) || labs(moved) >= OTHER_STACK ||
+		   unwind_other_mapping(old->rsp, now->rsp)) {
+		forget_frames();
+	} else if (moved > 0) {
+		while (nr_calls && calls[nr_calls - 1].slot < now->rsp)
+			nr_calls--;
+		/* the outer frames that an exception leaves are not known */
+		if (!nr_calls && moves_to_sp(insn))
+			forget_frames();
+	}
+}
+
+/*
+ * Execute one instruction.  A signal is kept in @sig, for run_free().
+ * Return: 1; 0 at a fault, which needs the program's signal handler; -1 if the thread has ended.
+ */
+static int step_thread(int tid, int *sig)
+{
+	int status, got;
+
+	do {
+		if (ptrace(PTRACE_SINGLESTEP, tid, NULL, NULL) ||
+		    waitpid(tid, &status, __WALL) != tid || !WIFSTOPPED(status))
+			return -1;
+		got = WSTOPSIG(status);
+		if (got != SIGTRAP)
+			*sig = got;
+		if (got == SIGSEGV || got == SIGBUS || got == SIGFPE || got == SIGILL)
+			return 0;
+	} while (got != SIGTRAP);
+	return 1;
+}
+
+/* Let the thread run for a moment, and stop it again. False if it has ended. */
+static bool run_free(int tid, int sig)
+{
+	int status;
+
+	if (ptrace(PTRACE_CONT, tid, NULL, sig))
+		return false;
+	usleep(20000);
+	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL))
+		return false;
+	while (waitpid(tid, &status, __WALL) == tid && WIFSTOPPED(status)) {
+		if (status >> 16 == PTRACE_EVENT_STOP)
+			return true;
+		ptrace(PTRACE_CONT, tid, NULL, WSTOPSIG(status));
+	}
+	return false;
+}
+
+static int step_round(int tid, int *sig)
+{
+	struct user_regs_struct old, now;
+	unsigned int i, next = 0;
+	u8 insn[16];
+	int ret;
+
+	forget_frames();
+	if (ptrace(PTRACE_GETREGS, tid, NULL, &old))
+		return -1;
+	for (i = 0; i < STEPS; i++) {
+		if (i == next) {
+			get_regs(tid);
+			judge_walks(tid);
+			next += 1 + rand() % (2 * WALK_EVERY - 1);
+		}
+		memset(insn, 0, sizeof(insn));
+		/* fewer bytes at the end of a mapping */
+		if (pread(memory, insn, sizeof(insn), old.rip) < 1)
+			return 0;
+		ret = step_thread(tid, sig);
+		if (ret <= 0)
+			return ret;
+		if (ptrace(PTRACE_GETREGS, tid, NULL, &now))
+			return -1;
+		note_step(insn, &old, &now);
+		old = now;
+	}
+	return 1;
+}
+
+/*
+ * Print four numbers, as scripts/test/stack-right does: walks, complete ones, frames that were
+ * compared, and wrong walks.
+ */
+static int step_walks(int tid, unsigned int rounds)
+{
+	int sig = 0;
+
+	hold_thread(tid);
+	open_memory(tid);
+	while (rounds--) {
+		if (step_round(tid, &sig) < 0 || !run_free(tid, sig))
+			break;
+		sig = 0;
+	}
+	ptrace(PTRACE_DETACH, tid, NULL, NULL);
+	printf("%lu %lu %lu %lu\n", nr_walks, nr_complete, nr_judged, nr_wrong);
+	if (nr_lost)
+		printf("# %lu returns to a replaced address\n", nr_lost);
+	return !!nr_wrong;
+}
+
 int main(int argc, char **argv)
 {
 	int i, failed = 0;
@@ -807,8 +1099,10 @@ int main(int argc, char **argv)
 		return save_walk(atoi(argv[2]), argv[3]);
 	if (argc == 3 && !strcmp(argv[1], "--print"))
 		return print_walk(argv[2]);
+	if (argc == 4 && !strcmp(argv[1], "--step"))
+		return step_walks(atoi(argv[2]), atoi(argv[3]));
 	if (argc < 2 || argv[1][0] == '-')
-		exit_error("usage: walk_replay --save TID FILE | --print FILE | FILE...");
+		exit_error("usage: --save TID FILE | --print FILE | --step TID N | FILE...");
 	for (i = 1; i < argc; i++) {
 		const char *base = strrchr(argv[i], '/');
 
