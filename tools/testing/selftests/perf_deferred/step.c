@@ -597,7 +597,7 @@ static int sort(void)
 
 static int compiler(void)
 {
-	char *cc1 = find_file("/usr/lib/gcc/*/*/cc1");
+	char *cc1 = find_file("/usr/lib*/gcc/*/*/cc1");
 
 	if (!cc1)
 		return pd_skip("no compiler");
