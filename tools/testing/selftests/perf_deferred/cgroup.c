@@ -18,8 +18,8 @@
 #define NAME	5
 #define DEPTH	2
 #define PATIENCE	120
-/* what else may allocate memory for the task */
-#define MOST_FULL	10
+/* what else may reclaim memory for the task */
+#define MOST_RECLAIMS	10
 
 static int make_calls(void *unused)
 {
@@ -149,23 +149,6 @@ static int make_calls_when_full(void *unused)
 	return 0;
 }
 
-/* How often was memory reclaimed because the cgroup was at its limit? */
-static long times_full(const struct pd_cgroup *group)
-{
-	char path[160], line[64];
-	long value, found = -1;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/memory.events", group->path);
-	f = fopen(path, "r");
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "max %ld", &value) == 1)
-			found = value;
-	if (f)
-		fclose(f);
-	return found;
-}
-
 static int limit_to_nothing(const struct pd_cgroup *group)
 {
 	char path[160];
@@ -179,21 +162,27 @@ static int limit_to_nothing(const struct pd_cgroup *group)
 static int check_full(struct pd_child *child, const struct pd_cgroup *group,
 		      struct perf_event_attr *attr)
 {
+	struct pd_event event, reclaims;
+	struct perf_event_attr counter;
 	struct pd_log log = {};
-	struct pd_event event;
-	long full;
+	__u64 values[2];
 
 	PD_TRY(limit_to_nothing(group));
 	PD_TRY(pd_must_open(&event, attr, child->pid, -1));
+	PD_TRY(pd_attr_kprobe_counter(&counter, "try_to_free_mem_cgroup_pages"));
+	PD_TRY(pd_must_open(&reclaims, &counter, child->pid, -1));
 	PD_TRY(pd_cgroup_join(group, child->pid));
+	pd_enable(&reclaims);
 	pd_enable(&event);
 	pd_child_go(child);
 	PD_CHECK(pd_child_wait_said(child, 2, PATIENCE), "the child does not end");
-	full = times_full(group);
+	PD_CHECK(read(reclaims.fd, values, sizeof(values)) == sizeof(values),
+		 "cannot count: %s", strerror(errno));
 	pd_disable(&event);
 	pd_drain(&event, &log);
 	PD_TRY(check_log(&log, child->pid));
-	PD_CHECK(full >= 0 && full <= MOST_FULL, "at the limit %ld times", full);
+	PD_CHECK(values[0] <= MOST_RECLAIMS, "memory was reclaimed %llu times", values[0]);
+	pd_event_close(&reclaims);
 	pd_event_close(&event);
 	pd_log_free(&log);
 	return 0;

@@ -219,11 +219,7 @@ static int count_calls(struct pd_set *set, const char *function)
 	struct perf_event_attr attr;
 	int err;
 
-	PD_TRY(pd_attr_kprobe(&attr, function));
-	attr.sample_type = 0;
-	attr.sample_period = 0;
-	pd_attr_flag(&attr, PD_FLAG_DEFER_CALLCHAIN, 0);
-	pd_attr_flag(&attr, PD_FLAG_DEFER_OUTPUT, 0);
+	PD_TRY(pd_attr_kprobe_counter(&attr, function));
 	err = pd_set_open(set, &attr, -1, 0);
 	PD_CHECK(!err, "a counter of %s: %s", function, strerror(err));
 	pd_set_enable(set);

@@ -53,6 +53,16 @@ int pd_attr_kprobe(struct perf_event_attr *attr, const char *function)
 	return 0;
 }
 
+int pd_attr_kprobe_counter(struct perf_event_attr *attr, const char *function)
+{
+	PD_TRY(pd_attr_kprobe(attr, function));
+	attr->sample_type = 0;
+	attr->sample_period = 0;
+	pd_attr_flag(attr, PD_FLAG_DEFER_CALLCHAIN, 0);
+	pd_attr_flag(attr, PD_FLAG_DEFER_OUTPUT, 0);
+	return 0;
+}
+
 /* A function's offset in the file that this program was mapped from. */
 static long file_offset(const void *function)
 {

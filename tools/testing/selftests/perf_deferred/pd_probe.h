@@ -10,6 +10,8 @@
 #include "pd_uapi.h"
 
 int pd_attr_kprobe(struct perf_event_attr *attr, const char *function);
+/* An event that counts the calls of a kernel function, and takes no samples. */
+int pd_attr_kprobe_counter(struct perf_event_attr *attr, const char *function);
 int pd_attr_uprobe(struct perf_event_attr *attr, const void *function, bool on_return);
 int pd_attr_tracepoint(struct perf_event_attr *attr, const char *system, const char *name);
 
