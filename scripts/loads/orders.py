@@ -1,7 +1,7 @@
 """A program to be sampled with "python3 -X perf". It reads orders, adds them up for each customer,
 and writes a page with the sums.
 
-	orders.py N    do this N times
+	orders.py MS N    do this for MS milliseconds, and at least N times
 
 main() calls serve(), which calls read_orders(), parse(), sum_up() and write_page(). It imports
 little, so that it starts fast.
@@ -9,6 +9,7 @@ little, so that it starts fast.
 
 import os
 import sys
+import time
 
 CUSTOMERS = "Ada", "Barbara", "Grace", "Hedy", "Radia"
 ORDERS = "\n".join(f"{CUSTOMERS[i % 5]}, {i * 7 % 100}" for i in range(60)).encode()
@@ -51,8 +52,11 @@ def serve(pipe, to):
 def main():
     pipe = os.pipe()
     to = os.open(os.devnull, os.O_WRONLY)
-    for _ in range(int(sys.argv[1])):
+    end = time.monotonic() + int(sys.argv[1]) / 1000
+    times = 0
+    while times < int(sys.argv[2]) or time.monotonic() < end:
         serve(pipe, to)
+        times += 1
 
 
 main()
