@@ -14,7 +14,10 @@ bdir=$build/$BASE
 tree=$bdir/linux
 patches=$top/patches/$BASE
 # The sections in the order in which they apply. A base need not have all of them.
-sections='fixes unwind perf-kernel perf-tool off-cpu tests'
+sections='fixes deferral perf-kernel perf-tool tables static shared code off-cpu tests'
+# An option that a section adds. Until that section, the files of the series lack the lines between
+# "#ifdef CONFIG_UNWIND_USER_..." of the option and #endif.
+declare -A section_option=([tables]=EH_FRAME [static]=EH_INDEX [shared]=FILES [code]=CODE)
 # perf is one program for all kernels: only this base has sections of perf
 PERF_BASE=6.12
 perf_tree=$build/$PERF_BASE/linux
@@ -97,6 +100,28 @@ hook_overlay() {
 		*) printf '%s\n' "$f" ;;
 		esac
 	done
+}
+
+# overlay_at SECTION FILE: print an overlay file as it is in SECTION, without the lines of the
+# options of later sections
+overlay_at() {
+	local section later=() status=0
+
+	case $2 in
+	*.[ch]) ;;
+	*) cat "$top/$2"; return ;;
+	esac
+	for section in ${sections##*"$1"}; do
+		[ -z "${section_option[$section]-}" ] ||
+			later+=("-UCONFIG_UNWIND_USER_${section_option[$section]}")
+	done
+	if [ ${#later[@]} = 0 ] || ! grep -q '^#.*CONFIG_UNWIND_USER_' "$top/$2"; then
+		cat "$top/$2"
+	else
+		# 1 means that lines were removed
+		unifdef -B "${later[@]}" "$top/$2" || status=$?
+		[ "$status" -le 1 ]
+	fi
 }
 
 # apply_to_index FILE: apply a patch to the current index, without fuzz

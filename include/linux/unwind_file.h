@@ -4,7 +4,7 @@
 
 struct inode;
 
-#ifdef CONFIG_UNWIND_USER_EH_FRAME
+#ifdef CONFIG_UNWIND_USER_FILES
 
 #include <linux/bitops.h>
 

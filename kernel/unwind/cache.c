@@ -29,24 +29,15 @@
  * acquire in cache_note_state(): a search that sees the count sees the flush pending, or
  * begins after the flush.
  *
- * Rules of files are copied from the tables of file.c.  A file that is opened for writing becomes
- * dead.  Objects of dead files are dropped when the next walk uses the cache: the cache remembers
- * the count of deaths at its last check of all objects (unwind_cache_use()).  Once a check
- * has read a count that includes the death of a file, no object of that file is added: a file is
- * marked as dead before its death is counted, the check reads the count under the lock of the
- * cache, and an addition tests the mark under the same lock.
- *
  * A dying task, and one that cannot allocate memory, makes no cache.  Without a cache, a
  * result is valid if no writer has held the mmap lock meanwhile.
  *
- * Readers are under RCU.  Each entry of a rule table has a sequence count, and so has the
- * list of objects.  Objects do not change, except that unwind_cache_end_index() adds an
- * index.  Writers hold the lock, and allocate before they take it.  The shrinker detaches
- * whole caches from their mm, first those that no walk has used since its last look; the next walk
- * makes a new one.  Readers of a detached cache find its rules, but no objects.  An index of
- * .eh_frame belongs to its object in the cache and is freed after a grace period.  Each search
- * looks the index up anew, under RCU.  All caches take their generations from one counter, so the
- * generation of a cache that was freed is never that of its successor.
+ * Readers are under RCU.  Each entry of a rule table has a sequence count, and so has the list of
+ * objects.  Objects do not change.  Writers hold the lock, and allocate before they take it.  The
+ * shrinker detaches whole caches from their mm, first those that no walk has used since its last
+ * look; the next walk makes a new one.  Readers of a detached cache find its rules, but no
+ * objects.  All caches take their generations from one counter, so the generation of a cache that
+ * was freed is never that of its successor.
  */
 
 #include <linux/atomic.h>
@@ -64,7 +55,9 @@
 
 #include "cache.h"
 #include "cache_parts.h"
+#ifdef CONFIG_UNWIND_USER_FILES
 #include "file.h"
+#endif
 #include "rules.h"
 #include "task.h"
 
@@ -120,7 +113,9 @@ static struct unwind_cache *cache_new(void)
 		return NULL;
 	}
 	cache->gen = unwind_cache_next_gen();
+#ifdef CONFIG_UNWIND_USER_FILES
 	cache->files_seen = unwind_files_changes();
+#endif
 	return cache;
 }
 
@@ -277,7 +272,7 @@ void unwind_caches_stat(unsigned long *nr, unsigned long *bytes)
 }
 
 /**
- * unwind_cache_use - the cache of the current task's mm, without rules of changed files
+ * unwind_cache_use - the cache of the current task's mm
  * @state: the walk; updated by what the cache knows of earlier walks
  * @table: set to the cache's table, for unwind_rules_find().  If the cache grows meanwhile,
  *	   the rules of this table are still valid for the frames of the current task.
@@ -293,9 +288,11 @@ struct unwind_cache *unwind_cache_use(struct unwind_user_state *state,
 
 	if (!cache)
 		return NULL;
+#ifdef CONFIG_UNWIND_USER_FILES
 	/* files that died after the walk began are left to the next walk */
 	if (unlikely(READ_ONCE(cache->files_seen) < state->changes))
 		unwind_cache_drop_dead_files(cache);
+#endif
 	until = READ_ONCE(cache->all_regs_until);
 	if (unlikely(until) && !state->fp_only && time_before(jiffies, until))
 		state->all_regs = true;

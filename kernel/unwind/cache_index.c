@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Indexes of .eh_frame: choose the task that makes the index of an object; search in it.
+ *
+ * An index belongs to its object in the cache and is freed after a grace period.  Each search looks
+ * the index up anew, under RCU.
  */
 
 #include <linux/compiler.h>

@@ -15,8 +15,12 @@
 
 #include "cache.h"
 #include "cache_parts.h"
+#ifdef CONFIG_UNWIND_USER_EH_INDEX
 #include "eh_index.h"
+#endif
+#ifdef CONFIG_UNWIND_USER_FILES
 #include "file.h"
+#endif
 #include "task.h"
 
 /* the size of an object, as kmalloc() rounds it up */
@@ -50,7 +54,7 @@ struct unwind_object *unwind_cache_list_find(const struct unwind_object_list *li
 	return addr < object->code_end ? object : NULL;
 }
 
-/* Find the object at an address, under RCU. Only the members for its index can still change. */
+/* Find the object at an address, under RCU. */
 struct unwind_object *unwind_cache_object_at(struct unwind_cache *cache, unsigned long addr)
 {
 	struct unwind_object *object;
@@ -81,54 +85,10 @@ int unwind_cache_find_object(unsigned long ip, struct unwind_object *object)
 	if (cache)
 		found = unwind_cache_object_at(cache, ip);
 	if (found)
-		/* some fields may change meanwhile: unwind_cache_claim_index() checks them again */
+		/* members for its index may change: unwind_cache_claim_index() checks them again */
 		data_race((*object = *found, 0));
 	rcu_read_unlock();
 	return found ? 0 : -ENOENT;
-}
-
-static struct unwind_object *cache_current_object(unsigned long ip)
-{
-	struct unwind_cache *cache = unwind_cache_of_current();
-
-	return cache ? unwind_cache_object_at(cache, ip) : NULL;
-}
-
-/**
- * unwind_cache_file_is_dead - is the file of the object at an address dead?
- * @ip: linear user address
- *
- * Context: Task context of a user task.
- * Return: true if so; false also if no object or no file is known there.
- */
-bool unwind_cache_file_is_dead(unsigned long ip)
-{
-	struct unwind_object *object;
-	bool dead;
-
-	rcu_read_lock();
-	object = cache_current_object(ip);
-	dead = object && object->file && unwind_file_is_dead(object->file);
-	rcu_read_unlock();
-	return dead;
-}
-
-/**
- * unwind_cache_find_file - the file whose rules are used for an address
- * @ip: linear user address
- * @bias: set to the difference: address in memory less address in the file
- *
- * Context: Under RCU.
- * Return: the file or NULL.
- */
-struct unwind_file *unwind_cache_find_file(unsigned long ip, unsigned long *bias)
-{
-	struct unwind_object *object = cache_current_object(ip);
-
-	if (!object || !object->by_file)
-		return NULL;
-	*bias = object->bias;
-	return object->file;
 }
 
 /* Allocate a list for @max objects, or NULL. */
@@ -142,15 +102,11 @@ struct unwind_object_list *unwind_cache_alloc_list(unsigned int max, gfp_t gfp)
 	return list;
 }
 
-/* Does the object have tables?  Only such an object has rules, which are dropped with it. */
-static bool object_has_tables(const struct unwind_object *object)
-{
-	return object->nr || object->eh_frame_size;
-}
-
 static void cache_uncharge_object(struct unwind_object *object)
 {
+#ifdef CONFIG_UNWIND_USER_FILES
 	unwind_file_put(object->file);
+#endif
 	atomic_long_sub(OBJECT_BYTES, &unwind_caches_bytes);
 }
 
@@ -158,8 +114,10 @@ static void cache_uncharge_object(struct unwind_object *object)
 static void cache_free_object(struct unwind_object *object)
 {
 	cache_uncharge_object(object);
+#ifdef CONFIG_UNWIND_USER_EH_INDEX
 	if (object->index)
 		kvfree_rcu(object->index, rcu);
+#endif
 	kfree_rcu(object, rcu);
 }
 
@@ -167,7 +125,9 @@ static void cache_free_object(struct unwind_object *object)
 static void cache_free_object_now(struct unwind_object *object)
 {
 	cache_uncharge_object(object);
+#ifdef CONFIG_UNWIND_USER_EH_INDEX
 	kvfree(object->index);
+#endif
 	kfree(object);
 }
 
@@ -199,7 +159,7 @@ static void cache_drop_object(struct unwind_cache *cache, unsigned int i,
 	 * unwind_cache_begin() and unwind_cache_peek_file().
 	 */
 	smp_wmb();
-	if (object_has_tables(object)) {
+	if (unwind_object_has_tables(object)) {
 		WRITE_ONCE(cache->gen, unwind_cache_next_gen());
 		dropped->start = min(dropped->start, object->code_start);
 		dropped->end = max(dropped->end, object->code_end);
@@ -219,20 +179,24 @@ static void cache_drop_rules_of(struct unwind_cache *cache, const struct dropped
 		unwind_cache_drop_rules(cache, dropped->start, dropped->end);
 }
 
+#ifdef CONFIG_UNWIND_USER_CODE
 static bool cache_may_have_code(const struct unwind_cache *cache,
 				const struct unwind_object *object)
 {
 	return cache->code_start < object->code_end && cache->code_end >= object->code_start;
 }
+#endif
 
 static void cache_insert_object(struct unwind_cache *cache, struct unwind_object *object)
 {
 	struct unwind_object_list *list = cache_list(cache);
 	unsigned int i;
 
+#ifdef CONFIG_UNWIND_USER_CODE
 	/* drop rules of earlier code without tables: they would be used instead of the tables */
-	if (object_has_tables(object) && cache_may_have_code(cache, object))
+	if (unwind_object_has_tables(object) && cache_may_have_code(cache, object))
 		unwind_cache_drop_rules(cache, object->code_start, object->code_end);
+#endif
 	write_seqcount_begin(&cache->list_seq);
 	for (i = list->nr; i && list->objects[i - 1]->code_start > object->code_start; i--)
 		WRITE_ONCE(list->objects[i], list->objects[i - 1]);
@@ -249,7 +213,7 @@ static void cache_make_room(struct unwind_cache *cache, struct dropped *dropped)
 	unsigned int i;
 
 	for (i = 0; i < list->nr; i++) {
-		if (!object_has_tables(list->objects[i])) {
+		if (!unwind_object_has_tables(list->objects[i])) {
 			cache_drop_object(cache, i, dropped);
 			return;
 		}
@@ -260,9 +224,12 @@ static void cache_make_room(struct unwind_cache *cache, struct dropped *dropped)
 
 static bool object_is_same(const struct unwind_object *a, const struct unwind_object *b)
 {
+#ifdef CONFIG_UNWIND_USER_FILES
+	if (a->file != b->file || a->by_file != b->by_file)
+		return false;
+#endif
 	return a->start == b->start && a->end == b->end && a->table == b->table &&
-	       a->code_start == b->code_start && a->code_end == b->code_end &&
-	       a->file == b->file && a->by_file == b->by_file;
+	       a->code_start == b->code_start && a->code_end == b->code_end;
 }
 
 /*
@@ -324,19 +291,22 @@ static unsigned int cache_next_list_max(void)
 	return max;
 }
 
-/* Is the result of the search invalid: was the file opened for writing, or memory unmapped? */
+/* Is the result of the search invalid? */
 static bool cache_object_is_void(const struct unwind_cache *cache,
 				 const struct unwind_cache_state *state,
 				 const struct unwind_object *object)
 {
-	return !cache_state_holds(cache, state) ||
-	       (object->file && unwind_file_is_dead(object->file));
+#ifdef CONFIG_UNWIND_USER_FILES
+	if (object->file && unwind_file_is_dead(object->file))
+		return true;
+#endif
+	return !cache_state_holds(cache, state);
 }
 
 /**
  * unwind_cache_add_object - keep an object
  * @state: as unwind_cache_begin() set it when the search began
- * @object: the object; its reference to a file is taken over
+ * @object: the object
  *
  * Rules may be added only for objects in the cache: an unmap drops rules object by object.
  *
@@ -361,7 +331,9 @@ bool unwind_cache_add_object(const struct unwind_cache_state *state,
 	}
 	if (!copy) {
 		kfree(larger);
+#ifdef CONFIG_UNWIND_USER_FILES
 		unwind_file_put(object->file);
+#endif
 		return false;
 	}
 	*copy = *object;
@@ -390,49 +362,36 @@ bool unwind_cache_add_object(const struct unwind_cache_state *state,
 	return known;
 }
 
-/* Drop all objects that overlap the range. The caller holds the lock of the cache. */
-void unwind_cache_forget_range(struct unwind_cache *cache, unsigned long start,
-			       unsigned long end)
+/* Drop all objects for which @is_void is true. The caller holds the lock of the cache. */
+void unwind_cache_forget(struct unwind_cache *cache,
+			 bool (*is_void)(const struct unwind_object *object, unsigned long start,
+					 unsigned long end),
+			 unsigned long start, unsigned long end)
 {
 	struct unwind_object_list *list = cache_list(cache);
 	struct dropped dropped = NONE_DROPPED;
 	unsigned int i = 0;
 
 	while (i < list->nr) {
-		struct unwind_object *object = list->objects[i];
-
-		if (object->start >= end || start >= object->end)
-			i++;
-		else
+		if (is_void(list->objects[i], start, end))
 			cache_drop_object(cache, i, &dropped);
+		else
+			i++;
 	}
 	cache_drop_rules_of(cache, &dropped);
 }
 
-/* Drop the objects of dead files. */
-void unwind_cache_drop_dead_files(struct unwind_cache *cache)
+static bool object_overlaps(const struct unwind_object *object, unsigned long start,
+			    unsigned long end)
 {
-	struct unwind_object_list *list;
-	struct dropped dropped = NONE_DROPPED;
-	unsigned int i = 0;
-	u64 changes;
+	return object->start < end && start < object->end;
+}
 
-	spin_lock(&cache->lock);
-	/* later deaths are not in this count */
-	changes = unwind_files_changes();
-	list = cache_list(cache);
-	/* another thread may have done this already */
-	while (cache->files_seen != changes && i < list->nr) {
-		struct unwind_object *object = list->objects[i];
-
-		if (object->file && unwind_file_is_dead(object->file))
-			cache_drop_object(cache, i, &dropped);
-		else
-			i++;
-	}
-	cache_drop_rules_of(cache, &dropped);
-	WRITE_ONCE(cache->files_seen, changes);
-	spin_unlock(&cache->lock);
+/* Drop all objects that overlap the range. The caller holds the lock of the cache. */
+void unwind_cache_forget_range(struct unwind_cache *cache, unsigned long start,
+			       unsigned long end)
+{
+	unwind_cache_forget(cache, object_overlaps, start, end);
 }
 
 /* After a grace period, free the objects of a cache that was given up. Under the lock. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Internals of the cache: cache.c makes and frees caches, cache_state.c tells whether the
- * result of a search is still valid, cache_rules.c and cache_objects.c store it, and
- * cache_index.c has the indexes of objects.
+ * result of a search is still valid, cache_rules.c and cache_objects.c store it.
  */
 #ifndef _KERNEL_UNWIND_CACHE_PARTS_H
 #define _KERNEL_UNWIND_CACHE_PARTS_H
 
 #include <linux/atomic.h>
+#include <linux/bits.h>
 #include <linux/cache.h>
 #include <linux/list.h>
 #include <linux/mm_types.h>
@@ -42,8 +42,7 @@ struct unwind_object_list {
  * struct unwind_cache - unwind rules and objects of one mm
  * @rules: by address
  * @list: objects
- * @full: rules that need a struct unwind_cfi_rule; NULL if there are none
- * @files_seen: unwind_files_changes() at the last check of the objects for dead files
+ * @full: rules that need a struct unwind_full_rule; NULL if there are none
  * @all_regs_until: until this time, in jiffies, walks follow all registers; 0 for never
  * @used: a walk has used it since the shrinker last looked at it
  * @mm: its mm; valid under all_caches_lock only
@@ -54,8 +53,6 @@ struct unwind_object_list {
  * @unmaps: number of calls of __unwind_user_invalidate()
  * @last_replaced: index of the object that was last dropped to make room
  * @displaced: for unwind_rules_count_displaced()
- * @code_start: lowest address that has a rule and whose code may have no tables
- * @code_end: highest such address
  * @node: in all_caches
  *
  * A step whose rule is in @rules reads only the first cache line.  The fields that each
@@ -65,7 +62,10 @@ struct unwind_cache {
 	struct unwind_rule_table __rcu	*rules;
 	struct unwind_object_list __rcu	*list;
 	struct unwind_full_table __rcu	*full;
+#ifdef CONFIG_UNWIND_USER_FILES
+	/** @files_seen: unwind_files_changes() at the last check of the objects for dead files */
 	u64				files_seen;
+#endif
 	unsigned long			all_regs_until;
 	bool				used;
 	struct mm_struct		*mm;
@@ -77,8 +77,12 @@ struct unwind_cache {
 	unsigned long			unmaps;
 	unsigned int			last_replaced;
 	u32				displaced;
+#ifdef CONFIG_UNWIND_USER_CODE
+	/** @code_start: lowest address that has a rule and whose code may have no tables */
 	unsigned long			code_start;
+	/** @code_end: highest such address */
 	unsigned long			code_end;
+#endif
 	struct list_head		node;
 };
 
@@ -88,6 +92,12 @@ extern atomic_long_t unwind_caches_bytes;
 static inline struct unwind_cache *unwind_cache_of_current(void)
 {
 	return rcu_dereference(current->mm->unwind_cache);
+}
+
+/* the part of a key that is the address */
+static inline unsigned long unwind_key_addr(u64 key)
+{
+	return key & (BIT_ULL(UNWIND_KEY_WORD) - 1);
 }
 
 static inline struct unwind_rule_table *cache_rules(struct unwind_cache *cache)
@@ -113,15 +123,23 @@ u64 unwind_cache_next_gen(void);
 
 void unwind_cache_drop_rules(struct unwind_cache *cache, unsigned long start,
 			     unsigned long end);
+void unwind_cache_add_compact(struct unwind_cache *cache, u64 key,
+			      const struct unwind_user_rule *rule);
 size_t unwind_cache_rules_bytes(struct unwind_cache *cache);
 
 struct unwind_object_list *unwind_cache_alloc_list(unsigned int max, gfp_t gfp);
 struct unwind_object *unwind_cache_list_find(const struct unwind_object_list *list,
 					     unsigned long addr);
 struct unwind_object *unwind_cache_object_at(struct unwind_cache *cache, unsigned long addr);
+void unwind_cache_forget(struct unwind_cache *cache,
+			 bool (*is_void)(const struct unwind_object *object, unsigned long start,
+					 unsigned long end),
+			 unsigned long start, unsigned long end);
 void unwind_cache_forget_range(struct unwind_cache *cache, unsigned long start,
 			       unsigned long end);
+#ifdef CONFIG_UNWIND_USER_FILES
 void unwind_cache_drop_dead_files(struct unwind_cache *cache);
+#endif
 void unwind_cache_free_objects(struct unwind_cache *cache);
 void unwind_cache_free_objects_now(struct unwind_cache *cache);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The rules of a cache, by address.  Compact rules are in a table that grows (rules.c).  The
- * few rules that need a struct unwind_cfi_rule are in a small second table.
+ * few rules that need a struct unwind_full_rule are in a small second table.
  */
 
 #include <linux/atomic.h>
@@ -14,14 +14,13 @@
 
 #include "cache.h"
 #include "cache_parts.h"
-#include "cfi.h"
-#include "file.h"
+#include "full_rule.h"
 #include "rules.h"
 #include "task.h"
 
 /* at most 16 pages: 2048 rules */
 #define MAX_RULES_BITS	11
-/* most displaced rules are found again in the table of a file, so do not grow too soon */
+/* most displaced rules are found again soon, so do not grow too soon */
 #define RULES_SPILL	32
 #define FULL_RULE_BITS	4
 #define FULL_RULES	BIT(FULL_RULE_BITS)
@@ -30,7 +29,7 @@
 struct unwind_full_entry {
 	u64			key;
 	u32			seq;
-	struct unwind_cfi_rule	rule;
+	struct unwind_full_rule	rule;
 };
 
 struct unwind_full_table {
@@ -38,51 +37,14 @@ struct unwind_full_table {
 	struct unwind_full_entry	entries[FULL_RULES];
 };
 
-static void cache_add_compact(struct unwind_cache *cache, u64 key,
+/* Add a rule that is not a full one. Under the lock. */
+void unwind_cache_add_compact(struct unwind_cache *cache, u64 key,
 			      const struct unwind_user_rule *rule)
 {
 	struct unwind_rule_table *table = cache_rules(cache);
 	bool displaced = unwind_rules_add(table, unwind_rules_hash(key), key, rule);
 
 	unwind_rules_count_displaced(table, &cache->displaced, displaced, RULES_SPILL);
-}
-
-static unsigned long cache_key_addr(u64 key)
-{
-	return key & (BIT_ULL(UNWIND_KEY_WORD) - 1);
-}
-
-/**
- * unwind_cache_peek_file - the rule at an address, if the file that is mapped there has it
- * @cache: as unwind_cache_use() returned it
- * @key: unwind_rule_key() of the frame
- * @rule: filled in
- *
- * Copies the rule to the table of the cache.
- *
- * Context: Under RCU.
- * Return: false if it is not known.
- */
-bool unwind_cache_peek_file(struct unwind_cache *cache, u64 key, struct unwind_user_rule *rule)
-{
-	u64 gen = READ_ONCE(cache->gen);
-	struct unwind_object *object;
-	unsigned long addr = cache_key_addr(key);
-
-	/* read the generation first: it must not be newer than the object */
-	smp_rmb();
-	object = unwind_cache_object_at(cache, addr);
-	if (!object || !object->by_file || (key >> UNWIND_KEY_WORD) != (object->word & 4) >> 2 ||
-	    !unwind_file_peek(object->file, addr - object->bias, rule))
-		return false;
-
-	/* if the lock is busy, do not copy: the next walk finds the rule in the file again */
-	if (!spin_trylock(&cache->lock))
-		return true;
-	if (gen && cache->gen == gen)
-		cache_add_compact(cache, key, rule);
-	spin_unlock(&cache->lock);
-	return true;
 }
 
 static struct unwind_full_entry *cache_full_entry(struct unwind_full_table *table, u64 key)
@@ -92,7 +54,7 @@ static struct unwind_full_entry *cache_full_entry(struct unwind_full_table *tabl
 
 /* Find the full rule of @key in the second table. Under RCU. */
 static bool cache_peek_full(struct unwind_cache *cache, u64 key, struct unwind_user_rule *rule,
-			    struct unwind_cfi_rule *full)
+			    struct unwind_full_rule *full)
 {
 	struct unwind_full_table *table = rcu_dereference(cache->full);
 	struct unwind_full_entry *entry;
@@ -123,7 +85,7 @@ static bool cache_peek_full(struct unwind_cache *cache, u64 key, struct unwind_u
  * Return: 0 or -ENOENT.
  */
 int unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
-			   struct unwind_cfi_rule *full)
+			   struct unwind_full_rule *full)
 {
 	struct unwind_cache *cache;
 	bool found;
@@ -131,7 +93,9 @@ int unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
 	rcu_read_lock();
 	cache = unwind_cache_of_current();
 	found = cache && (unwind_rules_find(rcu_dereference(cache->rules), key, rule) ||
+#ifdef CONFIG_UNWIND_USER_FILES
 			  unwind_cache_peek_file(cache, key, rule) ||
+#endif
 			  cache_peek_full(cache, key, rule, full));
 	rcu_read_unlock();
 	return found ? 0 : -ENOENT;
@@ -143,7 +107,7 @@ static struct unwind_full_table *cache_full_table(struct unwind_cache *cache)
 }
 
 static void cache_add_full(struct unwind_full_table *table, u64 key,
-			   const struct unwind_cfi_rule *full)
+			   const struct unwind_full_rule *full)
 {
 	struct unwind_full_entry *entry = cache_full_entry(table, key);
 	u32 seq = entry->seq | 1;
@@ -195,6 +159,7 @@ static bool cache_has_full_table(void)
 	return has;
 }
 
+#ifdef CONFIG_UNWIND_USER_CODE
 /*
  * Record the range of addresses with rules that were not copied from a file: code in this range
  * may have no tables.  Called with the cache's lock held.
@@ -205,6 +170,7 @@ static void cache_note_code(struct unwind_cache *cache, unsigned long addr)
 		cache->code_start = addr;
 	cache->code_end = max(cache->code_end, addr);
 }
+#endif
 
 /**
  * unwind_cache_add_rule - keep a rule
@@ -217,7 +183,7 @@ static void cache_note_code(struct unwind_cache *cache, unsigned long addr)
  */
 void unwind_cache_add_rule(const struct unwind_cache_state *state, u64 key,
 			   const struct unwind_user_rule *rule,
-			   const struct unwind_cfi_rule *full)
+			   const struct unwind_full_rule *full)
 {
 	struct unwind_cache *cache;
 	bool is_full = rule->kind == UNWIND_RULE_FULL;
@@ -229,9 +195,11 @@ void unwind_cache_add_rule(const struct unwind_cache_state *state, u64 key,
 	if (cache) {
 		spin_lock(&cache->lock);
 		if (cache_state_holds(cache, state)) {
-			cache_note_code(cache, cache_key_addr(key));
+#ifdef CONFIG_UNWIND_USER_CODE
+			cache_note_code(cache, unwind_key_addr(key));
+#endif
 			if (!is_full)
-				cache_add_compact(cache, key, rule);
+				unwind_cache_add_compact(cache, key, rule);
 			else if (cache_full_table(cache))
 				cache_add_full(cache_full_table(cache), key, full);
 		}
@@ -240,37 +208,9 @@ void unwind_cache_add_rule(const struct unwind_cache_state *state, u64 key,
 	rcu_read_unlock();
 }
 
-/**
- * unwind_cache_add_file_rule - keep a rule that was decoded from a file
- * @state: as unwind_cache_begin() set it when the search began
- * @key: unwind_rule_key() of the frames that it is for
- * @rule: the rule
- *
- * The rule was not read from memory of the process, so a pending TLB flush does not matter.
- * If the object was dropped during the search, the generation has changed, and the rule is
- * not kept.
- *
- * Context: Task context of a user task.
- */
-void unwind_cache_add_file_rule(const struct unwind_cache_state *state, u64 key,
-				const struct unwind_user_rule *rule)
-{
-	struct unwind_cache *cache;
-
-	rcu_read_lock();
-	cache = unwind_cache_of_current();
-	if (cache) {
-		spin_lock(&cache->lock);
-		if (state->gen && cache->gen == state->gen)
-			cache_add_compact(cache, key, rule);
-		spin_unlock(&cache->lock);
-	}
-	rcu_read_unlock();
-}
-
 static bool cache_key_is_in_range(u64 key, unsigned long start, unsigned long end)
 {
-	return cache_key_addr(key) >= start && cache_key_addr(key) < end;
+	return unwind_key_addr(key) >= start && unwind_key_addr(key) < end;
 }
 
 /* Drop the rules of a range of addresses. Under the lock. */

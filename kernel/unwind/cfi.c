@@ -699,7 +699,7 @@ static bool sp_is_cfa(const struct unwind_cfi_row *row)
 }
 
 /* Fill in the CFA of a rule from a row whose CFA is given by an expression. */
-static void cfi_make_cfa(const struct unwind_cfi_row *row, struct unwind_cfi_rule *rule)
+static void cfi_make_cfa(const struct unwind_cfi_row *row, struct unwind_full_rule *rule)
 {
 	rule->cfa_off = row->expr_off;
 	if (row->cfa_kind == CFA_HARD) {
@@ -730,11 +730,11 @@ static int cfi_check_row(const struct unwind_cfi_row *row)
 	return row->where[UNWIND_SLOT_SP] < UNWIND_UNDEFINED ? 0 : -EOPNOTSUPP;
 }
 
-static int cfi_make_rule(const struct unwind_cfi *cfi, struct unwind_cfi_rule *rule)
+static int cfi_make_rule(const struct unwind_cfi *cfi, struct unwind_full_rule *rule)
 {
 	const struct unwind_cfi_row *row = &cfi->row;
 
-	*rule = (struct unwind_cfi_rule) {
+	*rule = (struct unwind_full_rule) {
 		.cfa_reg	= row->cfa_reg,
 		.cfa_off	= row->cfa_off,
 		.ra_where	= row->where[UNWIND_SLOT_RA],
@@ -765,7 +765,7 @@ static int cfi_make_rule(const struct unwind_cfi *cfi, struct unwind_cfi_rule *r
  *	   too long; or an error of cfi->read().
  */
 int unwind_cfi_rule(struct unwind_cfi *cfi, unsigned long fde, unsigned long ip,
-		    struct unwind_cfi_rule *rule)
+		    struct unwind_full_rule *rule)
 {
 	int ret;
 

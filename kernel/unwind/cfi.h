@@ -13,73 +13,7 @@
 
 #include <asm/unwind_regs.h>
 
-/**
- * enum unwind_where - where to find a value of the caller's frame
- * @UNWIND_SAME: still in the same register
- * @UNWIND_AT_CFA: in memory, at the CFA plus the offset
- * @UNWIND_AT_SP: in memory, at this frame's stack pointer plus the offset
- * @UNWIND_AT_FP: in memory, at this frame's frame pointer plus the offset
- * @UNWIND_IS_CFA: the value is the CFA plus the offset
- * @UNWIND_IN_REG: in another register, whose UNWIND_REG_* is the offset
- * @UNWIND_AT_EXPR: in memory, at the address that an expression evaluates to; the offset
- *		    is that of the expression from the rule's expr_base
- * @UNWIND_IS_EXPR: the value that an expression evaluates to; the offset is as for
- *		    @UNWIND_AT_EXPR
- * @UNWIND_UNDEFINED: not preserved, according to the table
- * @UNWIND_LOST: at a place that a rule cannot express
- */
-enum unwind_where {
-	UNWIND_SAME,
-	UNWIND_AT_CFA,
-	UNWIND_AT_SP,
-	UNWIND_AT_FP,
-	UNWIND_IS_CFA,
-	UNWIND_IN_REG,
-	UNWIND_AT_EXPR,
-	UNWIND_IS_EXPR,
-	UNWIND_UNDEFINED,
-	UNWIND_LOST,
-};
-
-/**
- * struct unwind_cfi_rule - how to get from a frame to its caller's
- * @expr_base: base of the offsets of expressions; 0 if there are no expressions
- * @cfa_off: offset from the base register, in bytes; if @cfa_expr, offset of the expression from
- *	     @expr_base
- * @cfa_add: the number to add after @cfa_deref
- * @ra_off: the offset that @ra_where refers to
- * @sp_off: the offset that @sp_where refers to
- * @kept_off: for each slot, the offset that @kept_where refers to
- * @cfa_reg: the base register, UNWIND_REG_*
- * @cfa_deref: the CFA is not base + @cfa_off, but the word in memory there, plus
- *	       @cfa_add
- * @cfa_expr: the CFA is the value of an expression
- * @ra_where: never SAME, IS_CFA or LOST; UNDEFINED if this frame has no caller: the stack
- *	      ends here, and nothing else in the rule is valid
- * @sp_where: SAME if the caller's stack pointer is the CFA, as nearly always; neither
- *	      UNDEFINED nor LOST
- * @kept_where: enum unwind_where of each slot
- * @signal: the kernel made this frame for a signal handler; the caller's address
- *	    is that of the next instruction to run
- *
- * A caller-saved register (neither sp nor one with a slot) is known at most in the innermost
- * frame, and in its caller's if the innermost function does not change the register.
- */
-struct unwind_cfi_rule {
-	unsigned long	expr_base;
-	s32	cfa_off;
-	s32	cfa_add;
-	s32	ra_off;
-	s32	sp_off;
-	s32	kept_off[UNWIND_NR_KEPT];
-	u8	cfa_reg;
-	bool	cfa_deref;
-	bool	cfa_expr;
-	u8	ra_where;
-	u8	sp_where;
-	u8	kept_where[UNWIND_NR_KEPT];
-	bool	signal;
-};
+#include "full_rule.h"
 
 /* bytes read at once; most entries are shorter */
 #define UNWIND_CFI_WINDOW	64
@@ -207,7 +141,7 @@ static inline void unwind_cfi_moved(struct unwind_cfi *cfi)
  * -EFAULT or -E2BIG if the tables are broken, cannot be read or are too long.
  */
 int unwind_cfi_rule(struct unwind_cfi *cfi, unsigned long fde, unsigned long ip,
-		    struct unwind_cfi_rule *rule);
+		    struct unwind_full_rule *rule);
 
 /*
  * Evaluate an expression of a rule in the frame that the rule is for.  Of @cfi, the caller

@@ -22,7 +22,7 @@ struct tables {
 	unsigned long		fde;
 	unsigned int		reads;
 	struct unwind_cfi	cfi;
-	struct unwind_cfi_rule	rule;
+	struct unwind_full_rule	rule;
 };
 
 static int read_tables(void *ctx, unsigned long addr, void *to, size_t len)
@@ -147,7 +147,7 @@ static void print_where(char *to, size_t size, const char *name, u8 where, s32 o
 }
 
 /* print a rule, without the registers that stay the same: "sp+16 ra c-8 fp c-16" */
-static void print_rule(char *to, size_t size, const struct unwind_cfi_rule *rule)
+static void print_rule(char *to, size_t size, const struct unwind_full_rule *rule)
 {
 	static const char * const kept[] = { "fp", "bx", "k2", "k3", "k4", "k5" };
 	char reg[8];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The sysctls that control walks: kernel.unwind_user_methods, kernel.unwind_user_realtime and
- * kernel.unwind_user_files_max_kb.  Statistics of walks: <debugfs>/unwind_user.
+ * The sysctls that control walks: kernel.unwind_user_methods and kernel.unwind_user_realtime.
+ * Statistics of walks: <debugfs>/unwind_user.
  */
 
 #include <linux/bits.h>
@@ -12,51 +12,49 @@
 #include <linux/sysctl.h>
 #include <linux/unwind_user.h>
 
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
 #include "cache.h"
+#endif
+#ifdef CONFIG_UNWIND_USER_FILES
 #include "file.h"
+#endif
 #include "unwind.h"
 
-#define ALL_METHODS	(BIT(UNWIND_METHOD_FP) | \
-			 (IS_ENABLED(CONFIG_UNWIND_USER_EH_FRAME) ? \
-			  BIT(UNWIND_METHOD_EH_FRAME) : 0))
+#define ALL_METHODS	(BIT(UNWIND_NR_METHODS) - 1)
 
 static u8 methods_enabled __read_mostly = ALL_METHODS;
 static const unsigned int all_methods = ALL_METHODS;
-#ifdef CONFIG_UNWIND_USER_EH_FRAME
-static const unsigned int most_kb = 1024 * 1024;
-
-/* If the limit is lowered, evict rules and files that exceed it. */
-static int set_files_max(const struct ctl_table *table, int write, void *buffer, size_t *lenp,
-			 loff_t *ppos)
-{
-	int ret = proc_douintvec_minmax(table, write, buffer, lenp, ppos);
-
-	if (!ret && write)
-		unwind_files_trim();
-	return ret;
-}
-#endif
 
 u8 unwind_user_realtime __read_mostly = UNWIND_REALTIME_NO_FAULTS;
 
 struct walk_counts {
 	u64	frames[UNWIND_NR_METHODS];
 	u64	ends[UNWIND_NR_ENDS];
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
 	u64	found[UNWIND_NR_FOUND];
+#endif
 };
 
 static DEFINE_PER_CPU(struct walk_counts, walk_counts);
 
 static const char * const method_names[UNWIND_NR_METHODS] = {
 	[UNWIND_METHOD_FP]		= "fp",
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
 	[UNWIND_METHOD_EH_FRAME]	= "eh_frame",
+#endif
 };
 
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
 static const char * const found_names[UNWIND_NR_FOUND] = {
+#ifdef CONFIG_UNWIND_USER_FILES
 	[UNWIND_FOUND_FILE]	= "file",
+#endif
 	[UNWIND_FOUND_TABLES]	= "tables",
+#ifdef CONFIG_UNWIND_USER_CODE
 	[UNWIND_FOUND_CODE]	= "code",
+#endif
 };
+#endif
 
 static const char * const end_names[UNWIND_NR_ENDS] = {
 	[UNWIND_END_COMPLETE]	= "complete",
@@ -96,17 +94,21 @@ void unwind_count_walk(const struct unwind_user_state *state,
 		if (state->frames[i])
 			this_cpu_add(walk_counts.frames[i], state->frames[i]);
 	}
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
 	for (i = 0; i < UNWIND_NR_FOUND; i++) {
 		if (state->found[i])
 			this_cpu_add(walk_counts.found[i], state->found[i]);
 	}
+#endif
 }
 
 static int unwind_user_show(struct seq_file *m, void *unused)
 {
 	struct walk_counts sum = {};
-	unsigned long nr, bytes;
 	unsigned int cpu, i;
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+	unsigned long nr, bytes;
+#endif
 
 	for_each_possible_cpu(cpu) {
 		struct walk_counts *counts = per_cpu_ptr(&walk_counts, cpu);
@@ -115,19 +117,25 @@ static int unwind_user_show(struct seq_file *m, void *unused)
 			sum.frames[i] += READ_ONCE(counts->frames[i]);
 		for (i = 0; i < UNWIND_NR_ENDS; i++)
 			sum.ends[i] += READ_ONCE(counts->ends[i]);
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
 		for (i = 0; i < UNWIND_NR_FOUND; i++)
 			sum.found[i] += READ_ONCE(counts->found[i]);
+#endif
 	}
 	for (i = 0; i < UNWIND_NR_METHODS; i++)
 		seq_printf(m, "frames %s %llu\n", method_names[i], sum.frames[i]);
 	for (i = 0; i < UNWIND_NR_ENDS; i++)
 		seq_printf(m, "ends %s %llu\n", end_names[i], sum.ends[i]);
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
 	for (i = 0; i < UNWIND_NR_FOUND; i++)
 		seq_printf(m, "rules %s %llu\n", found_names[i], sum.found[i]);
 	unwind_caches_stat(&nr, &bytes);
 	seq_printf(m, "caches %lu\ncaches bytes %lu\n", nr, bytes);
+#endif
+#ifdef CONFIG_UNWIND_USER_FILES
 	unwind_files_stat(&nr, &bytes);
 	seq_printf(m, "files %lu\nfiles bytes %lu\n", nr, bytes);
+#endif
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(unwind_user);
@@ -151,17 +159,6 @@ static struct ctl_table unwind_sysctls[] = {
 		.extra1		= SYSCTL_ZERO,
 		.extra2		= SYSCTL_TWO,
 	},
-#ifdef CONFIG_UNWIND_USER_EH_FRAME
-	{
-		.procname	= "unwind_user_files_max_kb",
-		.data		= &unwind_files_max_kb,
-		.maxlen		= sizeof(unwind_files_max_kb),
-		.mode		= 0644,
-		.proc_handler	= set_files_max,
-		.extra1		= SYSCTL_ZERO,
-		.extra2		= (void *)&most_kb,
-	},
-#endif
 };
 
 static int __init unwind_control_setup(void)

@@ -4,9 +4,8 @@
  * how to find the caller, whatever the compiler did with the registers.
  *
  * This file finds the rule of an address: in the cache, or by the object's sorted
- * table of frame description entries (FDEs). If there is no such table,
- * eh_index.c makes one. object.c finds the object of the address, and cfi.c
- * interprets its FDE.
+ * table of frame description entries (FDEs). object.c finds the object of the address, and
+ * cfi.c interprets its FDE.
  *
  * Formats: Linux Standard Base Core 5.0, section 10.6 (.eh_frame, .eh_frame_hdr).
  */
@@ -22,9 +21,15 @@
 
 #include "cache.h"
 #include "cfi.h"
+#ifdef CONFIG_UNWIND_USER_EH_INDEX
 #include "eh_index.h"
+#endif
+#ifdef CONFIG_UNWIND_USER_FILES
 #include "file.h"
+#include "file_elf.h"
+#endif
 #include "object.h"
+#include "tables.h"
 #include "unwind.h"
 
 /* one row of the table; both values are relative to .eh_frame_hdr */
@@ -32,6 +37,18 @@ struct table_row {
 	s32	ip;
 	s32	fde;
 };
+
+/* As unwind_read() of four bytes, but quicker. */
+static __always_inline int eh_read_s32(struct unwind_user_state *state,
+				       unsigned long addr, s32 *val)
+{
+	int ret;
+
+	pagefault_disable();
+	ret = get_user(*val, (s32 __user *)addr);
+	pagefault_enable();
+	return ret ? unwind_read(state, addr, val, sizeof(*val)) : 0;
+}
 
 /* Find the last row whose function begins at @ip or before it. */
 static int eh_find_row(struct unwind_user_state *state,
@@ -51,8 +68,7 @@ static int eh_find_row(struct unwind_user_state *state,
 	while (low < high) {
 		u32 mid = low + (high - low) / 2;
 
-		if (unwind_read_s32(state, object->table + mid * sizeof(*row),
-				    &at))
+		if (eh_read_s32(state, object->table + mid * sizeof(*row), &at))
 			return -EFAULT;
 		if (at <= want)
 			low = mid + 1;
@@ -108,8 +124,10 @@ static int eh_find_fde(struct unwind_user_state *state,
 	struct table_row row __uninitialized;
 	int ret;
 
+#ifdef CONFIG_UNWIND_USER_EH_INDEX
 	if (object->eh_frame_size)
 		return unwind_cache_find_fde(ip, fde);
+#endif
 	ret = eh_find_row(state, object, ip, &row);
 	if (!ret)
 		*fde = object->base + row.fde;
@@ -142,42 +160,10 @@ static int eh_read_entry(void *ctx, unsigned long addr, void *to, size_t len)
 	return unwind_read(reader->state, addr, to, len);
 }
 
-/*
- * Linkers write no FDE for the procedure linkage table of a static program. It has only
- * stubs of one instruction, an indirect jump. So at a stub, the stack is as at the entry
- * of a function.
- */
-static int eh_stub_rule(struct unwind_user_state *state, const struct unwind_object *object,
-			unsigned long ip, struct unwind_cfi_rule *full)
-{
-	unsigned long plt = object->start + object->plt;
-	u8 insn[UNWIND_ARCH_STUB_BYTES];
-	int slot;
-
-	if (!state->exact || ip - plt >= object->plt_size)
-		return -ENOENT;
-	if (unwind_read(state, ip, insn, sizeof(insn)))
-		return -EFAULT;
-	if (!arch_unwind_is_stub(insn))
-		return -ENOENT;
-
-	*full = (struct unwind_cfi_rule) {
-		.cfa_reg = UNWIND_REG_SP,
-		.cfa_off = object->word,
-		.ra_where = UNWIND_AT_CFA,
-		.ra_off = -(s32)object->word,
-	};
-	for (slot = 0; slot < UNWIND_NR_KEPT; slot++)
-		full->kept_where[slot] = UNWIND_SAME;
-	/* set only the end of the row: code before this stub may need another rule */
-	state->cfi->row_end = plt + object->plt_size;
-	return 0;
-}
-
 /* Find the full rule of @ip in the tables, and whether it may be cached. */
 static int eh_interpret_fde(struct unwind_user_state *state,
 			    const struct unwind_object *object, unsigned long ip,
-			    struct unwind_cfi_rule *full, bool *stays)
+			    struct unwind_full_rule *full, bool *stays)
 {
 	struct entry_reader reader = {
 		.state = state,
@@ -197,7 +183,7 @@ static int eh_interpret_fde(struct unwind_user_state *state,
 	ret = eh_find_fde(state, object, ip, &fde) ?:
 	      unwind_cfi_rule(cfi, fde, ip, full);
 	/* a rule that is not kept is not worth the time */
-	if (ret == -ENOENT && !object->eh_frame_size && *stays) {
+	if (ret == -ENOENT && unwind_object_has_table(object) && *stays) {
 		ret = eh_scan_rows(state, object, ip, &fde);
 		*stays = ret != -EFAULT;
 		ret = ret ? -ENOENT : unwind_cfi_rule(cfi, fde, ip, full);
@@ -205,8 +191,10 @@ static int eh_interpret_fde(struct unwind_user_state *state,
 	*stays &= !reader.strayed;
 	if (!*stays)
 		unwind_cfi_moved(cfi);
+#ifdef CONFIG_UNWIND_USER_EH_INDEX
 	if (ret == -ENOENT && object->eh_frame_size)
-		ret = eh_stub_rule(state, object, ip, full);
+		ret = unwind_eh_stub_rule(state, object, ip, full);
+#endif
 	return ret;
 }
 
@@ -227,7 +215,7 @@ static bool eh_offset_fits(s32 offset)
  *
  * Context: Any.
  */
-void unwind_compact_rule(const struct unwind_cfi_rule *full, unsigned int word,
+void unwind_compact_rule(const struct unwind_full_rule *full, unsigned int word,
 			 struct unwind_user_rule *rule)
 {
 	u8 kept_where = full->cfa_deref ? UNWIND_AT_FP : UNWIND_AT_CFA;
@@ -265,75 +253,58 @@ void unwind_compact_rule(const struct unwind_cfi_rule *full, unsigned int word,
 	rule->kind = full->cfa_deref ? UNWIND_RULE_REALIGNED : UNWIND_RULE_FRAME;
 }
 
-/* Cache an object with its own reference to the file. The cache takes the reference over. */
-static bool eh_keep_object(const struct unwind_cache_state *begun, struct unwind_object *object,
-			   struct unwind_file *file)
+/**
+ * unwind_keep_object - cache an object
+ * @state: the walk
+ * @begun: as unwind_cache_begin() set it when the search began
+ * @object: the object
+ *
+ * Context: Task context of a user task; may sleep.
+ * Return: true if the object is in the cache now.
+ */
+bool unwind_keep_object(struct unwind_user_state *state, const struct unwind_cache_state *begun,
+			struct unwind_object *object)
 {
-	object->file = file;
-	if (file)
-		refcount_inc(&file->refs);
+#ifdef CONFIG_UNWIND_USER_FILES
+	/* the cache takes over this reference */
+	object->file = state->held;
+	if (object->file)
+		refcount_inc(&object->file->refs);
+#endif
 	return unwind_cache_add_object(begun, object);
 }
 
-/*
- * Cache an object whose rules are those of its file. If it cannot be cached, its rules are read
- * from memory instead.
- */
-static void eh_keep_file_object(const struct unwind_cache_state *begun, unsigned long ip,
-				struct unwind_object *object, struct unwind_file *file)
-{
-	if (eh_keep_object(begun, object, file) && !unwind_cache_find_object(ip, object))
-		return;
-	object->unkept = true;
-	object->by_file = false;
-}
-
-/*
- * Handle an error of unwind_file_object(), after which rules are read from memory. These rules may
- * be cached only if the error is -EOPNOTSUPP. After -EAGAIN (the file is being written to), they
- * must not even be used if a file with rules was opened for writing since the walk began.
- */
-static int eh_note_file_error(struct unwind_user_state *state, int ret, bool *unkept)
-{
-	*unkept = ret != -EOPNOTSUPP;
-	return ret == -EAGAIN && unwind_files_changes() != state->changes ? -ESTALE : 0;
-}
-
-/*
- * Find an object, and cache it unless it is transient or unkept. @held is set to its file, with a
- * reference, or to NULL.
- */
+/* Find an object, and cache it unless it is transient or unkept. */
 static int eh_look_up_object(struct unwind_user_state *state,
 			     const struct unwind_cache_state *begun, unsigned long ip,
-			     struct unwind_object *object, struct unwind_file **held)
+			     struct unwind_object *object)
 {
-	bool unkept;
+	bool unkept = false;
 	int ret;
 
 	if (!unwind_cache_find_object(ip, object))
 		return 0;
-	ret = unwind_file_object(state, ip, object, held);
-	if (!ret) {
-		eh_keep_file_object(begun, ip, object, *held);
-		return 0;
-	}
-	ret = eh_note_file_error(state, ret, &unkept);
-	if (ret)
+#ifdef CONFIG_UNWIND_USER_FILES
+	ret = unwind_file_find_object(state, begun, ip, object, &unkept);
+	if (ret <= 0)
 		return ret;
+#endif
 	ret = unwind_object_at(state, ip, object);
 	if (ret)
 		return ret;
 	/* If the object is not cached, its rules are not cached either. */
+#ifdef CONFIG_UNWIND_USER_EH_INDEX
 	object->no_index = unkept;
-	object->unkept = unkept || object->transient || !eh_keep_object(begun, object, *held);
+#endif
+	object->unkept = unkept || object->transient || !unwind_keep_object(state, begun, object);
 	return 0;
 }
 
 static int eh_find_object(struct unwind_user_state *state,
 			  const struct unwind_cache_state *begun, unsigned long ip,
-			  struct unwind_object *object, struct unwind_file **held)
+			  struct unwind_object *object)
 {
-	int ret = eh_look_up_object(state, begun, ip, object, held);
+	int ret = eh_look_up_object(state, begun, ip, object);
 
 	/* not a return address */
 	if (ret == -ENOENT && !state->exact)
@@ -357,14 +328,11 @@ int unwind_eh_frame_object(struct unwind_user_state *state,
 			   const struct unwind_cache_state *begun, unsigned long ip,
 			   struct unwind_object *object)
 {
-	struct unwind_file *held = NULL;
-	int ret = eh_look_up_object(state, begun, ip, object, &held);
+	int ret = eh_look_up_object(state, begun, ip, object);
 
-	/* read file->dead after the headers */
-	smp_rmb();
-	if (held && unwind_file_is_dead(held))
-		ret = -ESTALE;
-	unwind_file_put(held);
+#ifdef CONFIG_UNWIND_USER_FILES
+	ret = unwind_file_end_search(state, ret);
+#endif
 	return ret;
 }
 
@@ -373,10 +341,10 @@ int unwind_eh_frame_object(struct unwind_user_state *state,
  * @ip + 1 can belong to the function or to the restorer: find out which rule to use.
  */
 static int eh_look_behind(struct unwind_user_state *state, unsigned long ip,
-			  struct unwind_user_rule *rule, struct unwind_cfi_rule *full,
+			  struct unwind_user_rule *rule, struct unwind_full_rule *full,
 			  bool *stays)
 {
-	struct unwind_cfi_rule signal __uninitialized;
+	struct unwind_full_rule signal __uninitialized;
 	int ret = unwind_sigframe_behind(state, ip, &signal);
 
 	if (ret == -ENOENT)
@@ -401,6 +369,7 @@ static bool eh_begin_search(struct unwind_user_state *state)
 	return true;
 }
 
+#ifdef CONFIG_UNWIND_USER_FILES
 /*
  * Forget the last CIE if it was read from a file: its address does not belong
  * to this process's memory.
@@ -411,6 +380,7 @@ static void eh_leave_file(struct unwind_user_state *state)
 		unwind_cfi_moved(state->cfi);
 	state->of_file = 0;
 }
+#endif
 
 /*
  * Check that the rule is valid, and cache it if @stays.  @is_last: @ip is the last address of the
@@ -418,7 +388,7 @@ static void eh_leave_file(struct unwind_user_state *state)
  */
 static int eh_use_rule(struct unwind_user_state *state, const struct unwind_object *object,
 		       unsigned long ip, struct unwind_user_rule *rule,
-		       struct unwind_cfi_rule *full, bool is_last, bool stays)
+		       struct unwind_full_rule *full, bool is_last, bool stays)
 {
 	const struct unwind_cache_state *begun = &state->tables;
 	int ret;
@@ -428,9 +398,11 @@ static int eh_use_rule(struct unwind_user_state *state, const struct unwind_obje
 		if (ret)
 			return ret;
 	}
+#ifdef CONFIG_UNWIND_USER_FILES
 	/* check the file first: if the object is dropped after that, the next check fails */
 	if (object->file && unwind_file_at_is_dead(ip))
 		return -ESTALE;
+#endif
 	if (!unwind_cache_holds(begun))
 		return -EAGAIN;
 	if (stays)
@@ -444,8 +416,7 @@ static int eh_use_rule(struct unwind_user_state *state, const struct unwind_obje
  * cached.
  */
 static int eh_search_tables(struct unwind_user_state *state, unsigned long ip,
-			    struct unwind_user_rule *rule, struct unwind_cfi_rule *full,
-			    struct unwind_file **held)
+			    struct unwind_user_rule *rule, struct unwind_full_rule *full)
 {
 	const struct unwind_cache_state *begun = &state->tables;
 	struct unwind_object object __uninitialized;
@@ -457,10 +428,11 @@ static int eh_search_tables(struct unwind_user_state *state, unsigned long ip,
 		return -EFAULT;
 	if (!eh_begin_search(state))
 		return -ENOMEM;
-	ret = eh_find_object(state, begun, ip, &object, held);
+	ret = eh_find_object(state, begun, ip, &object);
 	if (ret)
 		return ret;
 
+#ifdef CONFIG_UNWIND_USER_FILES
 	if (object.by_file && object.word == state->word) {
 		ret = unwind_file_rule(state, begun, ip, rule, full);
 		if (ret > 0)
@@ -471,11 +443,16 @@ static int eh_search_tables(struct unwind_user_state *state, unsigned long ip,
 			return ret;
 	}
 	eh_leave_file(state);
+#endif
+#ifdef CONFIG_UNWIND_USER_EH_INDEX
 	if (object.eh_frame_size && !object.nr && !object.no_index)
 		return unwind_eh_index_build(state, begun, ip, &object);
+#endif
+#ifdef CONFIG_UNWIND_USER_FILES
 	/* if the file has changed, do not fall back to reading its code */
 	if (!object.nr && object.file && unwind_file_at_is_dead(ip))
 		return -ESTALE;
+#endif
 	if (!object.nr)
 		return unwind_cache_holds(begun) ? -ENOENT : -EAGAIN;
 	if (object.word != state->word)
@@ -497,31 +474,30 @@ static int eh_search_tables(struct unwind_user_state *state, unsigned long ip,
 
 static int eh_find_in_tables(struct unwind_user_state *state, unsigned long ip,
 			     struct unwind_user_rule *rule,
-			     struct unwind_cfi_rule *full)
+			     struct unwind_full_rule *full)
 {
-	struct unwind_file *held = NULL;
 	int ret;
 
-	ret = eh_search_tables(state, ip, rule, full, &held);
-	/* read file->dead after the tables */
-	smp_rmb();
-	if (held && unwind_file_is_dead(held))
-		ret = -ESTALE;
-	unwind_file_put(held);
+	ret = eh_search_tables(state, ip, rule, full);
+#ifdef CONFIG_UNWIND_USER_FILES
+	ret = unwind_file_end_search(state, ret);
+#endif
 	return ret;
 }
 
-/* Is this a rule from tables? The cache also has rules of code without tables. */
+/* Is this a rule from tables? */
 static bool eh_is_by_tables(const struct unwind_user_rule *rule)
 {
 	switch (rule->kind) {
-	case UNWIND_RULE_NONE:
+#ifdef CONFIG_UNWIND_USER_CODE
 	case UNWIND_RULE_BEGIN:
 	case UNWIND_RULE_NO_PATH:
 	case UNWIND_RULE_CODE:
 	case UNWIND_RULE_CODE_SIZE:
 	case UNWIND_RULE_CODE_FULL:
 	case UNWIND_RULE_CODE_MEM:
+#endif
+	case UNWIND_RULE_NONE:
 		return false;
 	default:
 		return true;
@@ -533,7 +509,7 @@ static bool eh_is_by_tables(const struct unwind_user_rule *rule)
  * before the rule is looked up.
  */
 static bool eh_find_cached(struct unwind_user_state *state,
-			   struct unwind_user_rule *rule, struct unwind_cfi_rule *full)
+			   struct unwind_user_rule *rule, struct unwind_full_rule *full)
 {
 	if (unwind_cache_find_rule(unwind_rule_key(state), rule, full))
 		return false;
@@ -561,7 +537,7 @@ static bool eh_find_cached(struct unwind_user_state *state,
  */
 int unwind_eh_frame_rule(struct unwind_user_state *state,
 			 struct unwind_user_rule *rule,
-			 struct unwind_cfi_rule *full)
+			 struct unwind_full_rule *full)
 {
 	struct unwind_object object __uninitialized;
 	unsigned long ip = state->ip - state->back;
@@ -609,19 +585,6 @@ static int load_frame_memory(void *ctx, unsigned long addr, void *to, size_t len
 	return unwind_read(ctx, addr, to, len);
 }
 
-/*
- * As unwind_file_at_is_dead(). If the object is not cached any more, its file is not known: then
- * true if any file has died since the walk began.
- */
-static bool eh_file_may_be_dead(const struct unwind_user_state *state, unsigned long ip)
-{
-	struct unwind_object object;
-
-	if (unwind_file_at_is_dead(ip))
-		return true;
-	return unwind_cache_find_object(ip, &object) && unwind_files_changes() != state->changes;
-}
-
 /**
  * unwind_eh_frame_expr - evaluate an expression of a rule
  * @state: the frame that the rule has just been found for
@@ -658,8 +621,10 @@ int unwind_eh_frame_expr(struct unwind_user_state *state, unsigned long expr,
 	cfi->ctx = state;
 	cfi->word = state->word;
 	ret = unwind_cfi_expr(cfi, &frame, expr, state->ip - state->back, cfa, val);
+#ifdef CONFIG_UNWIND_USER_FILES
 	/* check the file first, as in eh_use_rule() */
-	if (eh_file_may_be_dead(state, state->ip - state->back))
+	if (unwind_file_may_be_dead(state, state->ip - state->back))
 		return -ESTALE;
+#endif
 	return unwind_cache_holds(&state->tables) ? ret : -EAGAIN;
 }

@@ -23,7 +23,10 @@
 
 #include "cache.h"
 #include "cfi.h"
+#ifdef CONFIG_UNWIND_USER_FILES
 #include "file.h"
+#endif
+#include "tables.h"
 #include "unwind.h"
 
 #define BOTH_METHODS	(BIT(UNWIND_METHOD_FP) | BIT(UNWIND_METHOD_EH_FRAME))
@@ -177,7 +180,9 @@ static struct unwind_user_state state_at(struct kunit *test, unsigned long ip,
 		.ip = ip, .insn = ip, .sp = sp, .word = word, .exact = true,
 		.methods = BOTH_METHODS, .table_bytes = SZ_64K, .faults = 64,
 		.deadline = jiffies + 60 * HZ, .cfi = cfi,
+#ifdef CONFIG_UNWIND_USER_FILES
 		.changes = unwind_files_changes(),
+#endif
 	};
 }
 
@@ -205,6 +210,7 @@ static void by_tables(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, state.frames[UNWIND_METHOD_EH_FRAME], 1);
 }
 
+#ifdef CONFIG_UNWIND_USER_CODE
 /* A cached rule of code without tables does not hide the tables of a new object at this address. */
 static void rule_of_earlier_code(struct kunit *test)
 {
@@ -212,7 +218,7 @@ static void rule_of_earlier_code(struct kunit *test)
 	unsigned long base = make_object(test, 1, sp_plus_16);
 	struct unwind_user_state state = state_at(test, base + CODE + 8, 0, 8);
 	struct unwind_cache_state begun;
-	struct unwind_cfi_rule full = {};
+	struct unwind_full_rule full = {};
 
 	KUNIT_ASSERT_TRUE(test, unwind_cache_begin(&begun));
 	unwind_cache_add_rule(&begun, unwind_rule_key(&state), &rule, &full);
@@ -220,11 +226,12 @@ static void rule_of_earlier_code(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rule.kind, UNWIND_RULE_FRAME);
 	KUNIT_EXPECT_EQ(test, rule.cfa_off, 16);
 }
+#endif
 
 static s32 cfa_off_at(struct unwind_user_state *state)
 {
 	struct unwind_user_rule rule;
-	struct unwind_cfi_rule full;
+	struct unwind_full_rule full;
 
 	return unwind_eh_frame_rule(state, &rule, &full) ? -1 : rule.cfa_off;
 }
@@ -254,7 +261,7 @@ static void no_memory_for_object(struct kunit *test)
 	struct unwind_user_state state = state_at(test, base + CODE + 8, 0, 8);
 	struct unwind_cache_state begun;
 	struct unwind_user_rule rule;
-	struct unwind_cfi_rule full;
+	struct unwind_full_rule full;
 	unsigned int flags;
 	s32 cfa_off;
 
@@ -498,7 +505,7 @@ static void expression_later(struct kunit *test)
 	struct pt_regs regs = { .cs = __USER_CS, .r9 = 2 };
 	struct unwind_cache_state begun;
 	struct unwind_user_rule rule;
-	struct unwind_cfi_rule full;
+	struct unwind_full_rule full;
 	unsigned int left;
 
 	put_word(test, stack + 8 + 16, stack + 0x100);
@@ -543,7 +550,7 @@ static void registers_by_expression(struct kunit *test)
 	struct unwind_user_state state = state_at(test, base + CODE + 8, stack, 8), searched;
 	struct pt_regs regs = { .cs = __USER_CS, .r9 = 0x40 };
 	struct unwind_user_rule rule;
-	struct unwind_cfi_rule full;
+	struct unwind_full_rule full;
 
 	put_word(test, stack + 8, base + CODE + 0x20);
 	put_word(test, stack + 16 + 0x40, 1234);
@@ -627,6 +634,15 @@ static void return_address_by_expression(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, state.sp, stack + 16);
 }
 
+static void put_call(struct kunit *test, unsigned long end, unsigned long target)
+{
+	s32 distance = target - end;
+
+	write_user(test, end - 5, "\xe8", 1);
+	write_user(test, end - 4, &distance, sizeof(distance));
+}
+
+#ifdef CONFIG_UNWIND_USER_CODE
 struct callee_case {
 	const char	*name;
 	const char	*code;
@@ -685,14 +701,6 @@ KUNIT_ARRAY_PARAM_DESC(callee_case, callee_cases, name);
 
 static const u8 ax_plus_8[INSNS] = CFA_BY(0);
 
-static void put_call(struct kunit *test, unsigned long end, unsigned long target)
-{
-	s32 distance = target - end;
-
-	write_user(test, end - 5, "\xe8", 1);
-	write_user(test, end - 4, &distance, sizeof(distance));
-}
-
 /* OpenSSL's AES-GCM keeps its CFA in rax, and calls functions that do not change rax. */
 static void left_alone(struct kunit *test)
 {
@@ -731,6 +739,7 @@ static void left_alone(struct kunit *test)
 	put_call(test, caller + 0x20, callee + 0x80);
 	KUNIT_EXPECT_EQ_MSG(test, unwind_user_next(&state), -EOPNOTSUPP, "another function");
 }
+#endif
 
 /* An odd stack pointer is the program's: it does not mean that there may be another one. */
 static void odd_sp(struct kunit *test)
@@ -800,7 +809,7 @@ static void know_object(unsigned int n, u32 nr)
 static bool rule_is_known(unsigned long ip)
 {
 	struct unwind_user_rule rule;
-	struct unwind_cfi_rule full;
+	struct unwind_full_rule full;
 
 	return !unwind_cache_find_rule(ip, &rule, &full);
 }
@@ -819,7 +828,7 @@ static void other_word(struct kunit *test)
 	struct unwind_user_state wide = state_at(test, FAR_OFF, 0, 8);
 	struct unwind_user_state narrow = state_at(test, FAR_OFF, 0, 4);
 	struct unwind_cache_state begun;
-	struct unwind_cfi_rule full = {};
+	struct unwind_full_rule full = {};
 
 	map_shared(test, SZ_4K, 0);
 	KUNIT_ASSERT_TRUE(test, unwind_cache_begin(&begun));
@@ -833,7 +842,7 @@ static void other_word(struct kunit *test)
 static void know_rule(struct kunit *test)
 {
 	struct unwind_user_rule rule = { .kind = UNWIND_RULE_FRAME };
-	struct unwind_cfi_rule full = {};
+	struct unwind_full_rule full = {};
 	struct unwind_cache_state state;
 
 	know_object(0, 1);
@@ -908,7 +917,7 @@ static void other_mapping(struct kunit *test)
 static void flush_pending(struct kunit *test)
 {
 	struct unwind_user_rule rule = { .kind = UNWIND_RULE_FRAME };
-	struct unwind_cfi_rule full = {};
+	struct unwind_full_rule full = {};
 	struct unwind_cache_state state;
 	bool began;
 
@@ -1061,12 +1070,14 @@ static struct kunit_case eh_frame_cases[] = {
 	KUNIT_CASE(registers_by_expression),
 	KUNIT_CASE(sp_is_not_cfa),
 	KUNIT_CASE(return_address_by_expression),
+#ifdef CONFIG_UNWIND_USER_CODE
 	KUNIT_CASE_PARAM(left_alone, callee_case_gen_params),
+	KUNIT_CASE(rule_of_earlier_code),
+#endif
 	KUNIT_CASE(table_budget),
 	KUNIT_CASE(other_word),
 	KUNIT_CASE(many_objects),
 	KUNIT_CASE(one_of_objects),
-	KUNIT_CASE(rule_of_earlier_code),
 	KUNIT_CASE(other_mapping),
 	KUNIT_CASE(flush_pending),
 	KUNIT_CASE(no_budget),

@@ -34,6 +34,7 @@
 #include "cache.h"
 #include "cfi.h"
 #include "eh_index.h"
+#include "memory_file.h"
 #include "task.h"
 #include "unwind.h"
 
@@ -286,7 +287,7 @@ static int scan_fde(struct scan *scan, unsigned long fde)
 {
 	const struct unwind_object *object = scan->object;
 	struct unwind_cfi *cfi = scan->state->cfi;
-	struct unwind_cfi_rule rule;
+	struct unwind_full_rule rule;
 	struct scan_row *row;
 	int ret;
 
@@ -487,4 +488,45 @@ int unwind_eh_index_build(struct unwind_user_state *state,
 	ret = index_section(state, object, &index);
 	unwind_cache_end_index(begun, ip, index, failed_tries(state, ret));
 	return ret == -EFAULT || ret == -ENOMEM ? ret : -EAGAIN;
+}
+
+/**
+ * unwind_eh_stub_rule - the rule of a stub in a procedure linkage table
+ * @state: the frame
+ * @object: the object
+ * @ip: linear user address
+ * @full: filled in
+ *
+ * Linkers write no FDE for the procedure linkage table of a static program. It has only
+ * stubs of one instruction, an indirect jump. So at a stub, the stack is as at the entry
+ * of a function.
+ *
+ * Context: Task context of a user task; may sleep.
+ * Return: 0, -ENOENT if this is no stub, or -EFAULT.
+ */
+int unwind_eh_stub_rule(struct unwind_user_state *state, const struct unwind_object *object,
+			unsigned long ip, struct unwind_full_rule *full)
+{
+	unsigned long plt = object->start + object->plt;
+	u8 insn[UNWIND_ARCH_STUB_BYTES];
+	int slot;
+
+	if (!state->exact || ip - plt >= object->plt_size)
+		return -ENOENT;
+	if (unwind_read(state, ip, insn, sizeof(insn)))
+		return -EFAULT;
+	if (!arch_unwind_is_stub(insn))
+		return -ENOENT;
+
+	*full = (struct unwind_full_rule) {
+		.cfa_reg = UNWIND_REG_SP,
+		.cfa_off = object->word,
+		.ra_where = UNWIND_AT_CFA,
+		.ra_off = -(s32)object->word,
+	};
+	for (slot = 0; slot < UNWIND_NR_KEPT; slot++)
+		full->kept_where[slot] = UNWIND_SAME;
+	/* set only the end of the row: code before this stub may need another rule */
+	state->cfi->row_end = plt + object->plt_size;
+	return 0;
 }

@@ -14,6 +14,7 @@
 #define UNWIND_EH_FRAME_MAX	SZ_16M
 
 struct unwind_cache_state;
+struct unwind_full_rule;
 struct unwind_object;
 struct unwind_user_state;
 
@@ -60,6 +61,18 @@ int unwind_eh_index_sections(struct unwind_user_state *state, unsigned long ip,
 int unwind_eh_index_build(struct unwind_user_state *state,
 			  const struct unwind_cache_state *begun, unsigned long ip,
 			  const struct unwind_object *object);
+int unwind_eh_stub_rule(struct unwind_user_state *state, const struct unwind_object *object,
+			unsigned long ip, struct unwind_full_rule *full);
+
+/* how many failed attempts to make an index there may be */
+#define UNWIND_INDEX_TRIES	8
+
+bool unwind_cache_claim_index(const struct unwind_cache_state *state,
+			      unsigned long ip);
+void unwind_cache_end_index(const struct unwind_cache_state *state,
+			    unsigned long ip, struct unwind_eh_index *index,
+			    unsigned int tries);
+int unwind_cache_find_fde(unsigned long ip, unsigned long *fde);
 
 /**
  * unwind_eh_index_find - the FDE of an address

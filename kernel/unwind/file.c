@@ -82,6 +82,7 @@
 #include <linux/shrinker.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/sysctl.h>
 #include <linux/unwind_file.h>
 
 #include "file.h"
@@ -833,6 +834,31 @@ static unsigned long shrink_files(struct shrinker *shrinker, struct shrink_contr
 	return freed ?: SHRINK_STOP;
 }
 
+static const unsigned int most_kb = 1024 * 1024;
+
+/* If the limit is lowered, evict rules and files that exceed it. */
+static int set_files_max(const struct ctl_table *table, int write, void *buffer, size_t *lenp,
+			 loff_t *ppos)
+{
+	int ret = proc_douintvec_minmax(table, write, buffer, lenp, ppos);
+
+	if (!ret && write)
+		unwind_files_trim();
+	return ret;
+}
+
+static struct ctl_table unwind_files_sysctls[] = {
+	{
+		.procname	= "unwind_user_files_max_kb",
+		.data		= &unwind_files_max_kb,
+		.maxlen		= sizeof(unwind_files_max_kb),
+		.mode		= 0644,
+		.proc_handler	= set_files_max,
+		.extra1		= SYSCTL_ZERO,
+		.extra2		= (void *)&most_kb,
+	},
+};
+
 static int __init unwind_files_setup(void)
 {
 	struct shrinker *shrinker = shrinker_alloc(0, "unwind_files");
@@ -844,6 +870,7 @@ static int __init unwind_files_setup(void)
 	shrinker->seeks = DEFAULT_SEEKS;
 	shrinker->batch = 1;
 	shrinker_register(shrinker);
+	register_sysctl("kernel", unwind_files_sysctls);
 	return 0;
 }
 subsys_initcall(unwind_files_setup);

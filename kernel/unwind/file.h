@@ -71,9 +71,6 @@ enum unwind_table_order {
 	UNWIND_TABLE_UNSORTED,
 };
 
-/* Larger tables are not checked.  With this number of rows, a table has 512 KiB. */
-#define UNWIND_TABLE_MAX_CHECKED	(64 * 1024U)
-
 /**
  * struct unwind_file - a file, and the rules decoded from its tables
  * @node: in the hash table of files, until the file is dead
@@ -148,8 +145,6 @@ static __always_inline bool unwind_row_read(const struct unwind_rule_entry *entr
 	return addr - (u32)key < key >> 32 && unwind_rules_read(entry, seq, rule);
 }
 
-#ifdef CONFIG_UNWIND_USER_EH_FRAME
-
 extern atomic64_t unwind_files_dead;
 extern unsigned int unwind_files_max_kb;
 
@@ -189,20 +184,5 @@ int unwind_file_add_rule(struct unwind_file *file, u64 start, u64 end, u64 at,
 			 const struct unwind_user_rule *rule);
 void unwind_files_trim(void);
 void unwind_files_stat(unsigned long *nr, unsigned long *bytes);
-
-#else
-
-static inline u64 unwind_files_changes(void)
-{
-	return 0;
-}
-
-static inline void unwind_files_stat(unsigned long *nr, unsigned long *bytes)
-{
-	*nr = 0;
-	*bytes = 0;
-}
-
-#endif
 
 #endif /* _KERNEL_UNWIND_FILE_H */

@@ -36,6 +36,8 @@
 #include "cache.h"
 #include "cfi.h"
 #include "file.h"
+#include "file_elf.h"
+#include "memory_file.h"
 #include "object.h"
 #include "task.h"
 #include "unwind.h"
@@ -670,6 +672,83 @@ int unwind_file_object(struct unwind_user_state *state, unsigned long ip,
 	return ret;
 }
 
+/*
+ * Handle an error of unwind_file_object(), after which rules are read from memory. These rules may
+ * be cached only if the error is -EOPNOTSUPP. After -EAGAIN (the file is being written to), they
+ * must not even be used if a file with rules was opened for writing since the walk began.
+ */
+static int note_file_error(struct unwind_user_state *state, int ret, bool *unkept)
+{
+	*unkept = ret != -EOPNOTSUPP;
+	return ret == -EAGAIN && unwind_files_changes() != state->changes ? -ESTALE : 1;
+}
+
+/**
+ * unwind_file_find_object - find an object whose rules are those of a file, and cache it
+ * @state: the walk, whose budgets are charged; @state->held is set to the file
+ * @begun: as unwind_cache_begin() set it when the search began
+ * @ip: linear user address
+ * @object: filled in. If it cannot be cached, its rules are read from memory instead
+ * @unkept: if the result is 1: set if the rules must not be cached
+ *
+ * Context: Task context of a user task; may sleep.
+ * Return: 0; 1 if the rules must be read from memory; -ESTALE if the file has just been opened for
+ *	   writing.
+ */
+int unwind_file_find_object(struct unwind_user_state *state,
+			    const struct unwind_cache_state *begun, unsigned long ip,
+			    struct unwind_object *object, bool *unkept)
+{
+	int ret = unwind_file_object(state, ip, object, &state->held);
+
+	if (ret)
+		return note_file_error(state, ret, unkept);
+	if (!unwind_keep_object(state, begun, object) || unwind_cache_find_object(ip, object)) {
+		object->unkept = true;
+		object->by_file = false;
+	}
+	return 0;
+}
+
+/**
+ * unwind_file_end_search - put the file that unwind_file_find_object() has found
+ * @state: the walk
+ * @ret: result of the search
+ *
+ * Context: Task context of a user task; may sleep.
+ * Return: @ret, or -ESTALE if the file may have changed during the search.
+ */
+int unwind_file_end_search(struct unwind_user_state *state, int ret)
+{
+	struct unwind_file *held = state->held;
+
+	/* read file->dead after the tables */
+	smp_rmb();
+	if (held && unwind_file_is_dead(held))
+		ret = -ESTALE;
+	unwind_file_put(held);
+	state->held = NULL;
+	return ret;
+}
+
+/**
+ * unwind_file_may_be_dead - as unwind_file_at_is_dead(), also if the object is not cached any more
+ * @state: the walk
+ * @ip: linear user address
+ *
+ * Context: Task context of a user task.
+ * Return: true if the file is dead; or if the object is not known, and any file has died since
+ *	   the walk began.
+ */
+bool unwind_file_may_be_dead(const struct unwind_user_state *state, unsigned long ip)
+{
+	struct unwind_object object;
+
+	if (unwind_file_at_is_dead(ip))
+		return true;
+	return unwind_cache_find_object(ip, &object) && unwind_files_changes() != state->changes;
+}
+
 /* a row of the table; both values are relative to .eh_frame_hdr */
 struct table_row {
 	s32	ip;
@@ -871,7 +950,7 @@ static void clip_row(struct unwind_cfi *cfi, const struct function *function)
 }
 
 static int elf_decode_function(struct reader *reader, const struct function *function,
-			       u64 vaddr, struct unwind_cfi_rule *full)
+			       u64 vaddr, struct unwind_full_rule *full)
 {
 	const struct unwind_file_layout *layout = reader->layout;
 	struct unwind_cfi *cfi = reader->state->cfi;
@@ -894,7 +973,7 @@ static int elf_decode_function(struct reader *reader, const struct function *fun
  * elf_check_order().
  */
 static int elf_decode_rule(struct reader *reader, u64 vaddr, struct unwind_user_rule *rule,
-			   struct unwind_cfi_rule *full)
+			   struct unwind_full_rule *full)
 {
 	struct unwind_cfi *cfi = reader->state->cfi;
 	struct function function = {};
@@ -942,7 +1021,7 @@ static void begin_decoding(struct unwind_user_state *state, const struct unwind_
  * @grow: set to the file, with a reference, if its rules need more room
  */
 static int rule_of_cached_pages(struct unwind_user_state *state, unsigned long ip,
-				struct unwind_user_rule *rule, struct unwind_cfi_rule *full,
+				struct unwind_user_rule *rule, struct unwind_full_rule *full,
 				struct unwind_file **grow)
 {
 	struct reader reader = { .state = state };
@@ -987,7 +1066,7 @@ unlock:
  * the caller decodes it again.  Returns 0 if that is worth while.
  */
 static int wait_for_pages(struct unwind_user_state *state, unsigned long ip,
-			  struct unwind_user_rule *rule, struct unwind_cfi_rule *full)
+			  struct unwind_user_rule *rule, struct unwind_full_rule *full)
 {
 	struct unwind_file *known;
 	unsigned long bias;
@@ -1032,7 +1111,7 @@ static int wait_for_pages(struct unwind_user_state *state, unsigned long ip,
  */
 int unwind_file_rule(struct unwind_user_state *state,
 		     const struct unwind_cache_state *begun, unsigned long ip,
-		     struct unwind_user_rule *rule, struct unwind_cfi_rule *full)
+		     struct unwind_user_rule *rule, struct unwind_full_rule *full)
 {
 	struct unwind_file *grow = NULL;
 	int ret;

@@ -30,7 +30,9 @@
 #include "cache.h"
 #include "cfi.h"
 #include "file.h"
+#include "file_elf.h"
 #include "object.h"
+#include "tables.h"
 #include "unwind.h"
 
 #define FIRST	0x400000UL	/* the address that a file was linked for */
@@ -701,7 +703,7 @@ static u64 begin_walk(void)
 static bool rule_is_known(unsigned int n)
 {
 	struct unwind_user_rule rule;
-	struct unwind_cfi_rule full;
+	struct unwind_full_rule full;
 
 	return !unwind_cache_find_rule(CODE + n * PAGE_SIZE, &rule, &full);
 }
@@ -831,7 +833,7 @@ static void written_during_walk(struct kunit *test)
 	};
 	struct inode *inode = make_inode(test);
 	struct unwind_file *file = get_file_of(test, inode);
-	struct unwind_cfi_rule full;
+	struct unwind_full_rule full;
 	struct unwind_user_rule rule;
 
 	KUNIT_ASSERT_NOT_NULL(test, cfi);
@@ -975,7 +977,7 @@ static struct unwind_file *walk_overlapping(struct kunit *test, struct unwind_us
 static void overlapping_fdes(struct kunit *test)
 {
 	struct unwind_user_state state;
-	struct unwind_cfi_rule full;
+	struct unwind_full_rule full;
 	struct unwind_user_rule rule;
 	struct unwind_file *file;
 	struct file *pages;
@@ -1003,7 +1005,7 @@ static void overlapping_fdes(struct kunit *test)
 static void last_address(struct kunit *test)
 {
 	struct unwind_user_state state;
-	struct unwind_cfi_rule full;
+	struct unwind_full_rule full;
 	struct unwind_user_rule rule;
 	struct unwind_file *file;
 	struct file *pages;
@@ -1031,7 +1033,7 @@ static void address_in_expression(struct kunit *test)
 	};
 	loff_t pos = FDE + 2 * FDE_BYTES + FDE_BYTES - sizeof(insns);
 	struct unwind_user_state state;
-	struct unwind_cfi_rule full;
+	struct unwind_full_rule full;
 	struct unwind_user_rule rule;
 	struct unwind_file *file;
 	struct file *pages;
@@ -1073,7 +1075,7 @@ static void unmapped_elsewhere(struct kunit *test)
 {
 	struct unwind_cache_state begun;
 	struct unwind_user_state state;
-	struct unwind_cfi_rule full;
+	struct unwind_full_rule full;
 	struct unwind_user_rule rule;
 	struct unwind_file *file;
 	struct file *pages;
@@ -1097,7 +1099,7 @@ static void pinned_page(struct kunit *test)
 	struct unwind_object object = { .nr = ARRAY_SIZE(overlapping_rows), .word = 8 };
 	struct unwind_cache_state begun;
 	struct unwind_user_state state;
-	struct unwind_cfi_rule full;
+	struct unwind_full_rule full;
 	struct unwind_user_rule rule;
 	struct unwind_file *file;
 	unsigned long addr;

@@ -13,8 +13,6 @@
  * kernel.unwind_user_realtime says so.
  */
 
-#include <linux/auxvec.h>
-#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/highmem.h>
 #include <linux/jiffies.h>
@@ -27,6 +25,9 @@
 #include <linux/uprobes.h>
 #include <linux/userfaultfd_k.h>
 
+#ifdef CONFIG_UNWIND_USER_CODE
+#include "no_tables.h"
+#endif
 #include "task.h"
 #include "unwind.h"
 
@@ -49,12 +50,18 @@ bool unwind_in_uprobe_handler(void)
 #endif
 }
 
-/*
- * May a walk wait for pages of the file?  Not if another machine or a process returns them: it may
- * never do so, and the process may be the one that is being unwound.  A mapping of a file on
- * overlayfs is one of the file in its layer.
+/**
+ * unwind_may_await_file - may a walk wait for pages of a file?
+ * @file: the file
+ *
+ * Not if another machine or a process returns them: it may never do so, and the process may be
+ * the one that is being unwound.  A mapping of a file on overlayfs is one of the file in its
+ * layer.
+ *
+ * Context: Any.
+ * Return: true if it may.
  */
-static bool file_may_be_awaited(const struct file *file)
+bool unwind_may_await_file(const struct file *file)
 {
 	const struct super_block *sb = file->f_mapping->host->i_sb;
 
@@ -93,7 +100,7 @@ static bool mapping_is_plain_memory(unsigned long addr, size_t len)
 
 	vma = vma_lookup(mm, addr);
 	plain = vma && len <= vma->vm_end - addr && is_plain_memory(vma) &&
-		(!vma->vm_file || file_may_be_awaited(vma->vm_file));
+		(!vma->vm_file || unwind_may_await_file(vma->vm_file));
 
 	mmap_read_unlock(mm);
 	return plain;
@@ -214,7 +221,7 @@ put:
 }
 
 /*
- * Read from the page cache what is not in the page table, for instance unwind tables of a
+ * Read from the page cache what is not in the page table, for instance code of a
  * process that was just forked.  Do not fault it in: a page fault could wait for a page of the
  * file that was evicted meanwhile, for a private copy in swap, or for memory for a page table.
  */
@@ -275,8 +282,11 @@ int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to,
 
 	if (!read_resident(from, to, len))
 		return 0;
-	if (!access_ok(from, len) || state->quick ||
-	    time_after(jiffies, state->deadline))
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+	if (state->quick)
+		return -EFAULT;
+#endif
+	if (!access_ok(from, len) || time_after(jiffies, state->deadline))
 		return -EFAULT;
 	cond_resched();
 
@@ -311,7 +321,7 @@ static int get_resident_word(unsigned long addr, unsigned int word,
  *
  * The out-of-line half of unwind_read_word().
  *
- * Context: Task context of a user task; may sleep, unless the walk is @quick.
+ * Context: Task context of a user task; may sleep.
  * Return: 0, or -EFAULT if @addr is unaligned, or the word is not resident and
  *	   may not be faulted in.
  */
@@ -330,151 +340,6 @@ int __unwind_read_word(struct unwind_user_state *state, unsigned long addr,
 		return unwind_read(state, addr, val, sizeof(*val));
 	ret = unwind_read(state, addr, &val32, sizeof(val32));
 	*val = val32;
-	return ret;
-}
-
-/* The file whose page cache a page fault at @addr would map; put it with fput(). */
-static struct file *get_plain_file(unsigned long addr)
-{
-	struct mm_struct *mm = current->mm;
-	struct vm_area_struct *vma;
-	struct file *file = ERR_PTR(-EOPNOTSUPP);
-
-	if (mmap_read_lock_killable(mm))
-		return ERR_PTR(-EFAULT);
-	vma = vma_lookup(mm, addr);
-	if (vma && unwind_is_plain_file(vma))
-		file = get_file(vma->vm_file);
-	mmap_read_unlock(mm);
-	return file;
-}
-
-/*
- * Add a new folio to the page cache, and begin to read it.  Like a page fault, take the invalidate
- * lock, which truncation and hole punching hold while no page may enter the page cache.  The lock
- * of the folio excludes them while it is being read.
- */
-static struct folio *begin_to_read_folio(struct file *file, pgoff_t index)
-{
-	struct address_space *mapping = file->f_mapping;
-	/* do not reclaim memory, see UNWIND_GFP */
-	gfp_t gfp = readahead_gfp_mask(mapping) & ~__GFP_DIRECT_RECLAIM;
-	struct folio *folio;
-	int ret = -EAGAIN;
-
-	folio = filemap_alloc_folio(gfp, mapping_min_folio_order(mapping));
-	if (!folio)
-		return ERR_PTR(-ENOMEM);
-	if (filemap_invalidate_trylock_shared(mapping)) {
-		ret = filemap_add_folio(mapping, folio, mapping_align_index(mapping, index), gfp);
-		if (!ret)
-			ret = mapping->a_ops->read_folio(file, folio);
-		filemap_invalidate_unlock_shared(mapping);
-	}
-	if (!ret)
-		return folio;
-	folio_put(folio);
-	/* a positive value is AOP_TRUNCATED_PAGE */
-	return ERR_PTR(ret < 0 ? ret : -EAGAIN);
-}
-
-/**
- * unwind_bring_in_folio - read a folio of a file into the page cache
- * @file: the open file
- * @index: index of the page
- *
- * Unlike read_mapping_folio(), this function waits for the folio in a killable state, even if
- * another task is reading it.
- *
- * Context: Task context of a user task, without the mmap lock; may sleep.
- * Return: the folio, with a reference, which may not be up to date; or an error.
- */
-struct folio *unwind_bring_in_folio(struct file *file, unsigned long index)
-{
-	struct folio *folio = filemap_get_folio(file->f_mapping, index);
-
-	if (IS_ERR(folio))
-		folio = begin_to_read_folio(file, index);
-	if (!IS_ERR(folio) && folio_wait_locked_killable(folio)) {
-		folio_put(folio);
-		return ERR_PTR(-EINTR);
-	}
-	return folio;
-}
-
-/* Read without updating the access time, as that may have to wait for the file system. */
-static int read_file_page(struct file *file, u64 pos, void *to, size_t len, bool wait)
-{
-	pgoff_t index = pos >> PAGE_SHIFT;
-	struct folio *folio;
-	struct page *page;
-	int ret = -EFAULT;
-
-	folio = wait ? unwind_bring_in_folio(file, index) :
-		       filemap_get_folio(file->f_mapping, index);
-	if (IS_ERR(folio))
-		return ret;
-	page = folio_file_page(folio, index);
-	if (folio_test_uptodate(folio) && !PageHWPoison(page)) {
-		memcpy_from_page(to, page, offset_in_page(pos), len);
-		ret = 0;
-	}
-	folio_put(folio);
-	return ret;
-}
-
-static int read_plain_file(struct file *file, u64 pos, void *to, size_t len, bool wait)
-{
-	size_t part;
-
-	for (; len; pos += part, to += part, len -= part) {
-		part = min_t(size_t, len, PAGE_SIZE - offset_in_page(pos));
-		if (read_file_page(file, pos, to, part, wait))
-			return -EFAULT;
-	}
-	return 0;
-}
-
-/**
- * unwind_read_file - read a few bytes of a file that is mapped
- * @state: the walk, whose fault budget is charged
- * @addr: linear user address of code that is mapped from the file
- * @pos: offset in the file; @pos + @len is at most S64_MAX
- * @to: where to put the bytes
- * @len: how many
- *
- * The bytes need not be mapped.  Like a page fault, this reads the page cache of a
- * privately mapped file, and does not call read() of the file system.  So no permission is
- * checked, and the walk does not wait for a fanotify listener: the listener may be the
- * task itself.  If a page is missing, the wait for it can be killed.  As with page faults, a
- * dying task and a uprobe handler do not wait, and no task waits for a server.  Memory of tmpfs,
- * which has no read_folio(), is not read from swap.
- *
- * Context: Task context of a user task, without the mmap lock; may sleep.
- * Return: 0; -EFAULT if the bytes are not in memory now; -EOPNOTSUPP if unwind_is_plain_file()
- *	   is false for the mapping of @addr, or without a mapping; -EINVAL if the file is shorter.
- */
-int unwind_read_file(struct unwind_user_state *state, unsigned long addr, u64 pos,
-		     void *to, size_t len)
-{
-	struct file *file;
-	int ret;
-
-	file = get_plain_file(addr);
-	if (IS_ERR(file))
-		return PTR_ERR(file);
-
-	if (pos + len > i_size_read(file->f_mapping->host))
-		ret = -EINVAL;
-	else
-		ret = read_plain_file(file, pos, to, len, false);
-	if (ret == -EFAULT && state->faults && file->f_mapping->a_ops->read_folio &&
-	    file_may_be_awaited(file) && !unwind_task_is_dying() &&
-	    !time_after(jiffies, state->deadline)) {
-		state->faults--;
-		ret = read_plain_file(file, pos, to, len, true);
-	}
-	fput(file);
 	return ret;
 }
 
@@ -532,14 +397,20 @@ static bool vma_is_of_file(struct vm_area_struct *vma)
 	return vma->vm_file;
 }
 
+#ifdef CONFIG_UNWIND_USER_CODE
 /* Is code still where a linker put it? SBCL moves code in its core file, which it maps writable. */
 static bool vma_is_fixed(struct vm_area_struct *vma)
 {
 	return vma->vm_file && !(vma->vm_flags & VM_WRITE);
 }
+#endif
 
-/* Call @is for the mapping of an address; true if the mapping cannot be looked up now. */
-static bool ask_mapping(unsigned long addr, bool (*is)(struct vm_area_struct *vma))
+/*
+ * Call @is for the mapping of an address, and set the range of the mapping unless @start is NULL;
+ * true if the mapping cannot be looked up now.
+ */
+static bool ask_range(unsigned long addr, bool (*is)(struct vm_area_struct *vma),
+		      unsigned long *start, unsigned long *end)
 {
 	struct mm_struct *mm = current->mm;
 	struct vm_area_struct *vma;
@@ -549,6 +420,10 @@ static bool ask_mapping(unsigned long addr, bool (*is)(struct vm_area_struct *vm
 	vma = lock_vma_under_rcu(mm, addr);
 	if (vma) {
 		answer = is(vma);
+		if (start) {
+			*start = vma->vm_start;
+			*end = vma->vm_end;
+		}
 		vma_end_read(vma);
 		return answer;
 	}
@@ -557,8 +432,17 @@ static bool ask_mapping(unsigned long addr, bool (*is)(struct vm_area_struct *vm
 		return true;
 	vma = vma_lookup(mm, addr);
 	answer = vma && is(vma);
+	if (vma && start) {
+		*start = vma->vm_start;
+		*end = vma->vm_end;
+	}
 	mmap_read_unlock(mm);
 	return answer;
+}
+
+static bool ask_mapping(unsigned long addr, bool (*is)(struct vm_area_struct *vma))
+{
+	return ask_range(addr, is, NULL, NULL);
 }
 
 /**
@@ -571,6 +455,25 @@ static bool ask_mapping(unsigned long addr, bool (*is)(struct vm_area_struct *vm
 bool unwind_is_executable(unsigned long addr)
 {
 	return ask_mapping(addr, vma_is_executable);
+}
+
+static bool vma_is_executable_file(struct vm_area_struct *vma)
+{
+	return vma_is_executable(vma) && vma_is_of_file(vma);
+}
+
+/**
+ * unwind_is_executable_file - is a file mapped at an address for execution?
+ * @addr: linear user address, any value
+ * @start: set to the start of the mapping, or unchanged if there is none
+ * @end: set to its end
+ *
+ * Context: Task context of a user task; may sleep.
+ * Return: true if it is, or if that is not known.
+ */
+bool unwind_is_executable_file(unsigned long addr, unsigned long *start, unsigned long *end)
+{
+	return ask_range(addr, vma_is_executable_file, start, end);
 }
 
 /**
@@ -586,6 +489,7 @@ bool unwind_is_of_file(unsigned long addr)
 	return ask_mapping(addr, vma_is_of_file);
 }
 
+#ifdef CONFIG_UNWIND_USER_CODE
 /**
  * unwind_is_fixed - is a file mapped at an address, and not writable there?
  * @addr: linear user address, any value
@@ -637,3 +541,4 @@ unsigned long unwind_start_stack(void)
 {
 	return READ_ONCE(current->mm->start_stack);
 }
+#endif /* CONFIG_UNWIND_USER_CODE */

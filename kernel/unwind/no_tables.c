@@ -32,10 +32,11 @@
 
 #include <asm/unwind_user.h>
 
-#include "cache.h"
-#include "cfi.h"
 #include "code.h"
-#include "object.h"
+#include "code_sum.h"
+#include "code_tables.h"
+#include "full_rule.h"
+#include "no_tables.h"
 #include "task.h"
 #include "unwind.h"
 
@@ -116,12 +117,12 @@ static bool is_uncommon(const struct unwind_user_rule *rule)
 }
 
 /* Make the full rule of UNWIND_RULE_CODE_FULL or UNWIND_RULE_CODE_MEM. */
-static void make_full(struct unwind_user_rule *rule, s32 word, struct unwind_cfi_rule *full)
+static void make_full(struct unwind_user_rule *rule, s32 word, struct unwind_full_rule *full)
 {
 	bool by_mem = rule->kind == UNWIND_RULE_CODE_MEM;
 	unsigned int slot;
 
-	*full = (struct unwind_cfi_rule) {
+	*full = (struct unwind_full_rule) {
 		.cfa_reg = rule->cfa_reg,
 		.cfa_off = by_mem ? rule->mem_off : rule->cfa_off,
 		.cfa_add = by_mem ? rule->cfa_off : 0,
@@ -151,25 +152,6 @@ static int read_fp(struct unwind_user_state *state, unsigned long *fp)
 	return 0;
 }
 
-/* Does the code at an address have tables? Returns an error if that cannot be found out now. */
-static int has_tables(struct unwind_user_state *state, unsigned long addr)
-{
-	struct unwind_object object __uninitialized;
-	struct unwind_cache_state begun;
-	int ret;
-
-	if (unwind_cache_find_object(addr, &object)) {
-		if (!unwind_cache_begin(&begun))
-			return -ENOMEM;
-		ret = unwind_eh_frame_object(state, &begun, addr, &object);
-		if (ret)
-			return ret;
-		if (object.transient)
-			return true;
-	}
-	return object.nr || object.eh_frame_size;
-}
-
 /**
  * unwind_may_return_to - can an address be the return address of a frame?
  * @state: the walk, whose fault budget is charged
@@ -189,24 +171,8 @@ bool unwind_may_return_to(struct unwind_user_state *state, unsigned long addr, b
 
 	if (addr < PAGE_SIZE || addr >= TASK_SIZE_MAX || !unwind_is_executable(addr))
 		return false;
-	ret = has_tables(state, addr);
+	ret = code_has_tables(state, addr);
 	return !ret || (ret < 0 && unsure) || unwind_is_after_call(state, addr);
-}
-
-/* Is this a signal restorer? Handlers return to it, but no call precedes it. */
-static bool is_restorer(struct unwind_user_state *state, unsigned long addr)
-{
-	struct unwind_cfi_rule full __uninitialized;
-	const unsigned long at = state->ip;
-	const bool exact = state->exact;
-	int ret;
-
-	state->ip = addr;
-	state->exact = false;
-	ret = unwind_sigframe(state, &full);
-	state->ip = at;
-	state->exact = exact;
-	return !ret;
 }
 
 /*
@@ -222,7 +188,7 @@ static bool may_be_return_address(struct unwind_user_state *state, unsigned long
 		return false;
 	if (unwind_read(state, addr - sizeof(before), before, sizeof(before)))
 		return true;
-	return unwind_may_return_to(state, addr, true) || is_restorer(state, addr) ||
+	return unwind_may_return_to(state, addr, true) || unwind_is_restorer(state, addr) ||
 	       memchr(before, UNWIND_ARCH_BREAKPOINT, sizeof(before));
 }
 
@@ -269,7 +235,7 @@ static enum evidence is_called(struct unwind_user_state *state, unsigned long ra
 	unsigned long start;
 
 	if (called_from(state, ra, &start))
-		return is_restorer(state, ra) ? SOME : NONE;
+		return unwind_is_restorer(state, ra) ? SOME : NONE;
 	if (!start)
 		return SOME;
 	return start <= state->ip && state->ip - start <= MAX_FUNCTION_BYTES &&
@@ -354,7 +320,7 @@ struct code_search {
 static bool known_rule(void *ctx, unsigned long ip, struct unwind_code *code)
 {
 	struct code_search *search = ctx;
-	struct unwind_cfi_rule full __uninitialized;
+	struct unwind_full_rule full __uninitialized;
 	struct unwind_user_rule rule;
 
 	if (unwind_cache_find_rule(unwind_code_key(search->state, ip), &rule, &full) ||
@@ -376,7 +342,7 @@ static void keep_rule(struct code_search *search, unsigned long ip, u64 key,
 	s64 length;
 
 	/* do not cache: the rule was found without a register that the repeated walk knows */
-	if (search->state->again)
+	if (code_is_walked_again(search->state))
 		return;
 	/* The last bytes to sum must not lie in an earlier page, which may not be mapped. */
 	if (end > ip)
@@ -550,7 +516,7 @@ static bool rule_by_code(struct unwind_user_state *state, struct unwind_user_rul
 	if (!state->sp_is_low && !read_fp(state, &fp) &&
 	    fp - state->sp < MAX_FRAME_WORDS * state->word)
 		code.fp_above_sp = fp - state->sp;
-	state->found[UNWIND_FOUND_CODE]++;
+	code_count_search(state);
 	if (!get_code_memory(code.memory))
 		return false;
 	search_code(&search, &code, rule);
@@ -880,7 +846,7 @@ static void check_doubt(struct unwind_user_state *state, struct unwind_user_rule
 		break;
 	case PROOF:
 		/* if the code has changed since its checksum was compared, the next use sees it */
-		if (is_uncommon(rule) || state->again || !unwind_cache_begin(&begun))
+		if (is_uncommon(rule) || code_is_walked_again(state) || !unwind_cache_begin(&begun))
 			break;
 		rule->doubt = UNWIND_DOUBT_NONE;
 		unwind_cache_add_rule(&begun, unwind_rule_key(state), rule, NULL);
@@ -890,7 +856,7 @@ static void check_doubt(struct unwind_user_state *state, struct unwind_user_rule
 
 /* Is there a cached rule, and is its code unchanged? */
 static bool find_kept(struct unwind_user_state *state, struct unwind_user_rule *rule,
-		      struct unwind_cfi_rule *full)
+		      struct unwind_full_rule *full)
 {
 	if (unwind_cache_find_rule(unwind_rule_key(state), rule, full))
 		return false;
@@ -1003,7 +969,7 @@ static unsigned long interpreter_entry(struct unwind_user_state *state)
 	/* e_entry has the same, aligned offset in both classes of files */
 	static_assert(offsetof(struct elf64_hdr, e_entry) == offsetof(struct elf32_hdr, e_entry));
 	/* prefer the file: the header in memory may not be resident, so a read could fault */
-	if (base && !unwind_file_entry(state->ip - state->back, base, &entry))
+	if (base && !code_file_entry(state->ip - state->back, base, &entry))
 		return entry;
 	if (!base || unwind_read_word(state, base + offsetof(struct elf64_hdr, e_entry), &entry))
 		return 0;
@@ -1019,18 +985,6 @@ static unsigned long entry_in_front(struct unwind_user_state *state)
 	if (at - entry > MAX_ENTRY_BYTES)
 		entry = unwind_auxv(state, AT_ENTRY);
 	return at - entry <= MAX_ENTRY_BYTES ? entry : 0;
-}
-
-/*
- * May a rule be cached which says that the code at @ip has no caller? Only if the code is of a
- * file, and its object is known and has tables: else the rule would outlive the object's mapping.
- */
-static bool is_of_known_object(unsigned long ip)
-{
-	struct unwind_object object __uninitialized;
-
-	return !unwind_cache_find_object(ip, &object) && (object.nr || object.eh_frame_size) &&
-	       unwind_is_of_file(ip);
 }
 
 /*
@@ -1059,7 +1013,11 @@ static bool rule_at_entry(struct unwind_user_state *state, struct unwind_user_ru
 		.cfa_off = unwind_start_stack() - sp,
 		.code_end = high - unwind_start_stack(),
 	};
-	if (is_of_known_object(state->ip))
+	/*
+	 * Cache the rule only if the code is of a file, and its object is known and has tables:
+	 * else the rule would outlive the object's mapping.
+	 */
+	if (code_has_known_tables(state->ip) && unwind_is_of_file(state->ip))
 		unwind_cache_add_rule(&begun, unwind_rule_key(state), rule, NULL);
 	rule->kind = UNWIND_RULE_END;
 	return true;
@@ -1075,7 +1033,7 @@ static bool rule_at_entry(struct unwind_user_state *state, struct unwind_user_ru
  * Return: 0, -ENOENT if no caller is certain, or -ENOMEM if the code could not be searched.
  */
 int unwind_no_tables_rule(struct unwind_user_state *state, struct unwind_user_rule *rule,
-			  struct unwind_cfi_rule *full)
+			  struct unwind_full_rule *full)
 {
 	cond_resched();
 	if (!find_kept(state, rule, full) && !rule_at_entry(state, rule) &&

@@ -21,7 +21,9 @@
 
 #include <asm/unwind_user.h>
 
+#ifdef CONFIG_UNWIND_USER_EH_INDEX
 #include "eh_index.h"
+#endif
 #include "object.h"
 
 /* how many mappings below the code to search for the header of its object */
@@ -370,6 +372,7 @@ static int read_eh_hdr(struct unwind_user_state *state, unsigned long addr, u64 
 	return 0;
 }
 
+#ifdef CONFIG_UNWIND_USER_EH_INDEX
 /* The most bytes from @start that .eh_frame can have, if only its start is known; or 0. */
 static u64 eh_frame_room(unsigned long start, struct unwind_object *object)
 {
@@ -417,6 +420,7 @@ static int find_eh_frame(struct unwind_user_state *state, const struct places *p
 	}
 	return 0;
 }
+#endif
 
 /* Does an object begin here, and does it contain the address? */
 static int object_from(struct unwind_user_state *state,
@@ -448,7 +452,11 @@ static int object_from(struct unwind_user_state *state,
 
 	ret = layout.eh_hdr_size ? read_eh_hdr(state, bias + layout.eh_hdr, layout.eh_hdr_size,
 					       object, &eh_frame) : -ENODATA;
-	return ret == -ENODATA ? find_eh_frame(state, places, ip, bias, eh_frame, object) : ret;
+#ifdef CONFIG_UNWIND_USER_EH_INDEX
+	if (ret == -ENODATA)
+		return find_eh_frame(state, places, ip, bias, eh_frame, object);
+#endif
+	return ret == -ENODATA ? 0 : ret;
 }
 
 /**

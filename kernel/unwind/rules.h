@@ -28,6 +28,16 @@ struct unwind_rule_entry {
 	struct unwind_user_rule	rule;
 };
 
+/* the members @kept, @lost, @cfa_reg and @kind of a rule, read at once */
+static __always_inline u32 unwind_rule_how(const struct unwind_user_rule *rule)
+{
+	static_assert(offsetof(struct unwind_user_rule, kept) % sizeof(u32) == 0);
+	static_assert(offsetof(struct unwind_user_rule, kind) + 1 ==
+		      offsetof(struct unwind_user_rule, kept) + sizeof(u32));
+
+	return READ_ONCE(*(const u32 *)&rule->kept);
+}
+
 /* log2 of the size of an entry in bytes */
 #define UNWIND_RULE_SHIFT	5
 

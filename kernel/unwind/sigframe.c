@@ -16,7 +16,10 @@
 #include <asm/unwind_sigframe.h>
 #include <asm/unwind_user.h>
 
-#include "cfi.h"
+#include "full_rule.h"
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+#include "tables.h"
+#endif
 #include "unwind.h"
 
 static int match_bytes(struct unwind_user_state *state, unsigned long addr,
@@ -63,6 +66,23 @@ static int popped_in(struct unwind_user_state *state,
 	return ret;
 }
 
+/* May a restorer begin at a return address?  In most frames, the first two bytes deny it. */
+static bool may_begin_restorer(struct unwind_user_state *state)
+{
+	u8 insn[2];
+	unsigned int i;
+
+	/* do not read the next page for this */
+	if (offset_in_page(state->ip) == PAGE_SIZE - 1 ||
+	    unwind_read_insn(state, state->ip, insn))
+		return true;
+	for (i = 0; i < ARRAY_SIZE(arch_unwind_restorers); i++) {
+		if (!memcmp(insn, arch_unwind_restorers[i].code, sizeof(insn)))
+			return true;
+	}
+	return false;
+}
+
 /**
  * unwind_sigframe - the rule of a signal frame that no table describes
  * @state: the frame
@@ -72,12 +92,14 @@ static int popped_in(struct unwind_user_state *state,
  * Return: 0 if the frame is a restorer's; -ENOENT if not; -EFAULT if the code could not be
  *	   read.
  */
-int unwind_sigframe(struct unwind_user_state *state, struct unwind_cfi_rule *full)
+int unwind_sigframe(struct unwind_user_state *state, struct unwind_full_rule *full)
 {
 	const struct arch_unwind_restorer *restorer = arch_unwind_restorers;
 	int popped = -ENOENT, ret = -ENOENT;
 	unsigned int i, slot;
 
+	if (!state->exact && !may_begin_restorer(state))
+		return -ENOENT;
 	for (i = 0; i < ARRAY_SIZE(arch_unwind_restorers); i++) {
 		restorer = &arch_unwind_restorers[i];
 		popped = popped_in(state, restorer);
@@ -89,7 +111,7 @@ int unwind_sigframe(struct unwind_user_state *state, struct unwind_cfi_rule *ful
 	if (popped < 0)
 		return ret;
 
-	*full = (struct unwind_cfi_rule) {
+	*full = (struct unwind_full_rule) {
 		.cfa_reg	= UNWIND_REG_SP,
 		.cfa_off	= restorer->frame.sp - popped,
 		.cfa_deref	= true,
@@ -104,6 +126,32 @@ int unwind_sigframe(struct unwind_user_state *state, struct unwind_cfi_rule *ful
 	return 0;
 }
 
+/**
+ * unwind_is_restorer - is an address that of a signal restorer?
+ * @state: the walk, whose fault budget is charged
+ * @addr: linear user address, any value
+ *
+ * Handlers return to the restorer, but no call precedes it.
+ *
+ * Context: Task context of a user task; may sleep.
+ * Return: true if it is.
+ */
+bool unwind_is_restorer(struct unwind_user_state *state, unsigned long addr)
+{
+	struct unwind_full_rule full __uninitialized;
+	const unsigned long at = state->ip;
+	const bool exact = state->exact;
+	int ret;
+
+	state->ip = addr;
+	state->exact = false;
+	ret = unwind_sigframe(state, &full);
+	state->ip = at;
+	state->exact = exact;
+	return !ret;
+}
+
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
 /* Do the bytes in front of @addr look like a call? */
 static int is_call_before(struct unwind_user_state *state, unsigned long addr)
 {
@@ -130,7 +178,7 @@ static int is_call_before(struct unwind_user_state *state, unsigned long addr)
  *	   read.
  */
 int unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
-			   struct unwind_cfi_rule *full)
+			   struct unwind_full_rule *full)
 {
 	const unsigned long at = state->ip;
 	const bool exact = state->exact;
@@ -147,3 +195,4 @@ int unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
 	ret = is_call_before(state, ip + 1);
 	return ret > 0 ? -EOPNOTSUPP : ret;
 }
+#endif

@@ -8,8 +8,6 @@
 
 #include <linux/bits.h>
 #include <linux/errno.h>
-#include <linux/hash.h>
-#include <linux/nospec.h>
 #include <linux/stddef.h>
 #include <linux/string.h>
 #include <linux/types.h>
@@ -18,24 +16,35 @@
 #include <asm/unwind_regs.h>
 
 struct pt_regs;
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
 struct unwind_cfi;
-struct return_instance;
+#endif
 struct file;
-struct folio;
+struct return_instance;
+#ifdef CONFIG_UNWIND_USER_FILES
+struct unwind_file;
+#endif
 struct vm_area_struct;
 
 /* methods of a walk; the bits of kernel.unwind_user_methods */
 enum unwind_method {
 	UNWIND_METHOD_FP,
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
 	UNWIND_METHOD_EH_FRAME,
+#endif
 	UNWIND_NR_METHODS,
 };
 
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
 /* ways to find a rule that is not cached */
 enum unwind_found {
+#ifdef CONFIG_UNWIND_USER_FILES
 	UNWIND_FOUND_FILE,	/* decoded from a file, for all processes */
+#endif
 	UNWIND_FOUND_TABLES,	/* decoded from tables in the process's memory */
+#ifdef CONFIG_UNWIND_USER_CODE
 	UNWIND_FOUND_CODE,	/* by reading code */
+#endif
 	UNWIND_NR_FOUND,
 };
 
@@ -51,26 +60,20 @@ struct unwind_cache_state {
 	unsigned long	unmaps;
 	bool		flush_pending;
 };
+#endif
 
 /**
  * struct unwind_user_state - a walk at one user frame
  * @frame: the state of the frame, to be saved and restored: the members from @ip to @down_ip
  * @ip: code address in this frame, as a linear address
  * @sp: stack pointer of this frame, as a linear address
- * @kept: callee-saved registers, by slot: their values, or their addresses on the stack; with
- *	  @fp_only, only the slot of the frame pointer is valid
+ * @kept: callee-saved registers, by slot: their values, or their addresses on the stack
  * @in_memory: bit mask of the slots for which @kept has an address
  * @lost: bit mask of the slots whose registers are unknown
  * @exact: @ip is the next instruction to run, not a return address
- * @sp_is_low: @sp was found by the frame pointer of a frame that includes a part of this one, as
- *	       those of HotSpot's interpreter do, which keeps locals there.  The true stack pointer
- *	       may be higher: it is in the word below that frame pointer.
  * @back: rules are looked up for @ip - @back.  1 if @ip is a return address or follows a system
  *	  call, as @ip - 1 is then inside the call; else 0
- * @left_alone: bit mask of the caller-saved registers, by their numbers in instructions,
- *		that still have the values in @start
  * @probed: uprobes may have changed return addresses
- * @nowhere: in a frame with @regs: nothing executable is mapped at @ip
  * @regs: the user registers if this is the innermost frame; else NULL
  * @cs_base: base of the code segment; 0 except for 32-bit tasks with unusual segments
  * @ss_base: base of the stack segment; 0 except for 32-bit tasks with unusual segments
@@ -80,31 +83,20 @@ struct unwind_cache_state {
  * @downs: number of steps to another stack at lower addresses
  * @down_sp: stack pointer after one of these steps, see is_loop()
  * @down_ip: code address after that step
- * @quick: page faults are off: only resident memory is read
  * @no_faults: the walk may not fault in any page
- * @all_regs: all callee-saved registers are followed from the innermost frame on
- * @fp_only: the frame pointer is the only callee-saved register that is known
- * @again: another callee-saved register was needed: repeat the walk with @all_regs
- * @crowded: the table of the cache is too small
  * @methods: bit mask of the enabled methods
  * @frames: number of steps by each method
  * @start: registers that the walk began with, or NULL
  * @faults: number of pages that may still be faulted in
  * @deadline: after this time, in jiffies, no page is faulted in and no rule is searched for
- * @table_bytes: how many more bytes of unwind tables, headers of objects, code, and the stack
- *		 of code without tables may be read
- * @cfi: scratch memory to interpret tables; one step may reuse results of an earlier one
- * @tables: the state of the mm when eh_frame.c last began a search
- * @changes: unwind_files_changes() when the walk began
- * @of_file: the serial number of the file whose tables @cfi was used for last, or 0
- * @found: number of rules that were found, by enum unwind_found; cached rules do not count
+ * @code_start: start of the mapping of a file that a return address was last in, see fp.c
+ * @code_end: its end
  *
  * A callee-saved register is read only when a frame needs it, which is rare, so a step only
- * notes its address.  plain_steps() notes only that of the frame pointer.
+ * notes its address.
  *
  * The members behind @frame belong to the walk.  A walk may return to an earlier frame, but
- * its budgets must not be restored.  @tables must not be restored either: it tells whether the
- * results in @cfi are still valid, and @cfi is not restored.
+ * its budgets must not be restored.
  *
  * The struct is not zeroed.  unwind_user_begin() sets each member, and must set new ones, too.
  */
@@ -116,11 +108,8 @@ struct unwind_user_state {
 		u8			in_memory;
 		u8			lost;
 		bool			exact;
-		bool			sp_is_low;
 		u8			back;
-		u16			left_alone;
 		bool			probed;
-		bool			nowhere;
 		struct pt_regs		*regs;
 		unsigned long		cs_base;
 		unsigned long		ss_base;
@@ -130,46 +119,100 @@ struct unwind_user_state {
 		unsigned int		downs;
 		unsigned long		down_sp;
 		unsigned long		down_ip;
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+		/** @nowhere: in a frame with @regs: nothing executable is mapped at @ip */
+		bool			nowhere;
+#endif
+#ifdef CONFIG_UNWIND_USER_CODE
+		/**
+		 * @sp_is_low: @sp was found by the frame pointer of a frame that includes a part of
+		 * this one, as those of HotSpot's interpreter do, which keeps locals there.  The
+		 * true stack pointer may be higher: it is in the word below that frame pointer.
+		 */
+		bool			sp_is_low;
+		/**
+		 * @left_alone: bit mask of the caller-saved registers, by their numbers in
+		 * instructions, that still have the values in @start
+		 */
+		u16			left_alone;
+#endif
 	);
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+	/** @quick: page faults are off: only resident memory is read */
 	bool			quick;
-	bool			no_faults;
+	/** @all_regs: all callee-saved registers are followed from the innermost frame on */
 	bool			all_regs;
+	/**
+	 * @fp_only: the frame pointer is the only callee-saved register that is known: only its
+	 * slot of @kept is valid
+	 */
 	bool			fp_only;
+	/** @again: another callee-saved register was needed: repeat the walk with @all_regs */
 	bool			again;
+	/** @crowded: the table of the cache is too small */
 	bool			crowded;
+#endif
+	bool			no_faults;
 	u8			methods;
 	u16			frames[UNWIND_NR_METHODS];
 	struct pt_regs		*start;
 	unsigned int		faults;
-	unsigned int		table_bytes;
 	unsigned long		deadline;
+	unsigned long		code_start;
+	unsigned long		code_end;
+#if defined(CONFIG_UNWIND_USER_EH_FRAME) || defined(CONFIG_UNWIND_USER_CODE)
+	/**
+	 * @table_bytes: how many more bytes of unwind tables, headers of objects and code may be
+	 * read
+	 */
+	unsigned int		table_bytes;
+#endif
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+	/**
+	 * @cfi: scratch memory to interpret tables; one step may reuse results of an earlier one
+	 */
 	struct unwind_cfi	*cfi;
+	/**
+	 * @tables: The state of the mm when eh_frame.c last began a search.  It must not be
+	 * restored: it tells whether the results in @cfi are still valid, and @cfi is not restored.
+	 */
 	struct unwind_cache_state tables;
-	u64			changes;
-	u64			of_file;
+	/**
+	 * @found: number of rules that were found, by enum unwind_found; cached rules do not count
+	 */
 	u16			found[UNWIND_NR_FOUND];
+#endif
+#ifdef CONFIG_UNWIND_USER_FILES
+	/** @changes: unwind_files_changes() when the walk began */
+	u64			changes;
+	/** @of_file: the serial number of the file whose tables @cfi was used for last, or 0 */
+	u64			of_file;
+	/** @held: the file of the object that is being searched for, with a reference, or NULL */
+	struct unwind_file	*held;
+#endif
 };
 
 enum unwind_rule_kind {
 	UNWIND_RULE_NONE,	/* there is no rule: try another method */
 	UNWIND_RULE_END,	/* the frame has no caller */
+#ifdef CONFIG_UNWIND_USER_CODE
 	UNWIND_RULE_BEGIN,	/* no caller if the program's arguments are at SP + @cfa_off */
+#endif
 	UNWIND_RULE_STOP,	/* there is a rule that cannot be followed */
+#ifdef CONFIG_UNWIND_USER_CODE
 	UNWIND_RULE_NO_PATH,	/* no tables, and no rule from the code */
 	UNWIND_RULE_CODE_SIZE,	/* the frame pointer is set up if it is SP + @cfa_off */
 	UNWIND_RULE_CODE_FULL,	/* as UNWIND_RULE_CODE; @fp_off is relative to the frame pointer */
 	UNWIND_RULE_CODE_MEM,	/* as UNWIND_RULE_CODE_FULL; a word in memory gives the CFA */
-	UNWIND_RULE_FULL,	/* an uncommon rule, see struct unwind_cfi_rule */
+#endif
+	UNWIND_RULE_FULL,	/* an uncommon rule, see struct unwind_full_rule */
 	UNWIND_RULE_FRAME,	/* the caller's frame, see struct unwind_user_rule */
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
 	UNWIND_RULE_REALIGNED,	/* the caller's frame; this function realigns the stack */
+#endif
+#ifdef CONFIG_UNWIND_USER_CODE
 	UNWIND_RULE_CODE,	/* the caller's frame, found from the code itself */
-};
-
-/* A rule may be wrong if it was found behind a call that never returns. */
-enum unwind_doubt {
-	UNWIND_DOUBT_NONE,
-	UNWIND_DOUBT_RETURN,	/* valid if it leads to a possible return address */
-	UNWIND_DOUBT_CALL,	/* valid if that follows a call of the function */
+#endif
 };
 
 /**
@@ -183,66 +226,80 @@ enum unwind_doubt {
  *	  the caller's values
  * @lost: bit mask of the slots whose values for the caller are not known; none of these is in
  *	  @kept
- * @by_call: for UNWIND_RULE_CODE_SIZE: valid only if the return address follows a direct call of
- *	     a function with this prologue
  * @cfa_reg: the base register, UNWIND_REG_*
  * @kind: enum unwind_rule_kind
- * @how: @kept, @lost, @cfa_reg and @kind, to be read at once
- * @fp_off: the first of @kept_off, for the frame pointer; for UNWIND_RULE_NO_PATH:
- *	    unwind_code::left_at; for UNWIND_RULE_CODE_SIZE: distance from the prologue to the
- *	    address
- * @extends: for rules of code without tables: the frame may include a part of its caller's
- *	     frame, see unwind_user_state::sp_is_low
- * @doubt: for UNWIND_RULE_CODE: enum unwind_doubt
- * @special: @extends and @doubt, to be read at once
- * @mem_off: for UNWIND_RULE_CODE_MEM: the CFA is the word at @cfa_reg plus @mem_off, plus
- *	     @cfa_off
- * @start_off: for UNWIND_RULE_CODE_SIZE: offset of the address in the function that was
- *	       called; 0 if the offset is not known
- * @code_end: for rules of code without tables: distance in bytes from the address to
- *	      the end of the instructions that the rule was found from; for UNWIND_RULE_BEGIN:
- *	      how far above the arguments the highest stack pointer of the startup code is
- * @code_sum: for rules of code without tables: unwind_code_sum() of the code, which may
- *	      change without notice
  *
  * The return address is the word below the CFA.  Such a rule is enough for all but a
  * few frames.  The terms are those of DWARF 5, section 6.4 (call frame information).
  */
 struct unwind_user_rule {
 	s32	cfa_off;
+#ifdef CONFIG_UNWIND_USER_CODE
 	union {
 		s16	kept_off[UNWIND_NR_KEPT];
 		struct {
-			s16	fp_off;	/* kept_off[UNWIND_SLOT_FP] */
+			/**
+			 * @fp_off: The first of @kept_off, for the frame pointer; for
+			 * UNWIND_RULE_NO_PATH: unwind_code::left_at; for UNWIND_RULE_CODE_SIZE:
+			 * distance from the prologue to the address
+			 */
+			s16	fp_off;
 			union {
 				struct {
+					/**
+					 * @extends: the frame may include a part of its caller's
+					 * frame, see unwind_user_state::sp_is_low
+					 */
 					bool	extends;
+					/** @doubt: for UNWIND_RULE_CODE: enum unwind_doubt */
 					u8	doubt;
 				};
+				/** @special: @extends and @doubt, to be read at once */
 				s16	special;
+				/**
+				 * @mem_off: for UNWIND_RULE_CODE_MEM: the CFA is the word at
+				 * @cfa_reg plus @mem_off, plus @cfa_off
+				 */
 				s16	mem_off;
+				/**
+				 * @start_off: for UNWIND_RULE_CODE_SIZE: offset of the address in
+				 * the function that was called; 0 if the offset is not known
+				 */
 				s16	start_off;
 			};
+			/**
+			 * @code_end: Distance in bytes from the address to the end of the
+			 * instructions that the rule was found from; for UNWIND_RULE_BEGIN: how far
+			 * above the arguments the highest stack pointer of the startup code is
+			 */
 			s32	code_end;
+			/**
+			 * @code_sum: unwind_code_sum() of the code, which may change without notice
+			 */
 			u32	code_sum;
 		};
 	};
+	u8	kept;
 	union {
-		struct {
-			u8	kept;
-			union {
-				u8	lost;
-				u8	by_call;
-			};
-			u8	cfa_reg;
-			u8	kind;
-		};
-		u32	how;	/* the four bytes above */
+		u8	lost;
+		/**
+		 * @by_call: for UNWIND_RULE_CODE_SIZE: valid only if the return address follows a
+		 * direct call of a function with this prologue
+		 */
+		u8	by_call;
 	};
+#else
+	s16	kept_off[UNWIND_NR_KEPT];
+	u8	kept;
+	u8	lost;
+#endif
+	u8	cfa_reg;
+	u8	kind;
 };
 
-struct unwind_cfi_rule;
+struct unwind_full_rule;
 
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
 /*
  * The key of a frame's rule: the address of the code, and the size of a word, because
  * a walk of 64-bit code may be led to 32-bit code or the other way round.
@@ -258,6 +315,7 @@ static inline u64 unwind_rule_key(const struct unwind_user_state *state)
 {
 	return unwind_code_key(state, state->ip - state->back);
 }
+#endif
 
 /*
  * The rule of a frame whose frame pointer is set up.  The frame may have saved other
@@ -280,51 +338,13 @@ static inline struct unwind_user_rule unwind_fp_set_up(s32 word)
  * -ENOENT: the method has no rule for the code.  Any other error ends the walk.
  */
 int unwind_fp_rule(struct unwind_user_state *state,
-		   struct unwind_user_rule *rule, struct unwind_cfi_rule *full);
-#ifdef CONFIG_UNWIND_USER_EH_FRAME
-int unwind_eh_frame_rule(struct unwind_user_state *state,
-			 struct unwind_user_rule *rule,
-			 struct unwind_cfi_rule *full);
-int unwind_eh_frame_expr(struct unwind_user_state *state, unsigned long expr,
-			 const unsigned long *cfa, unsigned long *val);
-u16 unwind_callee_keeps(struct unwind_user_state *state, unsigned long ip);
-int unwind_no_tables_rule(struct unwind_user_state *state,
-			  struct unwind_user_rule *rule, struct unwind_cfi_rule *full);
-bool unwind_may_return_to(struct unwind_user_state *state, unsigned long addr, bool unsure);
-#else
-static inline int unwind_eh_frame_expr(struct unwind_user_state *state,
-				       unsigned long expr,
-				       const unsigned long *cfa,
-				       unsigned long *val)
-{
-	return -EOPNOTSUPP;
-}
-
-static inline u16 unwind_callee_keeps(struct unwind_user_state *state, unsigned long ip)
-{
-	return 0;
-}
-
-static inline int unwind_no_tables_rule(struct unwind_user_state *state,
-					struct unwind_user_rule *rule,
-					struct unwind_cfi_rule *full)
-{
-	return -ENOENT;
-}
-
-static inline bool unwind_may_return_to(struct unwind_user_state *state, unsigned long addr,
-					bool unsure)
-{
-	return false;
-}
-#endif
+		   struct unwind_user_rule *rule, struct unwind_full_rule *full);
 
 bool unwind_is_after_call(struct unwind_user_state *state, unsigned long addr);
 bool unwind_is_return_address(struct unwind_user_state *state, unsigned long addr);
 int unwind_sigframe(struct unwind_user_state *state,
-		    struct unwind_cfi_rule *full);
-int unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
-			   struct unwind_cfi_rule *full);
+		    struct unwind_full_rule *full);
+bool unwind_is_restorer(struct unwind_user_state *state, unsigned long addr);
 
 #ifdef CONFIG_UNWIND_USER_UPROBES
 unsigned long unwind_uprobe_return(struct return_instance **next,
@@ -342,79 +362,6 @@ static inline unsigned long unwind_uprobe_return(struct return_instance **next,
 static inline void unwind_uprobe_undo(struct unwind_user_state *state) {}
 static inline void unwind_uprobe_begin(struct unwind_user_state *state) {}
 #endif
-
-#define UNWIND_CODE_LAST	32
-
-/* TASK_SIZE_MAX in a register: array_index_nospec() does not take a constant of 64 bits. */
-static __always_inline unsigned long unwind_user_limit(void)
-{
-	unsigned long limit = TASK_SIZE_MAX;
-
-	OPTIMIZER_HIDE_VAR(limit);
-	return limit;
-}
-
-/**
- * unwind_code_sum_inside - a checksum of code that a rule was found from
- * @ip: address that the rule is for
- * @end: end of the instructions that the rule was found from, or a higher address
- * @sum: filled in
- *
- * The checksum covers the call before @ip, the bytes after that call, and the last
- * UNWIND_CODE_LAST bytes before @end, in which a function removes its frame.
- *
- * Context: Task context of a user task, with page faults off, inside a
- *	    user_read_access_begin() section.
- * Return: 0 or -EFAULT.
- */
-static __always_inline int unwind_code_sum_inside(unsigned long ip, unsigned long end, u32 *sum)
-{
-	unsigned long around = ip - sizeof(u64), last = end - UNWIND_CODE_LAST;
-	const unsigned long limit = unwind_user_limit();
-	u64 res = 0, val;
-
-	if (!access_ok((void __user *)around, 2 * sizeof(u64)) ||
-	    !access_ok((void __user *)last, UNWIND_CODE_LAST))
-		return -EFAULT;
-	around = array_index_nospec(around, limit);
-	last = array_index_nospec(last, limit);
-#define unwind_sum_on(from, nr) do {					\
-		unsafe_get_user(val, (u64 __user *)(from) + (nr), fault);	\
-		res = (res ^ val) * GOLDEN_RATIO_64;			\
-	} while (0)
-	unwind_sum_on(around, 0);
-	unwind_sum_on(around, 1);
-	unwind_sum_on(last, 0);
-	unwind_sum_on(last, 1);
-	unwind_sum_on(last, 2);
-	unwind_sum_on(last, 3);
-#undef unwind_sum_on
-	*sum = res >> 32;
-	return 0;
-
-fault:
-	return -EFAULT;
-}
-
-/* As unwind_code_sum_inside(), but outside of such a section. */
-static inline int unwind_code_sum(unsigned long ip, unsigned long end, u32 *sum)
-{
-	int ret;
-
-	if (!user_read_access_begin((void __user *)ip, 1))
-		return -EFAULT;
-	ret = unwind_code_sum_inside(ip, end, sum);
-	user_read_access_end();
-	return ret;
-}
-
-/* Is the code that a rule was found from unchanged? For rules of code without tables. */
-static inline bool unwind_code_holds(unsigned long ip, const struct unwind_user_rule *rule)
-{
-	u32 sum;
-
-	return !unwind_code_sum(ip, ip + rule->code_end, &sum) && sum == rule->code_sum;
-}
 
 /* why a walk ended, statistics, and the enabled methods */
 enum unwind_end {
@@ -437,24 +384,36 @@ void unwind_user_begin(struct unwind_user_state *state, struct pt_regs *regs);
 int unwind_user_next(struct unwind_user_state *state);
 int unwind_user_reg(struct unwind_user_state *state, unsigned int reg,
 		    unsigned long *val);
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+int unwind_volatile_reg(struct unwind_user_state *state, unsigned int reg, unsigned long *val);
+#endif
+bool unwind_switch_stack(struct unwind_user_state *state, unsigned long cfa, unsigned long ip);
+int unwind_apply_rule(struct unwind_user_state *state, const struct unwind_user_rule *rule,
+		      const struct unwind_full_rule *full);
 
 /* user memory */
 int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to,
 		size_t len);
 int __unwind_read_word(struct unwind_user_state *state, unsigned long addr,
 		       unsigned long *val);
-int unwind_read_file(struct unwind_user_state *state, unsigned long addr, u64 pos,
-		     void *to, size_t len);
 bool unwind_in_uprobe_handler(void);
 bool unwind_is_plain_file(struct vm_area_struct *vma);
-struct folio *unwind_bring_in_folio(struct file *file, unsigned long index);
+bool unwind_may_await_file(const struct file *file);
 bool unwind_is_mapped(unsigned long addr);
 bool unwind_other_mapping(unsigned long a, unsigned long b);
 bool unwind_is_executable(unsigned long addr);
+bool unwind_is_executable_file(unsigned long addr, unsigned long *start, unsigned long *end);
 bool unwind_is_of_file(unsigned long addr);
-bool unwind_is_fixed(unsigned long addr);
-unsigned long unwind_auxv(struct unwind_user_state *state, unsigned long type);
-unsigned long unwind_start_stack(void);
+
+#if defined(CONFIG_UNWIND_USER_EH_FRAME) || defined(CONFIG_UNWIND_USER_CODE)
+/* TASK_SIZE_MAX in a register: array_index_nospec() does not take a constant of 64 bits. */
+static __always_inline unsigned long unwind_user_limit(void)
+{
+	unsigned long limit = TASK_SIZE_MAX;
+
+	OPTIMIZER_HIDE_VAR(limit);
+	return limit;
+}
 
 /**
  * unwind_may_read - charge the budget for a read of an object's tables
@@ -477,6 +436,7 @@ static inline bool unwind_may_read(struct unwind_user_state *state, size_t len)
 	state->table_bytes -= len;
 	return true;
 }
+#endif
 
 /**
  * unwind_read_word - read one word of the current task's stack
@@ -484,7 +444,7 @@ static inline bool unwind_may_read(struct unwind_user_state *state, size_t len)
  * @addr: linear user address, any value
  * @val: where to put the word, zero-extended
  *
- * Context: Task context of a user task; may sleep, unless the walk is @quick.
+ * Context: Task context of a user task; may sleep.
  * Return: 0, or -EFAULT if @addr is unaligned, or the word is not resident and
  *	   may not be faulted in.
  */
@@ -492,33 +452,13 @@ static __always_inline int unwind_read_word(struct unwind_user_state *state,
 					    unsigned long addr,
 					    unsigned long *val)
 {
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
 	/* Page faults are disabled in a quick walk, so get_user() is enough. */
 	if (likely(state->quick && state->word == sizeof(*val) &&
 		   IS_ALIGNED(addr, sizeof(*val))))
 		return get_user(*val, (unsigned long __user *)addr);
+#endif
 	return __unwind_read_word(state, addr, val);
-}
-
-/**
- * unwind_read_s32 - read four bytes of the current task's memory
- * @state: the walk, whose fault budget is charged
- * @addr: linear user address, any value
- * @val: where to put them
- *
- * Like unwind_read(), but quicker.
- *
- * Context: Task context of a user task; may sleep.
- * Return: 0, or -EFAULT if the bytes are not resident and may not be faulted in.
- */
-static __always_inline int unwind_read_s32(struct unwind_user_state *state,
-					   unsigned long addr, s32 *val)
-{
-	int ret;
-
-	pagefault_disable();
-	ret = get_user(*val, (s32 __user *)addr);
-	pagefault_enable();
-	return ret ? unwind_read(state, addr, val, sizeof(*val)) : 0;
 }
 
 /**

@@ -7,9 +7,11 @@
 #include <kunit/test.h>
 #include <linux/cpumask.h>
 #include <linux/err.h>
+#include <linux/file.h>
 #include <linux/mman.h>
 #include <linux/perf_event.h>
 #include <linux/sched.h>
+#include <linux/shmem_fs.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -21,7 +23,7 @@
 #include "../events/callchain_deferred.h"
 #include "unwind.h"
 
-#define CODE	0x401000UL	/* an address that could be code, and is never read */
+#define CODE	0x401000UL	/* the address of a page of code, see map_code() */
 
 struct stack {
 	unsigned long	base;
@@ -38,6 +40,15 @@ static unsigned long map_user(struct kunit *test, size_t size, unsigned long pro
 	KUNIT_ASSERT_LT_MSG(test, addr, (unsigned long)TASK_SIZE,
 			    "no user mapping");
 	return addr;
+}
+
+static int map_code(struct kunit *test)
+{
+	unsigned long addr;
+
+	addr = kunit_vm_mmap(test, NULL, CODE, SZ_4K, PROT_READ | PROT_WRITE | PROT_EXEC,
+			     MAP_ANONYMOUS | MAP_PRIVATE | MAP_FIXED, 0);
+	return addr == CODE ? 0 : -ENOMEM;
 }
 
 static void put_user64(struct kunit *test, unsigned long addr, u64 val)
@@ -229,6 +240,52 @@ static void is_call(struct kunit *test)
 	const struct call_case *c = test->param_value;
 
 	KUNIT_EXPECT_EQ(test, arch_unwind_is_call(c->bytes), c->call);
+}
+
+struct return_case {
+	const char	*name;
+	unsigned int	at;	/* offset of the return address; a call precedes 0x105 */
+	bool		file;	/* is a file mapped there? */
+	bool		exec;
+	bool		last;	/* is the saved frame pointer 0? */
+	bool		good;
+};
+
+static const struct return_case return_cases[] = {
+	{ "behind a call",		0x105, true, true, false, true },
+	{ "behind a call of data",	0x105, true, false, false, false },
+	{ "no call",			0x200, true, true, false, false },
+	{ "no call, outermost",		0x200, true, true, true, true },
+	{ "data, outermost",		0x200, true, false, true, false },
+	{ "made code",			0x200, false, true, false, true },
+	{ "anonymous data",		0x105, false, false, false, false },
+};
+
+KUNIT_ARRAY_PARAM_DESC(return_case, return_cases, name);
+
+/* Is the word above the frame pointer taken for a return address? */
+static void fp_return_address(struct kunit *test)
+{
+	const struct return_case *c = test->param_value;
+	unsigned long prot = PROT_READ | PROT_WRITE | (c->exec ? PROT_EXEC : 0);
+	unsigned long base = map_user(test, SZ_4K, PROT_READ | PROT_WRITE);
+	struct unwind_user_state state = state_at(CODE, base, base, 8);
+	struct file *file = NULL;
+	unsigned long text;
+
+	if (c->file) {
+		file = shmem_file_setup("unwind", SZ_4K, 0);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(file));
+	}
+	text = kunit_vm_mmap(test, file, 0, SZ_4K, prot,
+			     MAP_PRIVATE | (file ? 0 : MAP_ANONYMOUS), 0);
+	if (file)
+		fput(file);
+	KUNIT_ASSERT_LT(test, text, (unsigned long)TASK_SIZE);
+	put_code(test, text + 0x100, "\xe8\0\0\0\0", 5);
+	put_user64(test, base, c->last ? 0 : base + 64);
+	put_user64(test, base + 8, text + c->at);
+	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), c->good ? 0 : -ENOENT);
 }
 
 static void hostile_cycle(struct kunit *test)
@@ -656,16 +713,35 @@ static void no_user_stack(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, unwind_user_faultable(&trace), -EINVAL);
 }
 
-static struct kunit_case unwind_cases[] = {
+/* With the option to read code, but without tables, code is always read. */
+static int fp_init(struct kunit *test)
+{
+	if (IS_ENABLED(CONFIG_UNWIND_USER_CODE) && BIT(UNWIND_NR_METHODS) - 1 == 1)
+		kunit_skip(test, "code is read");
+	return map_code(test);
+}
+
+static struct kunit_case fp_cases[] = {
 	KUNIT_CASE(fp_chain),
 	KUNIT_CASE(fp_chain_32),
+	KUNIT_CASE_PARAM(fp_return_address, return_case_gen_params),
 	KUNIT_CASE_PARAM(innermost_frame, entry_case_gen_params),
 	KUNIT_CASE(push_without_call),
-	KUNIT_CASE_PARAM(is_call, call_case_gen_params),
 	KUNIT_CASE(hostile_cycle),
 	KUNIT_CASE(hostile_fp),
 	KUNIT_CASE(hostile_return_address),
 	KUNIT_CASE(fault_budget),
+	{}
+};
+
+static struct kunit_suite fp_suite = {
+	.name = "unwind_fp",
+	.init = fp_init,
+	.test_cases = fp_cases,
+};
+
+static struct kunit_case unwind_cases[] = {
+	KUNIT_CASE_PARAM(is_call, call_case_gen_params),
 	KUNIT_CASE(client_registration),
 	KUNIT_CASE(too_many_for_perf),
 	KUNIT_CASE(moved_output),
@@ -682,7 +758,7 @@ static struct kunit_suite unwind_suite = {
 	.test_cases = unwind_cases,
 };
 
-kunit_test_suite(unwind_suite);
+kunit_test_suites(&fp_suite, &unwind_suite);
 
 MODULE_DESCRIPTION("Tests of deferred user callchains");
 MODULE_LICENSE("GPL");

@@ -19,7 +19,9 @@ kconfig_fragments() {
 	case $1 in
 	-demo) parts='vm unwind' ;;
 	-off) parts='vm tests btf' ;;
+	-menu) parts='vm tests btf unwind kunit' ;;
 	-series) parts='vm tests unwind kunit' ;;
+	-deferral | -tables | -static | -shared | -code) parts="vm tests btf unwind kunit part$1" ;;
 	*) parts="vm tests btf unwind kunit ${1#-}" ;;
 	esac
 	for part in $parts; do
@@ -39,7 +41,7 @@ kconfig_missing() {
 		[ "${have:-n}" != "${want#*=}" ] || continue
 		# the first patches of the series, which series-check builds, lack the options
 		case $name in
-		CONFIG_UNWIND_*) grep -qs kernel/unwind/Kconfig "$src/init/Kconfig" || continue ;;
+		CONFIG_UNWIND_*) grep -qsx "config ${name#CONFIG_}" "$src"/kernel/unwind/Kconfig* || continue ;;
 		esac
 		echo "$want"
 	done

@@ -62,7 +62,7 @@ static int read_tables(void *ctx, unsigned long addr, void *to, size_t len)
 }
 
 static int look_up(struct tables *t, unsigned long fde, unsigned long ip,
-		   struct unwind_cfi_rule *rule)
+		   struct unwind_full_rule *rule)
 {
 	int ret;
 
@@ -169,7 +169,7 @@ static void check_expr(struct tables *t)
 	CHECK(val == value_of(t, &v));
 }
 
-static void check_where(struct tables *t, const struct unwind_cfi_rule *rule, u8 where,
+static void check_where(struct tables *t, const struct unwind_full_rule *rule, u8 where,
 			s32 off)
 {
 	unsigned long val;
@@ -183,7 +183,7 @@ static void check_where(struct tables *t, const struct unwind_cfi_rule *rule, u8
 	}
 }
 
-static void check_rule(struct tables *t, const struct unwind_cfi_rule *rule)
+static void check_rule(struct tables *t, const struct unwind_full_rule *rule)
 {
 	unsigned long val;
 	int i;
@@ -207,17 +207,17 @@ static void check_rule(struct tables *t, const struct unwind_cfi_rule *rule)
 }
 
 /* Compare all members, but not the padding at the end. */
-static bool same_rule(const struct unwind_cfi_rule *a,
-		      const struct unwind_cfi_rule *b)
+static bool same_rule(const struct unwind_full_rule *a,
+		      const struct unwind_full_rule *b)
 {
-	return !memcmp(a, b, offsetof(struct unwind_cfi_rule, signal) + 1);
+	return !memcmp(a, b, offsetof(struct unwind_full_rule, signal) + 1);
 }
 
 static void check_row(struct tables *t, unsigned long fde,
-		      const struct unwind_cfi_rule *rule)
+		      const struct unwind_full_rule *rule)
 {
 	unsigned long start = t->cfi.row_start, end = t->cfi.row_end;
-	struct unwind_cfi_rule other;
+	struct unwind_full_rule other;
 
 	CHECK(!look_up(t, fde, start, &other));
 	CHECK(same_rule(&other, rule));
@@ -234,7 +234,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	const struct cfi_fuzz *in = (const void *)data;
 	unsigned long fde, ip, len;
-	struct unwind_cfi_rule rule;
+	struct unwind_full_rule rule;
 	struct tables t;
 
 	if (size < sizeof(*in))

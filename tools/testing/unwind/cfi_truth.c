@@ -41,7 +41,7 @@ struct first_row {
 struct table {
 	struct cfi_elf		*elf;
 	struct unwind_cfi	cfi;
-	struct unwind_cfi_rule	rule;
+	struct unwind_full_rule	rule;
 	unsigned long		fde;
 	unsigned long		start;
 	unsigned long		end;
@@ -109,7 +109,7 @@ static void row_at(struct table *t, unsigned long ip)
 
 static void describe_cfa(const struct table *t, char *to, size_t size)
 {
-	const struct unwind_cfi_rule *rule = &t->rule;
+	const struct unwind_full_rule *rule = &t->rule;
 	const char *reg = reg_name(rule->cfa_reg, t->elf->word);
 
 	if (t->ret)
@@ -176,7 +176,7 @@ static void check_cfa(struct table *t, const char *want)
 	}
 }
 
-static void register_rule(const struct unwind_cfi_rule *rule, int slot, u8 *where,
+static void register_rule(const struct unwind_full_rule *rule, int slot, u8 *where,
 			  s32 *off)
 {
 	switch (slot) {
@@ -428,7 +428,7 @@ static int compare_file(const char *name, int nr)
 /* Count the rule by its kind, which names its parts. */
 static void count_rule(const struct table *t)
 {
-	const struct unwind_cfi_rule *rule = &t->rule;
+	const struct unwind_full_rule *rule = &t->rule;
 	char kind[64];
 
 	if (t->ret)

@@ -40,7 +40,7 @@ static unsigned int read_code(void *ctx, unsigned long addr, u8 *to, unsigned in
 }
 
 /* Is the CFA relative to the stack or frame pointer, with the return address right below it? */
-static bool is_plain(const struct unwind_cfi_rule *rule, unsigned int word)
+static bool is_plain(const struct unwind_full_rule *rule, unsigned int word)
 {
 	return !rule->signal && !rule->cfa_deref && rule->ra_where == UNWIND_AT_CFA &&
 	       rule->ra_off == -(s32)word &&
@@ -48,7 +48,7 @@ static bool is_plain(const struct unwind_cfi_rule *rule, unsigned int word)
 }
 
 static void report_difference(const char *what, const struct cfi_elf *elf, unsigned long ip,
-			      const struct unwind_cfi_rule *rule, const struct unwind_code *code)
+			      const struct unwind_full_rule *rule, const struct unwind_code *code)
 {
 	if (!verbose)
 		return;
@@ -62,7 +62,7 @@ static void report_difference(const char *what, const struct cfi_elf *elf, unsig
 }
 
 static void compare_fp(const struct cfi_elf *elf, unsigned long ip,
-		       const struct unwind_cfi_rule *rule, const struct unwind_code *code,
+		       const struct unwind_full_rule *rule, const struct unwind_code *code,
 		       struct counts *counts)
 {
 	u8 where = rule->kept_where[UNWIND_SLOT_FP];
@@ -86,7 +86,7 @@ static void compare_fp(const struct cfi_elf *elf, unsigned long ip,
 }
 
 static void compare_rule(struct cfi_elf *elf, unsigned long ip,
-			 const struct unwind_cfi_rule *rule, struct counts *counts)
+			 const struct unwind_full_rule *rule, struct counts *counts)
 {
 	struct unwind_code code = {
 		.read = read_code, .ctx = elf, .word = elf->word, .memory = MEMORY,
@@ -128,7 +128,7 @@ static bool is_nop(const u8 *bytes, unsigned int nr, unsigned int word)
 static void compare_fde(struct cfi_elf *elf, struct unwind_cfi *cfi, unsigned long fde,
 			struct counts *counts)
 {
-	struct unwind_cfi_rule rule;
+	struct unwind_full_rule rule;
 	unsigned long ip, end;
 	u8 bytes[UNWIND_CODE_INSN_BYTES];
 	unsigned int nr;

@@ -17,10 +17,11 @@
 
 #include "cfi.h"
 #include "eh_index.h"
-#include "file.h"
+#include "memory_file.h"
 #include "finder_fuzz.h"
 #include "fuzz_check.h"
 #include "object.h"
+#include "tables.h"
 
 #define BASE		0x500000UL
 #define MAX_TABLES	(64 * 1024)
@@ -184,7 +185,7 @@ static void check_object(const struct unwind_object *object, unsigned long ip)
 
 /* what follows a function, as the input decides: a restorer, other code, or unreadable memory */
 int unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
-			   struct unwind_cfi_rule *full)
+			   struct unwind_full_rule *full)
 {
 	CHECK(ip == process.ip && state->cfi->row_end == ip + 1);
 	if (!(process.flags & FINDER_FUZZ_RESTORER))
@@ -204,47 +205,11 @@ static u64 rule_key(void)
 
 /* the cache has no rules; the input decides whether it has the last object */
 int unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
-			   struct unwind_cfi_rule *full)
+			   struct unwind_full_rule *full)
 {
 	(void)rule;
 	(void)full;
 	CHECK(key == rule_key());
-	return -ENOENT;
-}
-
-/* file_elf.c, which reads rules of files, is not a part of this program */
-atomic64_t unwind_files_dead;
-
-void unwind_file_put(struct unwind_file *file)
-{
-	(void)file;
-}
-
-bool unwind_file_at_is_dead(unsigned long ip)
-{
-	(void)ip;
-	return false;
-}
-
-int unwind_file_object(struct unwind_user_state *state, unsigned long ip,
-		       struct unwind_object *object, struct unwind_file **held)
-{
-	(void)state;
-	(void)ip;
-	(void)object;
-	*held = NULL;
-	return -EOPNOTSUPP;
-}
-
-int unwind_file_rule(struct unwind_user_state *state,
-		     const struct unwind_cache_state *begun, unsigned long ip,
-		     struct unwind_user_rule *rule, struct unwind_cfi_rule *full)
-{
-	(void)state;
-	(void)begun;
-	(void)ip;
-	(void)rule;
-	(void)full;
 	return -ENOENT;
 }
 
@@ -272,7 +237,7 @@ bool unwind_cache_holds(const struct unwind_cache_state *state)
 
 void unwind_cache_add_rule(const struct unwind_cache_state *state,
 			   u64 key, const struct unwind_user_rule *rule,
-			   const struct unwind_cfi_rule *full)
+			   const struct unwind_full_rule *full)
 {
 	(void)full;
 	CHECK(unwind_cache_holds(state));
@@ -399,7 +364,7 @@ static bool last_row(const struct unwind_object *object, unsigned long ip,
 extern typeof(unwind_cfi_rule) __real_unwind_cfi_rule, __wrap_unwind_cfi_rule;
 
 int __wrap_unwind_cfi_rule(struct unwind_cfi *cfi, unsigned long fde,
-			   unsigned long ip, struct unwind_cfi_rule *rule)
+			   unsigned long ip, struct unwind_full_rule *rule)
 {
 	struct unwind_object object;
 	unsigned long want;
@@ -492,7 +457,7 @@ static void find_object(struct unwind_user_state *state, unsigned long ip)
 }
 
 /* Evaluate the rule's expression. This must fail if the tables may have been unmapped. */
-static void carry_out(struct unwind_user_state *state, const struct unwind_cfi_rule *full)
+static void carry_out(struct unwind_user_state *state, const struct unwind_full_rule *full)
 {
 	unsigned int table_bytes = state->table_bytes;
 	unsigned long val;
@@ -507,7 +472,7 @@ static void carry_out(struct unwind_user_state *state, const struct unwind_cfi_r
 
 /* Return the result of unwind_eh_frame_rule(), or -ENODATA if the input is too short. */
 int finder_fuzz_run(const u8 *data, size_t size, struct unwind_user_rule *rule,
-		    struct unwind_cfi_rule *full)
+		    struct unwind_full_rule *full)
 {
 	const struct finder_fuzz *in = (const void *)data;
 	struct unwind_cfi cfi;
@@ -567,7 +532,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	struct unwind_user_rule rule;
-	struct unwind_cfi_rule full;
+	struct unwind_full_rule full;
 
 	finder_fuzz_run(data, size, &rule, &full);
 	return 0;

@@ -60,11 +60,11 @@ struct finder_fuzz {
 	struct finder_fuzz_map	maps[FINDER_FUZZ_MAPS];
 };
 
-struct unwind_cfi_rule;
+struct unwind_full_rule;
 struct unwind_user_rule;
 
 int finder_fuzz_run(const u8 *data, size_t size, struct unwind_user_rule *rule,
-		    struct unwind_cfi_rule *full);
+		    struct unwind_full_rule *full);
 bool finder_fuzz_kept_rule(void);
 bool finder_fuzz_kept_object(void);
 bool finder_fuzz_indexed(void);

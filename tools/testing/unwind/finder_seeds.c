@@ -374,7 +374,7 @@ static void make_image(struct image *to, const struct seed *seed)
 static int check_image(const struct image *image, size_t size, const struct seed *seed)
 {
 	struct unwind_user_rule rule;
-	struct unwind_cfi_rule full;
+	struct unwind_full_rule full;
 	int cfa_off = seed->words * (int)seed->word;
 	int ret = finder_fuzz_run((const u8 *)image, size, &rule, &full);
 

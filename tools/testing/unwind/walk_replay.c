@@ -41,8 +41,10 @@
 #include "cache.h"
 #include "cfi.h"
 #include "eh_index.h"
-#include "file.h"
+#include "memory_file.h"
+#include "no_tables.h"
 #include "rules.h"
+#include "tables.h"
 
 #define MAX_MAPS	8192
 #define MAX_RULES	16384
@@ -64,7 +66,7 @@ struct seen {
 struct rule {
 	u64 key;
 	struct unwind_user_rule	rule;
-	struct unwind_cfi_rule	full;
+	struct unwind_full_rule	full;
 };
 
 static struct vm_area_struct maps[MAX_MAPS];
@@ -243,6 +245,13 @@ bool unwind_is_of_file(unsigned long addr)
 	return vma && vma->vm_file;
 }
 
+bool unwind_is_executable_file(unsigned long addr, unsigned long *start, unsigned long *end)
+{
+	(void)start;
+	(void)end;
+	return unwind_is_executable(addr) && unwind_is_of_file(addr);
+}
+
 bool unwind_is_fixed(unsigned long addr)
 {
 	const struct vm_area_struct *vma = vma_lookup(&mm, addr);
@@ -301,7 +310,7 @@ static bool add_map(const char *line)
 
 /*
  * quick_steps() needs a cache.  Only the third replay has one, with the rules that the second has
- * found.  Most of them are in its table.  unwind_cache_peek_file() returns the others.
+ * found, as far as they fit.
  */
 static bool has_cache;
 /* May the task allocate memory? Without memory, the walker searches no code. */
@@ -363,64 +372,12 @@ void unwind_cache_need_all_regs(void)
 {
 }
 
-bool unwind_cache_peek_file(struct unwind_cache *cache, u64 key, struct unwind_user_rule *rule)
-{
-	struct unwind_cfi_rule full;
-
-	(void)cache;
-	return !unwind_cache_find_rule(key, rule, &full) && rule->kind != UNWIND_RULE_FULL;
-}
-
 void unwind_cache_grow_rules(void)
 {
 }
 
-/* Rules of files are only used in the kernel. Here the tables in memory are used. */
-atomic64_t unwind_files_dead;
-
-void unwind_file_put(struct unwind_file *file)
-{
-	(void)file;
-}
-
-bool unwind_file_at_is_dead(unsigned long ip)
-{
-	(void)ip;
-	return false;
-}
-
-int unwind_file_entry(unsigned long ip, unsigned long base, unsigned long *entry)
-{
-	(void)ip;
-	(void)base;
-	(void)entry;
-	return -ENOENT;
-}
-
-int unwind_file_object(struct unwind_user_state *state, unsigned long ip,
-		       struct unwind_object *object, struct unwind_file **held)
-{
-	(void)state;
-	(void)ip;
-	(void)object;
-	*held = NULL;
-	return -EOPNOTSUPP;
-}
-
-int unwind_file_rule(struct unwind_user_state *state,
-		     const struct unwind_cache_state *begun, unsigned long ip,
-		     struct unwind_user_rule *rule, struct unwind_cfi_rule *full)
-{
-	(void)state;
-	(void)begun;
-	(void)ip;
-	(void)rule;
-	(void)full;
-	return -ENOENT;
-}
-
 int unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
-			   struct unwind_cfi_rule *full)
+			   struct unwind_full_rule *full)
 {
 	unsigned int i = nr_rules;
 
@@ -436,7 +393,7 @@ int unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
 
 void unwind_cache_add_rule(const struct unwind_cache_state *state, u64 key,
 			   const struct unwind_user_rule *rule,
-			   const struct unwind_cfi_rule *full)
+			   const struct unwind_full_rule *full)
 {
 	(void)state;
 	if (nr_rules == MAX_RULES)
@@ -525,15 +482,22 @@ int unwind_cache_find_fde(unsigned long ip, unsigned long *fde)
 
 /* parts of the kernel that are not replayed */
 
-int unwind_sigframe(struct unwind_user_state *state, struct unwind_cfi_rule *full)
+int unwind_sigframe(struct unwind_user_state *state, struct unwind_full_rule *full)
 {
 	(void)state;
 	(void)full;
 	return -ENOENT;
 }
 
+bool unwind_is_restorer(struct unwind_user_state *state, unsigned long addr)
+{
+	(void)state;
+	(void)addr;
+	return false;
+}
+
 int unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
-			   struct unwind_cfi_rule *full)
+			   struct unwind_full_rule *full)
 {
 	(void)state;
 	(void)ip;

@@ -33,6 +33,7 @@
 #define UNWIND_SLOT_SP	7
 #define UNWIND_NR_SLOTS	8
 
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
 /**
  * arch_unwind_reg - convert a register number of DWARF tables to that of rules
  * @dwarf: the number in the tables
@@ -53,6 +54,7 @@ static inline int arch_unwind_reg(u64 dwarf, unsigned int word)
 	return dwarf < sizeof(regs_32) ?
 	       regs_32[array_index_nospec(dwarf, sizeof(regs_32))] : -1;
 }
+#endif
 
 /**
  * arch_unwind_slot - the slot of a register

@@ -17,9 +17,11 @@
 /* bytes of a system call instruction */
 #define UNWIND_ARCH_SYSCALL_BYTES	2
 
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
 /* e_machine of objects whose tables are for 64-bit and 32-bit code */
 #define UNWIND_ARCH_MACHINE_64	EM_X86_64
 #define UNWIND_ARCH_MACHINE_32	EM_386
+#endif
 
 enum unwind_arch_frame {
 	UNWIND_FRAME_NONE,	/* the return address is on top of the stack */
@@ -113,6 +115,7 @@ static inline void arch_unwind_kept(struct pt_regs *regs, unsigned long *kept)
 	}
 }
 
+#ifdef CONFIG_UNWIND_USER_CODE
 #define UNWIND_ARCH_NR_GENERAL	16
 
 /* Convert the DWARF number of a register, which rules use, to its number in instructions. */
@@ -140,7 +143,9 @@ static inline void arch_unwind_general(struct pt_regs *regs, unsigned long *vals
 
 	__builtin_memcpy(vals, all, sizeof(all));
 }
+#endif
 
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
 /*
  * Is the user's value of a caller-saved register known?  A system call changes ax, and the
  * syscall instruction changes cx and r11 as well.  System calls of 32-bit code preserve cx,
@@ -171,6 +176,7 @@ static inline unsigned long arch_unwind_reg_val(struct pt_regs *regs,
 	default: return regs->r10;
 	}
 }
+#endif
 
 /* The state of a frame-pointer frame just before the instruction @insn runs. */
 static inline enum unwind_arch_frame arch_unwind_frame(const u8 *insn,
@@ -202,6 +208,7 @@ static inline enum unwind_arch_frame arch_unwind_frame(const u8 *insn,
 	return UNWIND_FRAME_SET_UP;
 }
 
+#ifdef CONFIG_UNWIND_USER_EH_INDEX
 /* jmp *disp32(%rip), jmp *disp32: a stub of the procedure linkage table */
 #define UNWIND_ARCH_STUB_BYTES	2
 
@@ -209,6 +216,7 @@ static inline bool arch_unwind_is_stub(const u8 *insn)
 {
 	return insn[0] == 0xff && insn[1] == 0x25;
 }
+#endif
 
 /* syscall, sysenter, int $0x80 */
 static inline bool arch_unwind_is_syscall(const u8 *insn)
@@ -283,6 +291,7 @@ static inline int arch_unwind_ff_length(u8 modrm, u8 sib)
 	return len + 4 * (!mod && rm == 5);
 }
 
+#ifdef CONFIG_UNWIND_USER_CODE
 #define UNWIND_ARCH_BREAKPOINT	0xcc
 
 /* The target of the direct call in these bytes, or 0 if they are not a direct call. */
@@ -311,6 +320,7 @@ static inline bool arch_unwind_pushes_itself(const u8 *code, u64 ip)
 		return val == ip && code[10] == 0x41 && code[11] == 0x52;
 	return !__builtin_memcmp(code, call, sizeof(call));
 }
+#endif
 
 /* Do these bytes end in a near call: e8 rel32, or ff /2 in any length? */
 static inline bool arch_unwind_is_call(const u8 *before)

@@ -33,7 +33,8 @@ static void set_frame_ip(size_t offset, unsigned long next, unsigned long ip)
 
 static void set_frame(size_t offset, unsigned long next)
 {
-	set_frame_ip(offset, next, pd_name_address(NAME));
+	/* no call precedes this address: so by its rule, the walk cannot go to a stack below */
+	set_frame_ip(offset, next, pd_name_address(NAME) + 1);
 }
 
 static unsigned long memory_at(size_t offset)

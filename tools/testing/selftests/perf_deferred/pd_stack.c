@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -77,10 +78,18 @@ int pd_frame_name(__u64 ip)
 	return -1;
 }
 
-/* Return an address after push %rbp; mov %rsp,%rbp: the unwind tables know the frame there, too. */
+/* Return the address after the call in the recursive function: a possible return address. */
 unsigned long pd_name_address(unsigned int name)
 {
-	return (unsigned long)names[name].low + 8;
+	const char *low = names[name].low, *at;
+	int distance;
+
+	for (at = low; at + 5 <= names[name].high; at++) {
+		memcpy(&distance, at + 1, sizeof(distance));
+		if (*at == '\xe8' && at + 5 + distance == low)
+			break;
+	}
+	return (unsigned long)at + 5;
 }
 
 unsigned int pd_frames_of(const struct pd_rec *stack, unsigned int name)

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Reading files that the current task maps, from the page cache.
+ */
+#ifndef _KERNEL_UNWIND_MEMORY_FILE_H
+#define _KERNEL_UNWIND_MEMORY_FILE_H
+
+#include <linux/types.h>
+
+struct file;
+struct folio;
+struct unwind_user_state;
+
+int unwind_read_file(struct unwind_user_state *state, unsigned long addr, u64 pos,
+		     void *to, size_t len);
+struct folio *unwind_bring_in_folio(struct file *file, unsigned long index);
+
+#endif /* _KERNEL_UNWIND_MEMORY_FILE_H */

@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Walks by cached rules.
+ *
+ * Most rules of a walk are cached.  As long as they are, and the stack is resident, the walk
+ * takes its steps here, with page faults off.  unwind_user_next() takes all other steps.
+ */
+
+#include <linux/align.h>
+#include <linux/errno.h>
+#include <linux/minmax.h>
+#include <linux/nospec.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+#include <linux/unwind_user.h>
+
+#include <asm/unwind_user.h>
+
+#include "cache.h"
+#include "cfi.h"
+#ifdef CONFIG_UNWIND_USER_CODE
+#include "code_sum.h"
+#include "no_tables.h"
+#endif
+#include "rules.h"
+#include "step.h"
+#include "tables.h"
+#include "unwind.h"
+
+/* Step by a rule of the kind UNWIND_RULE_REALIGNED. */
+static __always_inline int apply_realigned(struct unwind_user_state *state,
+					   const struct unwind_user_rule *rule)
+{
+	unsigned long kept __uninitialized, cfa __uninitialized;
+	int ret;
+
+	ret = unwind_read_reg(state, rule->cfa_reg, &kept);
+	if (ret)
+		return ret;
+	if (unwind_read_word(state, kept + rule->cfa_off, &cfa))
+		return -EFAULT;
+	return unwind_step_to(state, rule, kept, cfa + state->ss_base);
+}
+
+/* As apply_realigned(), for unwind_user_next(). */
+int unwind_apply_realigned(struct unwind_user_state *state, const struct unwind_user_rule *rule)
+{
+	return apply_realigned(state, rule);
+}
+
+#ifdef CONFIG_UNWIND_USER_CODE
+/* Does the rule lead to a return address behind a call? */
+static noinline bool leads_behind_call(struct unwind_user_state *state,
+				       const struct unwind_user_rule *rule)
+{
+	unsigned long cfa, ra;
+	struct return_instance *ri;
+	u8 before[sizeof(u64)];
+	u64 bytes;
+
+	if (unwind_find_cfa(state, rule, &cfa) ||
+	    unwind_read_return_address(state, cfa - state->word, &ra, &ri) ||
+	    get_user(bytes, (u64 __user *)(ra + state->cs_base - sizeof(bytes))))
+		return false;
+	memcpy(before, &bytes, sizeof(before));
+	return arch_unwind_is_call(before + sizeof(before) - UNWIND_ARCH_CALL_BYTES);
+}
+
+/*
+ * A step of quick_steps() by a rule for code without tables. Check first that the code is
+ * unchanged, because the cache is not notified when such code changes.
+ */
+static __always_inline int quick_code_step(struct unwind_user_state *state,
+					   const struct unwind_user_rule *rule)
+{
+	if (!unwind_code_holds(state->ip, rule))
+		return -EAGAIN;
+	if (unlikely(rule->doubt) &&
+	    (rule->doubt != UNWIND_DOUBT_RETURN || !leads_behind_call(state, rule)))
+		return -EAGAIN;
+	if (unlikely(rule->extends))
+		return unwind_apply_code_rule(state, rule);
+	return unwind_apply_frame(state, rule);
+}
+#endif
+
+static __always_inline bool cached_rule(struct unwind_cache *cache,
+					const struct unwind_rule_table *table, u64 key,
+					struct unwind_user_rule *rule)
+{
+	if (unwind_rules_find(table, key, rule))
+		return true;
+#ifdef CONFIG_UNWIND_USER_FILES
+	if (unwind_cache_peek_file(cache, key, rule))
+		return true;
+#endif
+	return false;
+}
+
+/* Can the walk take plain_steps()? */
+static bool is_plain(const struct unwind_user_state *state)
+{
+#ifdef CONFIG_UNWIND_USER_CODE
+	if (state->sp_is_low)
+		return false;
+#endif
+	return state->word == sizeof(unsigned long) && !state->probed && !state->all_regs &&
+	       !state->cs_base && !state->ss_base;
+}
+
+/*
+ * Read a word, inside a user_read_access_begin() section.  @addr may have any value.  False if
+ * it is unaligned, not below @limit, or not resident.
+ */
+static __always_inline bool read_inside(unsigned long addr, unsigned long limit,
+					unsigned long *val)
+{
+	if (addr >= limit || !IS_ALIGNED(addr, sizeof(*val)))
+		return false;
+	addr = array_index_nospec(addr, limit);
+	unsafe_get_user(*val, (unsigned long __user *)addr, fault);
+	return true;
+
+fault:
+	return false;
+}
+
+#ifdef CONFIG_UNWIND_USER_CODE
+/* As unwind_code_holds(), for plain_steps(). */
+static __always_inline bool plain_code_holds(unsigned long ip, u32 seq,
+					     const struct unwind_rule_entry *entry)
+{
+	struct unwind_user_rule rule __uninitialized;
+	u32 sum;
+
+	return unwind_rules_read(entry, seq, &rule) && rule.kind == UNWIND_RULE_CODE &&
+	       !rule.special && !unwind_code_sum_inside(ip, ip + rule.code_end, &sum) &&
+	       sum == rule.code_sum;
+}
+#endif
+
+/* As unwind_rule_how(), but a constant if the rule is one. */
+static __always_inline u32 constant_how(const struct unwind_user_rule rule)
+{
+	u32 how;
+
+	__builtin_memcpy(&how, (const u8 *)&rule + offsetof(struct unwind_user_rule, kept),
+			 sizeof(how));
+	return how;
+}
+
+/* The value of unwind_rule_how() for a base register and a kind. */
+static __always_inline u32 how_of(u8 cfa_reg, u8 kind)
+{
+	return constant_how((struct unwind_user_rule) { .cfa_reg = cfa_reg, .kind = kind });
+}
+
+/* The bit of unwind_rule_how() for a saved frame pointer, or if @lost, for an unknown one. */
+static __always_inline u32 how_fp(bool lost)
+{
+	return constant_how((struct unwind_user_rule) {
+		.kept = lost ? 0 : BIT(UNWIND_SLOT_FP), .lost = lost ? BIT(UNWIND_SLOT_FP) : 0,
+	});
+}
+
+/* what plain_steps() has in its variable fp */
+enum plain_fp {
+	PLAIN_FP_KNOWN,		/* the frame pointer */
+	PLAIN_FP_IN_MEMORY,	/* the address of the word with the frame pointer */
+	PLAIN_FP_LOST,		/* nothing valid: the frame pointer is unknown */
+};
+
+static enum plain_fp plain_fp_of(const struct unwind_user_state *state)
+{
+	if (state->lost & BIT(UNWIND_SLOT_FP))
+		return PLAIN_FP_LOST;
+	return state->in_memory & BIT(UNWIND_SLOT_FP) ? PLAIN_FP_IN_MEMORY : PLAIN_FP_KNOWN;
+}
+
+/*
+ * Take steps like unwind_apply_frame(), with the frame in local variables.  The
+ * caller has checked is_plain().  A step that this function refuses is not taken, with two
+ * exceptions: the new CFA may be TASK_SIZE_MAX, or the base register SP may be 0.  In both cases
+ * the word below the CFA must be readable.  Of the callee-saved registers only the frame pointer is
+ * followed, to save time.  If another one is needed, which is rare, walk_again() repeats the walk.
+ *
+ * Stops when @entries is @end, or before a step that must be taken elsewhere.  Stores the last
+ * frame in @state, and sets @ended if the rule of that frame says that it has no caller.  Returns
+ * the new @entries.  All steps are in one user_read_access_begin() section, where no function is
+ * called.
+ */
+static noinline unsigned long *
+plain_steps(struct unwind_user_state *state, const struct unwind_rule_table *table,
+	    unsigned long *entries, const unsigned long *end, bool *ended)
+{
+	/* excludes the last user address: no aligned word begins there; a valid ret - 1 is lower */
+	const unsigned long limit = unwind_user_limit() - 1;
+	const unsigned long *const begin = entries;
+	const u32 mask = how_of(0xff, 0xff), kind_mask = how_of(0, 0xff);
+	unsigned long sp = state->sp, fp = state->kept[UNWIND_SLOT_FP];
+	/* the key of 64-bit code is the address */
+	unsigned long key = state->ip - state->back;
+	enum plain_fp where = plain_fp_of(state);
+	const struct unwind_rule_entry *entry;
+	unsigned long base, cfa, ret;
+	u32 how, seq;
+	long fp_off;
+	s32 off;
+
+	if (!user_read_access_begin((void __user *)sp, 1))
+		return entries;
+	while (entries != end) {
+		entry = unwind_rules_set(table, unwind_rules_hash(key));
+		/* pairs with the release in write_entry() */
+		seq = smp_load_acquire(&entry->seq);
+		if (unlikely(READ_ONCE(entry->key) != key)) {
+			entry++;
+			/* pairs as above */
+			seq = smp_load_acquire(&entry->seq);
+			if (READ_ONCE(entry->key) != key)
+				break;
+		}
+		/* if the entry is written meanwhile, its sequence count changes */
+		how = data_race(unwind_rule_how(&entry->rule));
+		off = data_race(READ_ONCE(entry->rule.cfa_off));	/* the same here */
+		/* and here */
+		fp_off = data_race(READ_ONCE(entry->rule.kept_off[UNWIND_SLOT_FP]));
+		if (!unwind_rules_holds(entry, seq))
+			break;
+
+		if ((how & mask) == how_of(UNWIND_REG_SP, UNWIND_RULE_FRAME)) {
+#ifdef CONFIG_UNWIND_USER_CODE
+from_sp:
+#endif
+			cfa = sp + off;
+		} else if ((how & mask) == how_of(UNWIND_REG_FP, UNWIND_RULE_FRAME)) {
+from_fp:
+			base = fp;
+			if (where == PLAIN_FP_IN_MEMORY && !read_inside(fp, limit, &base))
+				break;
+			/* a frame pointer of 0 ends the stack */
+			if (where == PLAIN_FP_LOST || !base)
+				break;
+			cfa = base + off;
+			if (unlikely((how & mask) ==
+				     how_of(UNWIND_REG_FP, UNWIND_RULE_REALIGNED))) {
+				if (!read_inside(cfa, limit, &cfa))
+					break;
+				/* fp_off is relative to the base: make it relative to the CFA */
+				fp_off += base - cfa;
+			}
+		} else if ((how & kind_mask) == how_of(0, UNWIND_RULE_END)) {
+			*ended = true;
+			break;
+		} else if ((how & mask) == how_of(UNWIND_REG_FP, UNWIND_RULE_REALIGNED)) {
+			goto from_fp;
+		} else {
+#ifdef CONFIG_UNWIND_USER_CODE
+			if (!plain_code_holds(entries == begin ? state->ip : key + 1, seq, entry))
+				break;
+			if ((how & mask) == how_of(UNWIND_REG_SP, UNWIND_RULE_CODE))
+				goto from_sp;
+			if ((how & mask) == how_of(UNWIND_REG_FP, UNWIND_RULE_CODE))
+				goto from_fp;
+#endif
+			break;
+		}
+		if (cfa <= sp)
+			break;
+		if (!read_inside(cfa - sizeof(long), limit, &ret))
+			break;
+		/* refuse what unwind_check_return_address() refuses; 0 - 1 wraps */
+		if (ret - 1 >= limit)
+			break;
+
+		sp = cfa;
+		key = ret - 1;
+		*entries++ = ret;
+		/* the caller's frame pointer is saved, or lost, or still in the register */
+		if (how & how_fp(false)) {
+			fp = cfa + fp_off;
+			where = PLAIN_FP_IN_MEMORY;
+		} else if (unlikely(how & how_fp(true))) {
+			where = PLAIN_FP_LOST;
+		}
+	}
+	user_read_access_end();
+	if (entries == begin)
+		return entries;
+	state->ip = key + 1;
+	state->sp = sp;
+	state->kept[UNWIND_SLOT_FP] = fp;
+	state->in_memory = where == PLAIN_FP_IN_MEMORY ? BIT(UNWIND_SLOT_FP) : 0;
+	state->lost = where == PLAIN_FP_LOST ? BIT(UNWIND_SLOT_FP) : 0;
+	state->fp_only = true;
+	state->exact = false;
+	state->back = 1;
+	state->regs = NULL;
+	return entries;
+}
+
+/* Take steps that plain_steps() cannot take.  After each one, try plain_steps() again. */
+static noinline unsigned long *
+other_steps(struct unwind_user_state *state, struct unwind_cache *cache,
+	    const struct unwind_rule_table *table, unsigned long *entries,
+	    const unsigned long *end, bool *ended)
+{
+	struct unwind_user_rule rule __uninitialized;
+	int ret;
+
+	while (entries != end && !*ended) {
+		if (!cached_rule(cache, table, unwind_rule_key(state), &rule))
+			break;
+		*ended = rule.kind == UNWIND_RULE_END;
+		if (rule.kind < UNWIND_RULE_FRAME)
+			break;
+#ifdef CONFIG_UNWIND_USER_CODE
+		/* see apply_either() */
+		if (state->sp_is_low && rule.cfa_reg != UNWIND_REG_FP)
+			break;
+#endif
+		if (rule.kind == UNWIND_RULE_FRAME)
+			ret = unwind_apply_frame(state, &rule);
+		else if (rule.kind == UNWIND_RULE_REALIGNED)
+			ret = apply_realigned(state, &rule);
+		else
+#ifdef CONFIG_UNWIND_USER_CODE
+			ret = quick_code_step(state, &rule);
+#else
+			break;
+#endif
+		if (ret)
+			break;
+		*entries++ = state->ip;
+		if (is_plain(state))
+			entries = plain_steps(state, table, entries, end, ended);
+	}
+	return entries;
+}
+
+/* Is the first rule known?  If not, as in new programs, quick_steps() takes no step. */
+static bool known_or_peeked(struct unwind_user_state *state, struct unwind_cache *cache,
+			    const struct unwind_rule_table *table)
+{
+#ifdef CONFIG_UNWIND_USER_FILES
+	struct unwind_user_rule rule __uninitialized;
+#endif
+	u64 key = unwind_rule_key(state);
+
+	if (unwind_rules_may_have(table, key))
+		return true;
+#ifdef CONFIG_UNWIND_USER_FILES
+	if (unwind_cache_peek_file(cache, key, &rule))
+		return true;
+#endif
+	return false;
+}
+
+/*
+ * Fast path: steps with a known rule over resident memory, with page faults off.  It stops
+ * at the first step that needs a rule that is not cached or memory that is not resident;
+ * unwind_user_next() then repeats that step.  Returns true if the last frame has no caller,
+ * according to its rule.
+ */
+static bool quick_steps(struct unwind_user_state *state,
+			struct unwind_stacktrace *trace, unsigned int max)
+{
+	const unsigned long *const end = trace->entries + max;
+	unsigned long *entries = trace->entries + trace->nr;
+	const struct unwind_rule_table *table = NULL;
+	struct unwind_cache *cache;
+	bool ended = false;
+	unsigned int nr;
+
+	rcu_read_lock();
+	pagefault_disable();
+	state->quick = true;
+	cache = unwind_cache_use(state, &table);
+	if (cache && known_or_peeked(state, cache, table)) {
+		if (is_plain(state))
+			entries = plain_steps(state, table, entries, end, &ended);
+		if (!ended)
+			entries = other_steps(state, cache, table, entries, end, &ended);
+	}
+	state->quick = false;
+	pagefault_enable();
+	rcu_read_unlock();
+
+	nr = entries - trace->entries - trace->nr;
+	trace->nr += nr;
+	state->frames[UNWIND_METHOD_EH_FRAME] += nr + ended;
+	return ended;
+}
+
+static __always_inline int walk_frames(struct unwind_user_state *state,
+				       struct unwind_stacktrace *trace, unsigned int max)
+{
+	int ret;
+
+	do {
+		/* store no frame if the program has jumped to a kernel address */
+		if (likely(state->ip < TASK_SIZE_MAX)) {
+			trace->entries[trace->nr++] = state->ip;
+			if (quick_steps(state, trace, max))
+				return -ENODATA;
+		}
+		if (trace->nr == max || state->again)
+			return 0;
+		ret = unwind_user_next(state);
+	} while (!ret && !state->again);
+	return ret;
+}
+
+/*
+ * Repeat a walk that needs a callee-saved register which plain_steps() has not followed.  Page
+ * faults and time are limited for both walks together.  The limit of table bytes starts anew,
+ * because the rules of the first walk are possibly not cached.
+ */
+static noinline int walk_again(struct unwind_user_state *state, struct unwind_stacktrace *trace,
+			       unsigned int max)
+{
+	const struct unwind_user_state first = *state;
+
+	unwind_cache_need_all_regs();
+	unwind_user_begin(state, first.start);
+	unwind_cfi_init(first.cfi);
+	state->cfi = first.cfi;
+	state->faults = min(state->faults, first.faults);
+	state->deadline = first.deadline;
+	memcpy(state->found, first.found, sizeof(state->found));
+	state->crowded = first.crowded;
+	state->all_regs = true;
+	trace->nr = 0;
+	return walk_frames(state, trace, max);
+}
+
+/**
+ * unwind_walk_by_tables - walk a stack
+ * @state: the walk at the innermost frame, with the method of tables enabled
+ * @trace: filled in
+ * @max: most frames to store
+ *
+ * Context: Task context of a user task; may sleep.
+ * Return: as unwind_user_next(); 0 if @trace is full.
+ */
+int unwind_walk_by_tables(struct unwind_user_state *state, struct unwind_stacktrace *trace,
+			  unsigned int max)
+{
+	struct unwind_cfi cfi __uninitialized;
+	int ret;
+
+	unwind_cfi_init(&cfi);
+	state->cfi = &cfi;
+	ret = walk_frames(state, trace, max);
+	if (unlikely(state->again))
+		ret = walk_again(state, trace, max);
+	if (unlikely(state->crowded))
+		unwind_cache_grow_rules();
+	return ret;
+}

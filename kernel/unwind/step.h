@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * One step of a walk by a common rule, inlined where it is used.
+ */
+#ifndef _KERNEL_UNWIND_STEP_H
+#define _KERNEL_UNWIND_STEP_H
+
+#include <linux/bits.h>
+#include <linux/errno.h>
+#include <linux/sched.h>
+
+#include <asm/unwind_user.h>
+
+#include "unwind.h"
+
+/* Get the value of a register of this frame. */
+static __always_inline int unwind_read_reg(struct unwind_user_state *state,
+					   unsigned int reg, unsigned long *val)
+{
+	int slot;
+
+	if (reg == UNWIND_REG_SP) {
+		*val = state->sp;
+		return 0;
+	}
+	slot = arch_unwind_slot(reg, state->word);
+	if (slot < 0 || slot >= UNWIND_NR_KEPT)
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+		return unwind_volatile_reg(state, reg, val);
+#else
+		return -EOPNOTSUPP;
+#endif
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+	if (unlikely(state->fp_only) && slot != UNWIND_SLOT_FP) {
+		state->again = true;
+		return -EOPNOTSUPP;
+	}
+#endif
+	if (state->lost & BIT(slot))
+		return -EOPNOTSUPP;
+	*val = state->kept[slot];
+	if (!(state->in_memory & BIT(slot)))
+		return 0;
+	if (unwind_read_word(state, *val, val))
+		return -EFAULT;
+	*val += state->ss_base;
+	return 0;
+}
+
+/* May the caller's frame be at @cfa, and its next instruction at @ip? */
+static __always_inline int unwind_check_cfa(struct unwind_user_state *state,
+					    unsigned long cfa, unsigned long ip)
+{
+	if (cfa >= TASK_SIZE_MAX)
+		return -EINVAL;
+	if (cfa <= state->sp && !unwind_switch_stack(state, cfa, ip))
+		return -EINVAL;
+	return 0;
+}
+
+static __always_inline int unwind_check_return_address(unsigned long ra)
+{
+	if (!ra)
+		return -ENODATA;
+	return ra < TASK_SIZE_MAX ? 0 : -EINVAL;
+}
+
+static __always_inline int unwind_read_return_address(struct unwind_user_state *state,
+						      unsigned long slot, unsigned long *ra,
+						      struct return_instance **ri)
+{
+	if (unwind_read_word(state, slot, ra))
+		return -EFAULT;
+	*ri = state->ri;
+	if (unlikely(state->probed))
+		*ra = unwind_uprobe_return(ri, slot, *ra);
+	return unwind_check_return_address(*ra);
+}
+
+/* The CFA of a rule of the kind UNWIND_RULE_FRAME. */
+static __always_inline int unwind_find_cfa(struct unwind_user_state *state,
+					   const struct unwind_user_rule *rule,
+					   unsigned long *cfa)
+{
+	int ret;
+
+	ret = unwind_read_reg(state, rule->cfa_reg, cfa);
+	if (ret)
+		return ret;
+	/* programs and threads start with a frame pointer of 0 */
+	if (!*cfa)
+		return -ENODATA;
+	*cfa += rule->cfa_off;
+	return 0;
+}
+
+static __always_inline void unwind_note_kept(struct unwind_user_state *state,
+					     const struct unwind_user_rule *rule,
+					     unsigned long base)
+{
+	unsigned int slot;
+
+	/* WRITE_ONCE(), because gcc would merge the two stores, with eight more instructions */
+	WRITE_ONCE(state->in_memory, state->in_memory | rule->kept);
+	WRITE_ONCE(state->lost, (state->lost & ~rule->kept) | rule->lost);
+	/* most slots are kept: a search for set bits would take longer */
+#pragma GCC unroll 8
+	for (slot = 0; slot < UNWIND_NR_KEPT; slot++)
+		if (rule->kept & BIT(slot))
+			state->kept[slot] = base + rule->kept_off[slot];
+}
+
+/* Step to the caller's frame at @cfa.  @kept is the base of rule->kept_off. */
+static __always_inline int unwind_step_to(struct unwind_user_state *state,
+					  const struct unwind_user_rule *rule,
+					  unsigned long kept, unsigned long cfa)
+{
+	struct return_instance *ri __uninitialized;
+	unsigned long ra __uninitialized;
+	int ret;
+
+	ret = unwind_read_return_address(state, cfa - state->word, &ra, &ri);
+	if (ret)
+		return ret;
+	ra += state->cs_base;
+	ret = unwind_check_cfa(state, cfa, ra);
+	if (ret)
+		return ret;
+
+	unwind_note_kept(state, rule, kept);
+	state->ip = ra;
+	state->sp = cfa;
+	state->ri = ri;
+	state->exact = false;
+#ifdef CONFIG_UNWIND_USER_CODE
+	state->sp_is_low = false;
+#endif
+	state->back = 1;
+	state->regs = NULL;
+	return 0;
+}
+
+/* Step by a rule of the kind UNWIND_RULE_FRAME. */
+static __always_inline int unwind_apply_frame(struct unwind_user_state *state,
+					      const struct unwind_user_rule *rule)
+{
+	unsigned long cfa;
+	int ret;
+
+	ret = unwind_find_cfa(state, rule, &cfa);
+	return ret ? ret : unwind_step_to(state, rule, cfa, cfa);
+}
+
+#endif /* _KERNEL_UNWIND_STEP_H */

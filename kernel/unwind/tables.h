@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the walk uses of unwind tables.
+ */
+#ifndef _KERNEL_UNWIND_TABLES_H
+#define _KERNEL_UNWIND_TABLES_H
+
+#include <linux/string.h>
+
+#include "unwind.h"
+#ifdef CONFIG_UNWIND_USER_FILES
+#include "file.h"
+#endif
+
+struct unwind_stacktrace;
+
+int unwind_eh_frame_rule(struct unwind_user_state *state, struct unwind_user_rule *rule,
+			 struct unwind_full_rule *full);
+int unwind_eh_frame_expr(struct unwind_user_state *state, unsigned long expr,
+			 const unsigned long *cfa, unsigned long *val);
+int unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
+			   struct unwind_full_rule *full);
+int unwind_apply_realigned(struct unwind_user_state *state, const struct unwind_user_rule *rule);
+int unwind_walk_by_tables(struct unwind_user_state *state, struct unwind_stacktrace *trace,
+			  unsigned int max);
+
+/* Set the members of the state that only walks by tables use, each by itself. */
+static inline void unwind_tables_begin(struct unwind_user_state *state)
+{
+	state->quick = false;
+	state->all_regs = false;
+	state->fp_only = false;
+	state->again = false;
+	state->crowded = false;
+	state->cfi = NULL;
+	state->tables = (struct unwind_cache_state) {};
+#ifdef CONFIG_UNWIND_USER_FILES
+	state->changes = unwind_files_changes();
+	state->of_file = 0;
+	state->held = NULL;
+#endif
+	memset(state->found, 0, sizeof(state->found));
+}
+
+#endif /* _KERNEL_UNWIND_TABLES_H */
