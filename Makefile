@@ -6,19 +6,20 @@ BASE ?= 6.12
 export BASE
 
 .DEFAULT_GOAL := help
-.PHONY: help tree hooks kernel perf series series-check sparse deb deb-perf \
+.PHONY: help tree hooks menuconfig kernel perf series series-check sparse deb deb-perf \
 	deb-repo bench demo check debug-check clean
 
 help:
 	@echo 'make tree          prepare build/$(BASE)/linux: base, hooks, overlay'
 	@echo 'make hooks         save edits made there in patches/$(BASE)/'
+	@echo 'make menuconfig    choose the options of a kernel; Kconfig lists those of the series'
 	@echo 'make kernel        build/$(BASE)/bzImage; DEBUG=1: with KASAN, lockdep and the like;'
 	@echo '                   UNWIND=n: with the options of the series off'
 	@echo 'make perf          build/perf/perf; SAN=1: with ASan, UBSan and libFuzzer, in'
 	@echo '                   build/perf-san'
 	@echo 'make series        build/$(BASE)/series/SECTION/: patches to send, checked with checkpatch'
 	@echo 'make series-check  apply these patches one by one, and build after each (long);'
-	@echo '                   SECTION=unwind: only the patches of that section'
+	@echo '                   SECTION=tables: only the patches of that section'
 	@echo 'make deb           packages of kernel, headers and perf, from the configuration of'
 	@echo '                   Debian'"'"'s kernel (FLAVOUR=cloud: of its cloud kernel; long), and'
 	@echo '                   a repository of them'
@@ -37,6 +38,9 @@ tree:
 
 hooks:
 	@scripts/tree save
+
+menuconfig: tree
+	@scripts/make/kernel --menu
 
 kernel: tree
 	@scripts/make/kernel $(if $(filter 1 y,$(DEBUG)),--debug) $(if $(filter n 0,$(UNWIND)),--no-unwind)
