@@ -17,8 +17,8 @@
  *
  * session.c calls read() for each valid event, turn() before each delivery (again if the event was
  * held), and stop() at the end.  perf top and perf trace, which read the buffers themselves, call
- * these functions for the session's queue, and set_live() between read() and turn().  perf top sorts
- * events in queues of its own first.
+ * these functions for the session's queue, and set_live() between read() and turn().  perf top
+ * sorts events in queues of its own first.
  *
  * A file that is mapped as a whole is scanned ahead of the reader, in steps: a look-up scans until
  * its result is certain, and the reader scans a step when it gets to an event that has not been
@@ -824,8 +824,8 @@ int deferred_callchains__read(struct perf_session *session, union perf_event *ev
  * @now: the time of a monotonic clock, in nanoseconds, not 0
  * @max_wait: how long, in nanoseconds: the user waits for the events
  *
- * To be called after the buffers were read, before events are delivered.  While no event comes, perf
- * top may leave its last events in its own queues: these events can wait longer than the time limit.
+ * To be called after the buffers were read, before events are delivered.  While no event comes,
+ * perf top may leave its last events in its own queues: these can wait longer than the time limit.
  */
 void deferred_callchains__set_live(struct perf_session *session, u64 now, u64 max_wait)
 {
