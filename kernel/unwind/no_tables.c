@@ -399,7 +399,7 @@ static unsigned int search_read(void *ctx, unsigned long addr, u8 *to, unsigned 
 static struct unwind_user_rule no_path(void)
 {
 	return (struct unwind_user_rule) {
-		.kind = UNWIND_RULE_NO_PATH, .cfa_off = U16_MAX, .fp_off = -1,
+		.kind = UNWIND_RULE_NO_PATH, .live = U16_MAX, .left_at = -1,
 	};
 }
 
@@ -412,10 +412,10 @@ static void search_code(struct code_search *search, struct unwind_code *code,
 	enum evidence evidence;
 
 	if (unwind_code_find(code, ip)) {
-		rule->cfa_off = code->live;
+		rule->live = code->live;
 		rule->extends = code->fp_is_base;
 		if (code->left_at == (s16)code->left_at)
-			rule->fp_off = code->left_at;
+			rule->left_at = code->left_at;
 		if (state->table_bytes)
 			keep_rule(search, ip, unwind_rule_key(state), ip, rule);
 		return;
@@ -534,8 +534,8 @@ static bool may_have_frame(struct unwind_user_state *state,
 {
 	if (!state->exact)
 		return true;
-	return rule->extends && (rule->fp_off < 0 ||
-				 !unwind_is_return_address(state, state->sp + rule->fp_off));
+	return rule->extends && (rule->left_at < 0 ||
+				 !unwind_is_return_address(state, state->sp + rule->left_at));
 }
 
 /* The function whose call pushed the return address above the frame pointer; 0 if not known. */
@@ -621,7 +621,7 @@ static bool is_in_register(struct unwind_user_state *state, u16 live)
 static bool may_have_left(struct unwind_user_state *state, const struct unwind_user_rule *none)
 {
 	return !state->regs || unwind_is_return_address(state, state->sp) ||
-	       is_in_register(state, none->cfa_off);
+	       is_in_register(state, none->live);
 }
 
 /* Does the prologue set the frame pointer to where it saved the caller's frame pointer? */
@@ -697,12 +697,12 @@ static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 		return false;
 	/* do not cache an answer that depends on the frame's address, or on a word of the stack */
 	if (frame == UNWIND_CODE_FRAME_ALIGNED ||
-	    (state->exact && !by_call && none->fp_off >= 0))
+	    (state->exact && !by_call && none->left_at >= 0))
 		return true;
 	rule = (struct unwind_user_rule) {
 		.kind = UNWIND_RULE_CODE_SIZE,
-		.cfa_off = size,
-		.fp_off = state->ip - code.prologue,
+		.size = size,
+		.after = state->ip - code.prologue,
 		.start_off = called && state->ip - start < SZ_32K ? state->ip - start : 0,
 		.by_call = by_call || (!is_saved && unwind_is_fixed(state->ip)),
 	};
@@ -716,14 +716,14 @@ static bool has_kept_size(struct unwind_user_state *state, const struct unwind_u
 {
 	unsigned long fp, size, start = 0, called;
 
-	if (read_fp(state, &fp) || !frame_size(state, fp, &size) || size != rule->cfa_off)
+	if (read_fp(state, &fp) || !frame_size(state, fp, &size) || size != rule->size)
 		return false;
 	if (rule->by_call || !state->exact)
 		start = function_at_fp(state, fp);
 	if (rule->start_off && start == state->ip - rule->start_off)
 		return true;
 	called = prologue_of(state, start);
-	return called ? called == state->ip - rule->fp_off :
+	return called ? called == state->ip - rule->after :
 			!rule->by_call && !state->sp_is_low;
 }
 
@@ -771,7 +771,7 @@ static bool fp_is_certain(struct unwind_user_state *state, unsigned long fp,
 	if (unwind_read_word(state, addr, &word))
 		return false;
 	return unwind_may_return_to(state, word + state->cs_base, false) &&
-	       !is_in_register(state, rule->cfa_off);
+	       !is_in_register(state, rule->live);
 }
 
 /*
@@ -782,9 +782,9 @@ static bool is_on_top(struct unwind_user_state *state, const struct unwind_user_
 {
 	return state->exact && rule->kind == UNWIND_RULE_NO_PATH && !rule->extends &&
 	       !unwind_is_of_file(state->ip) &&
-	       rule->fp_off >= 0 && !state->sp_is_low &&
-	       unwind_is_return_address(state, state->sp + rule->fp_off) &&
-	       !is_in_register(state, rule->cfa_off);
+	       rule->left_at >= 0 && !state->sp_is_low &&
+	       unwind_is_return_address(state, state->sp + rule->left_at) &&
+	       !is_in_register(state, rule->live);
 }
 
 /*
@@ -872,8 +872,8 @@ static bool find_kept(struct unwind_user_state *state, struct unwind_user_rule *
 		return code_holds(state->ip, rule);
 	case UNWIND_RULE_BEGIN:
 		rule->kind = UNWIND_RULE_END;
-		return state->sp + rule->cfa_off == unwind_start_stack() &&
-		       is_at_bottom(state, unwind_start_stack() + rule->code_end);
+		return state->sp + rule->args_off == unwind_start_stack() &&
+		       is_at_bottom(state, unwind_start_stack() + rule->args_room);
 	case UNWIND_RULE_CODE_SIZE:
 		if (!code_holds(state->ip, rule))
 			return false;
@@ -1010,8 +1010,8 @@ static bool rule_at_entry(struct unwind_user_state *state, struct unwind_user_ru
 		return false;
 	*rule = (struct unwind_user_rule) {
 		.kind = UNWIND_RULE_BEGIN,
-		.cfa_off = unwind_start_stack() - sp,
-		.code_end = high - unwind_start_stack(),
+		.args_off = unwind_start_stack() - sp,
+		.args_room = high - unwind_start_stack(),
 	};
 	/*
 	 * Cache the rule only if the code is of a file, and its object is known and has tables:
@@ -1045,7 +1045,7 @@ int unwind_no_tables_rule(struct unwind_user_state *state, struct unwind_user_ru
 		return 0;
 
 	if (is_on_top(state, rule)) {
-		*rule = rule_at_sp(rule->fp_off + state->word);
+		*rule = rule_at_sp(rule->left_at + state->word);
 		return 0;
 	}
 	return rule_by_fp(state, rule) || rule_by_start(state, rule) ? 0 : -ENOENT;

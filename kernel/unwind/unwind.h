@@ -196,12 +196,12 @@ enum unwind_rule_kind {
 	UNWIND_RULE_NONE,	/* there is no rule: try another method */
 	UNWIND_RULE_END,	/* the frame has no caller */
 #ifdef CONFIG_UNWIND_USER_CODE
-	UNWIND_RULE_BEGIN,	/* no caller if the program's arguments are at SP + @cfa_off */
+	UNWIND_RULE_BEGIN,	/* no caller if the program's arguments are at SP + @args_off */
 #endif
 	UNWIND_RULE_STOP,	/* there is a rule that cannot be followed */
 #ifdef CONFIG_UNWIND_USER_CODE
 	UNWIND_RULE_NO_PATH,	/* no tables, and no rule from the code */
-	UNWIND_RULE_CODE_SIZE,	/* the frame pointer is set up if it is SP + @cfa_off */
+	UNWIND_RULE_CODE_SIZE,	/* the frame pointer is set up if it is SP + @size */
 	UNWIND_RULE_CODE_FULL,	/* as UNWIND_RULE_CODE; @fp_off is relative to the frame pointer */
 	UNWIND_RULE_CODE_MEM,	/* as UNWIND_RULE_CODE_FULL; a word in memory gives the CFA */
 #endif
@@ -227,23 +227,38 @@ enum unwind_rule_kind {
  * @lost: bit mask of the slots whose values for the caller are not known; none of these is in
  *	  @kept
  * @cfa_reg: the base register, UNWIND_REG_*
- * @kind: enum unwind_rule_kind
+ * @kind: enum unwind_rule_kind, which tells what members are used
  *
  * The return address is the word below the CFA.  Such a rule is enough for all but a
  * few frames.  The terms are those of DWARF 5, section 6.4 (call frame information).
+ *
+ * Rules from code follow no register but the frame pointer, so the places of the other slots
+ * are used for what they need instead.
  */
 struct unwind_user_rule {
-	s32	cfa_off;
+	union {
+		s32	cfa_off;
 #ifdef CONFIG_UNWIND_USER_CODE
+		/** @live: NO_PATH: unwind_code::live */
+		u16	live;
+		/** @size: CODE_SIZE: the frame pointer is set up if it is SP + @size */
+		s32	size;
+		/** @args_off: BEGIN: the program's arguments are at SP + @args_off */
+		s32	args_off;
+#endif
+	};
 	union {
 		s16	kept_off[UNWIND_NR_KEPT];
+#ifdef CONFIG_UNWIND_USER_CODE
 		struct {
-			/**
-			 * @fp_off: The first of @kept_off, for the frame pointer; for
-			 * UNWIND_RULE_NO_PATH: unwind_code::left_at; for UNWIND_RULE_CODE_SIZE:
-			 * distance from the prologue to the address
-			 */
-			s16	fp_off;
+			union {
+				/** @fp_off: the first of @kept_off, for the frame pointer */
+				s16	fp_off;
+				/** @left_at: NO_PATH: unwind_code::left_at */
+				s16	left_at;
+				/** @after: CODE_SIZE: distance from the prologue to the address */
+				s16	after;
+			};
 			union {
 				struct {
 					/**
@@ -251,48 +266,50 @@ struct unwind_user_rule {
 					 * frame, see unwind_user_state::sp_is_low
 					 */
 					bool	extends;
-					/** @doubt: for UNWIND_RULE_CODE: enum unwind_doubt */
+					/** @doubt: CODE: enum unwind_doubt */
 					u8	doubt;
 				};
 				/** @special: @extends and @doubt, to be read at once */
 				s16	special;
 				/**
-				 * @mem_off: for UNWIND_RULE_CODE_MEM: the CFA is the word at
-				 * @cfa_reg plus @mem_off, plus @cfa_off
+				 * @mem_off: CODE_MEM: the CFA is the word at @cfa_reg plus
+				 * @mem_off, plus @cfa_off
 				 */
 				s16	mem_off;
 				/**
-				 * @start_off: for UNWIND_RULE_CODE_SIZE: offset of the address in
-				 * the function that was called; 0 if the offset is not known
+				 * @start_off: CODE_SIZE: offset of the address in the function that
+				 * was called; 0 if not known
 				 */
 				s16	start_off;
 			};
-			/**
-			 * @code_end: Distance in bytes from the address to the end of the
-			 * instructions that the rule was found from; for UNWIND_RULE_BEGIN: how far
-			 * above the arguments the highest stack pointer of the startup code is
-			 */
-			s32	code_end;
-			/**
-			 * @code_sum: unwind_code_sum() of the code, which may change without notice
-			 */
+			union {
+				/**
+				 * @code_end: distance from the address to the end of the
+				 * instructions that the rule was found from
+				 */
+				s32	code_end;
+				/**
+				 * @args_room: BEGIN: how far above the arguments the highest stack
+				 * pointer of the startup code is
+				 */
+				s32	args_room;
+			};
+			/** @code_sum: unwind_code_sum() of the code, which may change unnoticed */
 			u32	code_sum;
 		};
+#endif
 	};
 	u8	kept;
 	union {
 		u8	lost;
+#ifdef CONFIG_UNWIND_USER_CODE
 		/**
-		 * @by_call: for UNWIND_RULE_CODE_SIZE: valid only if the return address follows a
-		 * direct call of a function with this prologue
+		 * @by_call: CODE_SIZE: valid only if the return address follows a direct call of
+		 * a function with this prologue
 		 */
-		u8	by_call;
-	};
-#else
-	s16	kept_off[UNWIND_NR_KEPT];
-	u8	kept;
-	u8	lost;
+		bool	by_call;
 #endif
+	};
 	u8	cfa_reg;
 	u8	kind;
 };
