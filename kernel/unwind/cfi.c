@@ -60,8 +60,7 @@ enum cfa_kind {
 	CFA_UNSET,
 	CFA_OFFSET,	/* register plus offset; an instruction may set only one of them */
 	CFA_EXPR,	/* an expression in reduced form */
-	CFA_HARD,	/* an expression to evaluate in the frame, at expr_off */
-	CFA_BAD,	/* an invalid expression */
+	CFA_BAD,	/* an expression that has no reduced form */
 };
 
 static s32 cfi_to_s32(struct unwind_cfi *cfi, s64 val)
@@ -129,10 +128,11 @@ static void cfi_set_in_register(struct unwind_cfi *cfi, u64 dwarf, u64 other)
 /* The unwind_where of a register. @v is its value if @is_value, else the address of its value. */
 static u8 cfi_where(const struct cfi_value *v, bool is_value)
 {
-	if (v->off != (s32)v->off)
+	if (v->off != (s32)v->off || v->scale)
 		return UNWIND_LOST;
 	if (is_value && !v->deref)
-		return v->base == CFI_BASE_CFA ? UNWIND_IS_CFA : UNWIND_LOST;
+		return v->base == CFI_BASE_CFA ? UNWIND_IS_CFA :
+		       v->base == UNWIND_REG_SP ? UNWIND_IS_SP : UNWIND_LOST;
 	/* A rule loads only one word and adds nothing: that word must be the register's value. */
 	if (v->deref && (!is_value || v->add))
 		return UNWIND_LOST;
@@ -148,41 +148,14 @@ static u8 cfi_where(const struct cfi_value *v, bool is_value)
 	return UNWIND_LOST;
 }
 
-/*
- * A rule refers to an expression by its distance from the FDE.  If the expression is in
- * the CIE, the CIE's row depends on that distance, and cannot be used for other FDEs.
- */
-static bool cfi_expr_offset(struct unwind_cfi_bytes *b, unsigned long expr, s32 *off)
-{
-	struct unwind_cfi *cfi = b->cfi;
-	s64 distance = (s64)(expr - cfi->entry);
-
-	if (!cfi->entry || distance != (s32)distance)
-		return false;
-	if (b == &cfi->cie)
-		cfi->movable = false;
-	cfi->row.has_expr = true;
-	*off = distance;
-	return true;
-}
-
 static void cfi_set_by_expression(struct unwind_cfi_bytes *b, u64 dwarf, bool is_value)
 {
-	unsigned long expr = cfi_here(b);
+	struct cfi_value v = {};
 	u8 where = UNWIND_LOST;
-	enum cfi_expr_kind kind;
-	struct cfi_value v;
-	s32 off = 0;
 
-	kind = cfi_expr(b, true, &v);
-	if (kind == CFI_EXPR_VALUE) {
+	if (cfi_expr(b, true, &v))
 		where = cfi_where(&v, is_value);
-		off = v.off;
-	}
-	if (kind != CFI_EXPR_BAD && where == UNWIND_LOST &&
-	    cfi_expr_offset(b, expr, &off))
-		where = is_value ? UNWIND_IS_EXPR : UNWIND_AT_EXPR;
-	cfi_set_where(b->cfi, dwarf, where, off);
+	cfi_set_where(b->cfi, dwarf, where, v.off);
 }
 
 static void cfi_set_cfa_register(struct unwind_cfi *cfi, u64 dwarf)
@@ -221,22 +194,16 @@ static void cfi_def_cfa_offset(struct unwind_cfi *cfi, s32 off)
 static void cfi_def_cfa_expression(struct unwind_cfi_bytes *b)
 {
 	struct unwind_cfi_row *row = &b->cfi->row;
-	unsigned long expr = cfi_here(b);
-	enum cfi_expr_kind kind;
 	struct cfi_value v;
 
-	kind = cfi_expr(b, false, &v);
 	row->cfa_kind = CFA_BAD;
-	if (kind == CFI_EXPR_BAD)
+	if (!cfi_expr(b, false, &v) || v.base >= CFI_BASE_CFA ||
+	    v.off != (s32)v.off || v.add != (s32)v.add)
 		return;
-	if (kind == CFI_EXPR_HARD || v.base >= CFI_BASE_CFA ||
-	    v.off != (s32)v.off || v.add != (s32)v.add) {
-		if (cfi_expr_offset(b, expr, &row->expr_off))
-			row->cfa_kind = CFA_HARD;
-		return;
-	}
 	row->cfa_kind = CFA_EXPR;
 	row->cfa_reg = v.base;
+	row->expr_index = v.index;
+	row->expr_scale = v.scale;
 	row->expr_deref = v.deref;
 	row->expr_off = v.off;
 	row->expr_add = v.add;
@@ -691,7 +658,7 @@ static bool sp_is_cfa(const struct unwind_cfi_row *row)
 	case UNWIND_IS_CFA:
 		return off == 0;
 	case UNWIND_AT_SP:
-		return row->cfa_kind == CFA_EXPR && row->expr_deref &&
+		return row->cfa_kind == CFA_EXPR && row->expr_deref && !row->expr_scale &&
 		       row->cfa_reg == UNWIND_REG_SP && row->expr_off == off &&
 		       row->expr_add == 0;
 	}
@@ -702,13 +669,10 @@ static bool sp_is_cfa(const struct unwind_cfi_row *row)
 static void cfi_make_cfa(const struct unwind_cfi_row *row, struct unwind_full_rule *rule)
 {
 	rule->cfa_off = row->expr_off;
-	if (row->cfa_kind == CFA_HARD) {
-		rule->cfa_expr = true;
-		rule->cfa_reg = 0;
-	} else if (row->expr_deref) {
-		rule->cfa_deref = true;
-		rule->cfa_add = row->expr_add;
-	}
+	rule->cfa_index = row->expr_index;
+	rule->cfa_scale = row->expr_scale;
+	rule->cfa_deref = row->expr_deref;
+	rule->cfa_add = row->expr_add;
 }
 
 /* Does the row have usable rules for the return address and the stack pointer? */
@@ -719,13 +683,13 @@ static int cfi_check_row(const struct unwind_cfi_row *row)
 		return 0;
 	case UNWIND_SAME:
 	case UNWIND_IS_CFA:
+	case UNWIND_IS_SP:
 	case UNWIND_LOST:
 		return -EOPNOTSUPP;
 	}
 	if (row->cfa_kind == CFA_UNSET)
 		return -EINVAL;
-	if (row->cfa_kind == CFA_BAD ||
-	    (row->cfa_kind != CFA_HARD && row->cfa_reg == NO_REG))
+	if (row->cfa_kind == CFA_BAD || row->cfa_reg == NO_REG)
 		return -EOPNOTSUPP;
 	return row->where[UNWIND_SLOT_SP] < UNWIND_UNDEFINED ? 0 : -EOPNOTSUPP;
 }
@@ -740,7 +704,6 @@ static int cfi_make_rule(const struct unwind_cfi *cfi, struct unwind_full_rule *
 		.ra_where	= row->where[UNWIND_SLOT_RA],
 		.ra_off		= row->off[UNWIND_SLOT_RA],
 		.signal		= cfi->signal,
-		.expr_base	= row->has_expr ? cfi->entry : 0,
 	};
 	if (unlikely(row->cfa_kind != CFA_OFFSET))
 		cfi_make_cfa(row, rule);
@@ -769,7 +732,6 @@ int unwind_cfi_rule(struct unwind_cfi *cfi, unsigned long fde, unsigned long ip,
 {
 	int ret;
 
-	cfi->entry = fde;
 	cfi->ip = ip;
 	cfi->err = 0;
 	cfi->spent = 0;

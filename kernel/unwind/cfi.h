@@ -51,8 +51,9 @@ struct unwind_cfi_row {
 	u8	where[UNWIND_NR_SLOTS];
 	u8	cfa_kind;
 	u8	cfa_reg;
+	u8	expr_index;
+	u8	expr_scale;
 	bool	expr_deref;
-	bool	has_expr;
 };
 
 /**
@@ -85,7 +86,6 @@ struct unwind_cfi {
 	unsigned long		row_end;
 
 	/* private: */
-	unsigned long		entry;
 	unsigned long		ip;
 	unsigned long		code_align;
 	s64			data_align;
@@ -108,20 +108,6 @@ struct unwind_cfi {
 	struct unwind_cfi_row	remembered[UNWIND_CFI_REMEMBER];
 };
 
-/**
- * struct unwind_cfi_frame - registers and memory of a frame, for expressions
- * @reg: gives the value of a register, UNWIND_REG_*; 0 or an error
- * @load: reads @len <= 8 bytes of memory; 0 or an error
- * @ctx: for both
- */
-struct unwind_cfi_frame {
-	int			(*reg)(void *ctx, unsigned int reg,
-				       unsigned long *val);
-	int			(*load)(void *ctx, unsigned long addr,
-					void *to, size_t len);
-	void			*ctx;
-};
-
 /* Prepare for the first use, instead of zeroing the whole struct. */
 static inline void unwind_cfi_init(struct unwind_cfi *cfi)
 {
@@ -142,13 +128,5 @@ static inline void unwind_cfi_moved(struct unwind_cfi *cfi)
  */
 int unwind_cfi_rule(struct unwind_cfi *cfi, unsigned long fde, unsigned long ip,
 		    struct unwind_full_rule *rule);
-
-/*
- * Evaluate an expression of a rule in the frame that the rule is for.  Of @cfi, the caller
- * fills in only @read, @ctx and @word.
- */
-int unwind_cfi_expr(struct unwind_cfi *cfi, const struct unwind_cfi_frame *frame,
-		    unsigned long expr, unsigned long ip, const unsigned long *cfa,
-		    unsigned long *val);
 
 #endif /* _KERNEL_UNWIND_CFI_H */

@@ -3,8 +3,7 @@
  * Reading the bytes of an entry of .eh_frame.
  *
  * The process may write to the tables during a read.  So each byte is read only
- * once, into the window, and all results are derived from that copy.  Only an
- * expression that jumps back may read bytes again.
+ * once, into the window, and all results are derived from that copy.
  */
 
 #include <linux/align.h>

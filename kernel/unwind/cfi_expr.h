@@ -14,22 +14,19 @@
  * @off: offset from the base
  * @add: the number to add after @deref
  * @base: UNWIND_REG_*, CFI_BASE_CFA, or CFI_BASE_NONE for a number
- * @deref: the value is not base + @off, but the word in memory there, plus @add
+ * @index: if @scale is not 0: UNWIND_REG_*, to be multiplied by @scale and added to the base
+ * @scale: see @index
+ * @deref: the value is not that sum + @off, but the word in memory there, plus @add
  */
 struct cfi_value {
 	s64	off;
 	s64	add;
 	u8	base;
+	u8	index;
+	u8	scale;
 	bool	deref;
 };
 
-enum cfi_expr_kind {
-	CFI_EXPR_VALUE,	/* reduced to a struct cfi_value */
-	CFI_EXPR_HARD,	/* must be evaluated in the frame */
-	CFI_EXPR_BAD,	/* invalid */
-};
-
-enum cfi_expr_kind cfi_expr(struct unwind_cfi_bytes *b, bool have_cfa,
-			    struct cfi_value *value);
+bool cfi_expr(struct unwind_cfi_bytes *b, bool have_cfa, struct cfi_value *value);
 
 #endif /* _KERNEL_UNWIND_CFI_EXPR_H */

@@ -134,13 +134,13 @@ static void print_where(char *to, size_t size, const char *name, u8 where, s32 o
 {
 	static const char * const text[] = {
 		[UNWIND_SAME] = "same", [UNWIND_AT_CFA] = "c", [UNWIND_AT_SP] = "sp",
-		[UNWIND_AT_FP] = "fp", [UNWIND_IS_CFA] = "=c", [UNWIND_IN_REG] = "r",
-		[UNWIND_AT_EXPR] = "*expr", [UNWIND_IS_EXPR] = "expr",
+		[UNWIND_AT_FP] = "fp", [UNWIND_IS_CFA] = "=c", [UNWIND_IS_SP] = "=sp",
+		[UNWIND_IN_REG] = "r",
 		[UNWIND_UNDEFINED] = "none", [UNWIND_LOST] = "lost",
 	};
 	size_t at = strlen(to);
 
-	if (where == UNWIND_SAME || where >= UNWIND_AT_EXPR)
+	if (where == UNWIND_SAME || where >= UNWIND_UNDEFINED)
 		snprintf(to + at, size - at, " %s %s", name, text[where]);
 	else
 		snprintf(to + at, size - at, " %s %s%+d", name, text[where], off);
@@ -150,7 +150,7 @@ static void print_where(char *to, size_t size, const char *name, u8 where, s32 o
 static void print_rule(char *to, size_t size, const struct unwind_full_rule *rule)
 {
 	static const char * const kept[] = { "fp", "bx", "k2", "k3", "k4", "k5" };
-	char reg[8];
+	char reg[16];
 	int i;
 
 	if (rule->cfa_reg == UNWIND_REG_SP || rule->cfa_reg == UNWIND_REG_FP)
@@ -159,9 +159,10 @@ static void print_rule(char *to, size_t size, const struct unwind_full_rule *rul
 	else
 		snprintf(reg, sizeof(reg), "r%d", rule->cfa_reg);
 
-	if (rule->cfa_expr)
-		snprintf(to, size, "expr");
-	else if (rule->cfa_deref)
+	if (rule->cfa_scale)
+		snprintf(reg + strlen(reg), sizeof(reg) - strlen(reg), "+%d*r%d",
+			 rule->cfa_scale, rule->cfa_index);
+	if (rule->cfa_deref)
 		snprintf(to, size, "*(%s%+d)%+d", reg, rule->cfa_off, rule->cfa_add);
 	else
 		snprintf(to, size, "%s%+d", reg, rule->cfa_off);
@@ -209,6 +210,7 @@ struct insn_case {
 #define ROW(_name, _text, _at, _start, _end, _rule)			\
 	{ .name = (_name), INSNS(8, _text), .rule = (_rule), .at = (_at),	\
 	  .start = (_start), .end = (_end) }
+#define RULE_AT_IP(_name, _text, _rule)	ROW(_name, _text, 0, 0, 1, _rule)
 #define REFUSED(_name, _text, _ret)					\
 	{ .name = (_name), INSNS(8, _text), .ret = (_ret) }
 #define REFUSED_32(_name, _text, _ret)					\
@@ -333,23 +335,18 @@ static const struct insn_case insn_cases[] = {
 	REFUSED("MIPS_advance_loc8", "\x1d\x01\x00\x00\x00\x00\x00\x00\x00",
 		-EOPNOTSUPP),
 
-	/* expressions for the CFA */
+	/* expressions for the CFA: 0x30 + n: lit n, 0x70 + n: breg n */
 	RULE("CFA is reg + n", "\x0f\x02\x77\x20", "sp+32 ra c-8"),
+	RULE("CFA is reg + n + m", "\x0f\x06\x77\x20\x38\x22\x23\x07", "sp+47 ra c-8"),
 	RULE("CFA is *(reg + n)", "\x0f\x03\x76\x78\x06", "*(fp-8)+0 ra c-8"),
 	RULE("CFA is *(reg + n) + m", "\x0f\x06\x77\x98\x01\x06\x23\x08",
 	     "*(sp+152)+8 ra c-8"),
-	RULE("CFA by bregx", "\x0f\x04\x92\x0a\x10\x06", "*(r10+16)+0 ra c-8"),
-	RULE("CFA by numbers", "\x0f\x07\x77\x00\x08\x08\x22\x38\x1c",
-	     "sp+0 ra c-8"),
-	RULE("CFA by a number and a register", "\x0f\x04\x38\x77\x08\x22",
-	     "sp+16 ra c-8"),
-	RULE("CFA by numbers of all sizes",
-	     "\x0f\x3a\x77\x00\x09\xff\x22\x0a\x01\x00\x22\x0b\xff\xff\x22"
-	     "\x0c\x01\x00\x00\x00\x22\x0d\xff\xff\xff\xff\x22"
-	     "\x0e\x01\x00\x00\x00\x00\x00\x00\x00\x22"
-	     "\x0f\xff\xff\xff\xff\xff\xff\xff\xff\x22"
-	     "\x10\x01\x22\x11\x7f\x22\x96\x12\x13\x31\x22\x23\x07",
-	     "sp+7 ra c-8"),
+	RULE("CFA is *reg + m", "\x0f\x05\x76\x00\x06\x40\x22", "*(fp+0)+16 ra c-8"),
+	/* as in OpenSSL */
+	RULE("CFA by an index", "\x0f\x0a\x77\x08\x79\x00\x38\x1e\x22\x06\x23\x08",
+	     "*(sp+8*r9+8)+8 ra c-8"),
+	RULE("CFA by an index, not in memory", "\x0f\x07\x77\x08\x79\x00\x38\x1e\x22",
+	     "sp+8*r9+8 ra c-8"),
 	ROW("PLT entry, first half", PLT_64("\x3b"), 0xa, 0xa, 0xb, "sp+8 ra c-8"),
 	ROW("PLT entry, second half", PLT_64("\x3b"), 0xb, 0xb, 0xc, "sp+16 ra c-8"),
 	ROW("IBT PLT entry, first half", PLT_64("\x3a"), 0x29, 0x29, 0x2a,
@@ -362,47 +359,39 @@ static const struct insn_case insn_cases[] = {
 	  .at = 0x1b, .start = 0x1b, .end = 0x1c, .rule = "sp+8 ra c-4" },
 	RULE("an unused expression, then an offset",
 	     "\x0f\x02\x77\x20\x0c\x07\x10", "sp+16 ra c-8"),
-	RULE("an expression that leaves no value", "\x0f\x03\x77\x20\x06\x0c\x07\x10",
+	RULE("an unused expression without a reduced form", "\x0f\x03\x77\x20\x12\x0c\x07\x10",
 	     "sp+16 ra c-8"),
-	RULE("CFA by two registers", "\x0f\x0a\x77\x08\x79\x00\x38\x1e\x22\x06\x23\x08",
-	     "expr ra c-8"),
-	RULE("CFA is the sum of two registers", "\x0f\x05\x77\x08\x76\x00\x22",
-	     "expr ra c-8"),
-	RULE("CFA is a number", "\x0f\x01\x38", "expr ra c-8"),
-	RULE("CFA by a word at an address in memory", "\x0f\x04\x77\x08\x06\x06", "expr ra c-8"),
-	RULE("CFA by a part of a word", "\x0f\x04\x77\x08\x94\x04", "expr ra c-8"),
-	RULE("CFA by all of a word", "\x0f\x04\x77\x08\x94\x08", "*(sp+8)+0 ra c-8"),
-	RULE("CFA by a branch", "\x0f\x05\x77\x08\x2f\xfd\xff", "expr ra c-8"),
-	RULE("CFA too far off", "\x0f\x06\x77\x80\x80\x80\x80\x08", "expr ra c-8"),
-	RULE("CFA, sum wraps",
-	     "\x0f\x0c\x77\x01\x23\xff\xff\xff\xff\xff\xff\xff\xff\x7f",
-	     "expr ra c-8"),
-	RULE("CFA is a register and a mask", "\x0f\x05\x77\x00\x09\xf0\x1a",
-	     "expr ra c-8"),
-	RULE("CFA is a multiple of a register", "\x0f\x04\x77\x08\x32\x1e",
-	     "expr ra c-8"),
-	RULE("CFA is minus a register", "\x0f\x03\x77\x00\x1f", "expr ra c-8"),
-	RULE("CFA is a number minus a register", "\x0f\x04\x38\x77\x08\x1c",
-	     "expr ra c-8"),
-	RULE("CFA compares a register", "\x0f\x04\x77\x08\x38\x2a", "expr ra c-8"),
-	RULE("CFA by memory at a number", "\x0f\x02\x38\x06", "expr ra c-8"),
+	RULE("an expression that leaves no value", "\x0f\x03\x77\x20\x13\x0c\x07\x10",
+	     "sp+16 ra c-8"),
+	REFUSED("CFA is the sum of two registers", "\x0f\x05\x77\x08\x76\x00\x22",
+		-EOPNOTSUPP),
+	REFUSED("CFA is a number", "\x0f\x01\x38", -EOPNOTSUPP),
+	REFUSED("CFA by a word at an address in memory", "\x0f\x04\x77\x08\x06\x06", -EOPNOTSUPP),
+	REFUSED("CFA too far off", "\x0f\x06\x77\x80\x80\x80\x80\x08", -EOPNOTSUPP),
+	REFUSED("CFA, sum wraps",
+		"\x0f\x0c\x77\x01\x23\xff\xff\xff\xff\xff\xff\xff\xff\x7f", -EOPNOTSUPP),
+	REFUSED("CFA is a register and a mask", "\x0f\x04\x77\x00\x3f\x1a", -EOPNOTSUPP),
+	REFUSED("CFA is a multiple of a register", "\x0f\x04\x77\x00\x32\x1e", -EOPNOTSUPP),
+	REFUSED("CFA by a multiple of a word", "\x0f\x08\x77\x08\x79\x00\x06\x38\x1e\x22",
+		-EOPNOTSUPP),
+	REFUSED("CFA by a multiple of a register and a number",
+		"\x0f\x07\x77\x08\x79\x08\x38\x1e\x22", -EOPNOTSUPP),
+	REFUSED("CFA by two indexes",
+		"\x0f\x0c\x77\x08\x79\x00\x38\x1e\x22\x79\x00\x38\x1e\x22", -EOPNOTSUPP),
+	REFUSED("CFA in memory by an index after the word",
+		"\x0f\x08\x77\x08\x06\x79\x00\x38\x1e\x22", -EOPNOTSUPP),
+	REFUSED("CFA by memory at an index", "\x0f\x05\x79\x00\x38\x1e\x06", -EOPNOTSUPP),
+	REFUSED("CFA compares a register", "\x0f\x04\x77\x08\x38\x2a", -EOPNOTSUPP),
+	REFUSED("CFA by memory at a number", "\x0f\x02\x38\x06", -EOPNOTSUPP),
 	REFUSED("CFA by an empty expression", "\x0f\x00", -EOPNOTSUPP),
 	REFUSED("CFA by an unknown operation", "\x0f\x03\x77\x08\x18", -EOPNOTSUPP),
-	REFUSED("CFA by an unknown operation after an irreducible one",
-		"\x0f\x06\x77\x08\x76\x00\x22\x9c", -EOPNOTSUPP),
 	REFUSED("CFA by an unknown register", "\x0f\x02\x82\x00", -EOPNOTSUPP),
-	REFUSED("CFA by a stack too deep", "\x0f\x0a\x77\x08\x30\x30\x30\x30\x30\x30\x30\x30",
-		-EOPNOTSUPP),
+	REFUSED("CFA by a stack too deep", "\x0f\x06\x77\x08\x30\x30\x30\x30", -EOPNOTSUPP),
 	REFUSED("CFA by an empty stack", "\x0f\x01\x22", -EOPNOTSUPP),
-	REFUSED("CFA by a number divided by 0", "\x0f\x03\x38\x30\x1b", -EOPNOTSUPP),
-	REFUSED("CFA by more than a word", "\x0f\x04\x77\x08\x94\x09", -EOPNOTSUPP),
-	REFUSED("CFA by zero bytes of a word", "\x0f\x04\x77\x08\x94\x00", -EOPNOTSUPP),
+	REFUSED("CFA by one value of two", "\x0f\x03\x77\x08\x22", -EOPNOTSUPP),
+	REFUSED("CFA by memory at nothing", "\x0f\x01\x06", -EOPNOTSUPP),
 	REFUSED("CFA by an empty stack plus a number", "\x0f\x02\x23\x08", -EOPNOTSUPP),
-	REFUSED("CFA by nothing twice", "\x0f\x01\x12", -EOPNOTSUPP),
 	REFUSED("CFA by nothing dropped", "\x0f\x01\x13", -EOPNOTSUPP),
-	REFUSED("CFA by nothing picked", "\x0f\x04\x77\x08\x15\x01", -EOPNOTSUPP),
-	REFUSED("CFA by rotating too few values", "\x0f\x05\x77\x08\x76\x00\x17", -EOPNOTSUPP),
-	REFUSED("CFA by swapping too few values", "\x0f\x03\x77\x08\x16", -EOPNOTSUPP),
 	REFUSED("an expression longer than the entry", "\x0f\x70\x77\x08", -EINVAL),
 	REFUSED("an operand past the end of its expression", "\x0f\x01\x77\x08", -EINVAL),
 	REFUSED("def_cfa_offset after an expression", "\x0f\x02\x77\x20\x0e\x08",
@@ -410,22 +399,31 @@ static const struct insn_case insn_cases[] = {
 	RULE("def_cfa_register after an expression", "\x0f\x02\x77\x20\x0d\x06",
 	     "fp+8 ra c-8"),
 
+	/* numbers are computed from the program counter, which is CODE */
+	RULE_AT_IP("and", "\x0f\x07\x77\x00\x80\x1f\x3f\x1a\x22", "sp+15 ra c-8"),
+	RULE_AT_IP("plus", "\x0f\x09\x77\x00\x80\x1f\x3f\x1a\x31\x22\x22", "sp+16 ra c-8"),
+	RULE_AT_IP("ge", "\x0f\x09\x77\x00\x80\x1f\x3f\x1a\x3f\x2a\x22", "sp+1 ra c-8"),
+	RULE_AT_IP("not ge", "\x0f\x09\x77\x00\x80\x1e\x3f\x1a\x3f\x2a\x22", "sp+0 ra c-8"),
+	RULE_AT_IP("shl", "\x0f\x09\x77\x00\x80\x1f\x3f\x1a\x34\x24\x22", "sp+240 ra c-8"),
+
 	/* expressions for registers */
 	RULE("register at reg + n", "\x10\x06\x02\x76\x00\x10\x03\x02\x77\x10",
 	     "sp+8 ra c-8 fp fp+0 bx sp+16"),
-	RULE("register at the CFA + n", "\x10\x06\x03\x09\xf0\x22",
-	     "sp+8 ra c-8 fp c-16"),
+	RULE("register at the CFA + n", "\x10\x06\x02\x23\x10",
+	     "sp+8 ra c-8 fp c+16"),
 	RULE("register at a register, the CFA dropped", "\x10\x0e\x03\x13\x76\x70",
 	     "sp+8 ra c-8 k4 fp-16"),
 	RULE("register at an aligned address",
 	     "\x10\x0c\x0a\x38\x1c\x0d\xe0\xff\xff\xff\x1a\x38\x22",
-	     "sp+8 ra c-8 k2 *expr"),
+	     "sp+8 ra c-8 k2 lost"),
 	RULE("register at *(reg + n)", "\x10\x06\x03\x76\x00\x06",
-	     "sp+8 ra c-8 fp *expr"),
+	     "sp+8 ra c-8 fp lost"),
 	RULE("register at another register", "\x10\x06\x02\x7a\x00",
-	     "sp+8 ra c-8 fp *expr"),
+	     "sp+8 ra c-8 fp lost"),
+	RULE("register at an index", "\x10\x06\x07\x77\x00\x79\x00\x38\x1e\x22",
+	     "sp+8 ra c-8 fp lost"),
 	RULE("register at too large an offset", "\x10\x06\x06\x76\x80\x80\x80\x80\x08",
-	     "sp+8 ra c-8 fp *expr"),
+	     "sp+8 ra c-8 fp lost"),
 	RULE("register at nothing", "\x10\x06\x01\x13", "sp+8 ra c-8 fp lost"),
 	RULE("register by an unknown operation", "\x10\x06\x03\x76\x00\x18",
 	     "sp+8 ra c-8 fp lost"),
@@ -435,9 +433,9 @@ static const struct insn_case insn_cases[] = {
 	RULE("val_expression of memory at the CFA", "\x16\x06\x01\x06",
 	     "sp+8 ra c-8 fp c+0"),
 	RULE("val_expression of memory and more", "\x16\x06\x05\x76\x70\x06\x23\x08",
-	     "sp+8 ra c-8 fp expr"),
+	     "sp+8 ra c-8 fp lost"),
 	RULE("val_expression of a register", "\x16\x06\x02\x76\x10",
-	     "sp+8 ra c-8 fp expr"),
+	     "sp+8 ra c-8 fp lost"),
 	RULE("signal frame",
 	     "\x0f\x04\x77\xa0\x01\x06\x10\x06\x03\x77\xf8\x00"
 	     "\x10\x10\x03\x77\xa8\x01\x10\x07\x03\x77\xa0\x01",
@@ -445,14 +443,15 @@ static const struct insn_case insn_cases[] = {
 	RULE("CFA by an expression, sp differs",
 	     "\x0f\x04\x77\xa0\x01\x06\x10\x07\x03\x77\xa8\x01",
 	     "*(sp+160)+0 ra c-8 sp sp+168"),
-	RULE("sp by an expression", "\x16\x07\x04\x0a\x00\x01\x22",
+	RULE("sp by an expression", "\x16\x07\x03\x23\x80\x02",
 	     "sp+8 ra c-8 sp =c+256"),
-	RULE("sp by an expression with a register", "\x16\x07\x02\x76\x00",
-	     "sp+8 ra c-8 sp expr"),
-	RULE("return address by an expression", "\x10\x10\x03\x76\x00\x06",
-	     "sp+8 ra *expr"),
-	RULE("return address is the value of an expression", "\x16\x10\x02\x76\x00",
-	     "sp+8 ra expr"),
+	/* as in Haskell programs */
+	RULE("sp is sp + n", "\x0c\x07\x00\x16\x07\x03\x77\x98\x01",
+	     "sp+0 ra c-8 sp =sp+152"),
+	REFUSED("sp by an expression with a register", "\x16\x07\x02\x76\x00", -EOPNOTSUPP),
+	REFUSED("return address by an expression", "\x10\x10\x03\x76\x00\x06", -EOPNOTSUPP),
+	REFUSED("return address is the value of an expression", "\x16\x10\x02\x77\x00",
+		-EOPNOTSUPP),
 	REFUSED("return address lost", "\x10\x10\x03\x76\x00\x18", -EOPNOTSUPP),
 
 	/* the entry ends too early, or its offset is too great */
@@ -685,336 +684,6 @@ static void known_cies(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->rule.kept_where[1], UNWIND_AT_CFA);
 	b->cfi.word = 4;	/* 32-bit code has no register 16 */
 	KUNIT_EXPECT_EQ(test, look_up(b, CODE), -EOPNOTSUPP);
-}
-
-/* an operation on numbers, DWARF 5 section 2.5.1.4, and its result */
-struct number_case {
-	const char	*name;
-	const char	*bytes;
-	u8		nr;
-	s32		want;
-	bool		differs;	/* with words of 4 bytes the result is @want32 */
-	s32		want32;
-};
-
-#define BOTH(name, bytes, want)		\
-	{ name, bytes, sizeof(bytes) - 1, want, false, 0 }
-#define EITHER(name, bytes, want64, want32)	\
-	{ name, bytes, sizeof(bytes) - 1, want64, true, want32 }
-
-static const struct number_case number_cases[] = {
-	BOTH("and", "\x09\xf0\x4b\x1a", 16),
-	BOTH("or", "\x38\x33\x21", 11),
-	BOTH("xor", "\x3c\x3a\x27", 6),
-	BOTH("plus", "\x35\x36\x22", 11),
-	BOTH("minus", "\x35\x39\x1c", -4),
-	BOTH("mul", "\x37\x09\xfd\x1e", -21),
-	BOTH("neg", "\x39\x1f", -9),
-	BOTH("not", "\x39\x20", -10),
-	BOTH("shl", "\x33\x34\x24", 48),
-	BOTH("shl by more than all bits", "\x33\x08\x40\x24", 0),
-	EITHER("shl and back", "\x33\x08\x28\x24\x08\x28\x25", 3, 0),
-	BOTH("shr", "\x08\x80\x33\x25", 16),
-	EITHER("shr of a negative number", "\x09\xff\x08\x3c\x25", 15, 0),
-	BOTH("shr by more than all bits", "\x09\xff\x08\x40\x25", 0),
-	BOTH("shra", "\x09\xc0\x33\x26", -8),
-	BOTH("shra by more than all bits", "\x09\xc0\x08\xc8\x26", -1),
-	BOTH("eq", "\x35\x35\x29", 1),
-	BOTH("not eq", "\x35\x36\x29", 0),
-	BOTH("ge", "\x35\x35\x2a", 1),
-	BOTH("ge is signed", "\x09\xff\x30\x2a", 0),
-	BOTH("gt", "\x36\x35\x2b", 1),
-	BOTH("not gt", "\x35\x35\x2b", 0),
-	BOTH("le", "\x35\x35\x2c", 1),
-	BOTH("le is signed", "\x30\x09\xff\x2c", 0),
-	BOTH("lt", "\x09\xff\x30\x2d", 1),
-	BOTH("not lt", "\x30\x30\x2d", 0),
-	BOTH("ne", "\x35\x36\x2e", 1),
-	BOTH("not ne", "\x35\x35\x2e", 0),
-	BOTH("dup", "\x35\x12\x1e", 25),
-	BOTH("drop", "\x35\x36\x13", 5),
-	BOTH("over", "\x35\x36\x14\x1c\x1c", 4),
-	BOTH("pick", "\x35\x36\x37\x15\x02\x1e\x22\x22", 46),
-	BOTH("pick the top", "\x35\x36\x15\x00\x1e\x22", 41),
-	BOTH("swap", "\x35\x37\x16\x1c", 2),
-	BOTH("rot", "\x31\x32\x35\x17\x1c\x1e", -5),
-	BOTH("abs", "\x09\xf9\x19\x37\x19\x22", 14),
-	BOTH("div", "\x41\x35\x1b", 3),
-	BOTH("div is signed", "\x09\xef\x35\x1b", -3),
-	BOTH("div by -1", "\x35\x09\xff\x1b", -5),
-	EITHER("div of the least number",
-	       "\x31\x08\x3f\x24\x09\xff\x1b\x08\x3f\x25", 1, 0),
-	BOTH("mod", "\x41\x35\x1d", 2),
-	EITHER("mod is not signed", "\x09\xff\x0a\x00\x01\x1d", 255, 255),
-	EITHER("mod of all bits", "\x09\xff\x0a\x01\x01\x1d", 0, 0),
-	BOTH("plus_uconst", "\x35\x23\x06", 11),
-	EITHER("plus_uconst wraps", "\x0c\xff\xff\xff\x7f\x23\x01\x30\x2d", 0, 1),
-};
-
-KUNIT_ARRAY_PARAM_DESC(number, number_cases, name);
-
-/* A frame with a different value in each register, and words on its stack. */
-#define FRAME_REG(reg)	(0x1000UL * (reg))
-#define FRAME_SP	FRAME_REG(UNWIND_REG_SP)
-#define FRAME_WORDS	16
-/* the register that is not known */
-#define FRAME_LOST	UNWIND_REG_BX
-
-struct frame {
-	unsigned int	word;
-	unsigned int	regs;
-	unsigned int	loads;
-};
-
-static int frame_reg(void *ctx, unsigned int reg, unsigned long *val)
-{
-	struct frame *frame = ctx;
-
-	frame->regs++;
-	if (reg == FRAME_LOST)
-		return -EOPNOTSUPP;
-	*val = FRAME_REG(reg);
-	return 0;
-}
-
-/* the words have the values 0x100, 0x101, ... and the last one has -16 */
-static int frame_load(void *ctx, unsigned long addr, void *to, size_t len)
-{
-	struct frame *frame = ctx;
-	unsigned long at = addr - FRAME_SP, i = at / frame->word;
-	u64 val = i == FRAME_WORDS - 1 ? -16ULL : 0x100 + i;
-
-	frame->loads++;
-	if (i >= FRAME_WORDS || len > frame->word || at % frame->word)
-		return -EFAULT;
-	memcpy(to, &val, len);
-	return 0;
-}
-
-static int carry_out_at(struct tables *t, unsigned long expr, const unsigned long *cfa,
-			struct frame *frame, unsigned long *val)
-{
-	const struct unwind_cfi_frame cfi_frame = {
-		.reg = frame_reg, .load = frame_load, .ctx = frame,
-	};
-
-	frame->word = t->cfi.word;
-	frame->regs = 0;
-	frame->loads = 0;
-	t->reads = 0;
-	/* as in a process, the bytes after the tables are readable, too */
-	t->nr = sizeof(t->bytes);
-	return unwind_cfi_expr(&t->cfi, &cfi_frame, expr, CODE + 5, cfa, val);
-}
-
-/* check CFA = sp + number, both as a reduced rule and as an evaluated expression */
-static void number_expr(struct kunit *test)
-{
-	const struct number_case *c = test->param_value;
-	unsigned int word;
-
-	for (word = 4; word <= 8; word += 4) {
-		s32 want = word == 4 && c->differs ? c->want32 : c->want;
-		struct tables *t = new_tables(test, word);
-		u8 insns[24] = { 0x0f, c->nr + 3 };
-		unsigned long expr, val = 0;
-		struct frame frame;
-
-		memcpy(insns + 2, c->bytes, c->nr);
-		insns[2 + c->nr] = word == 8 ? 0x77 : 0x74;
-		insns[4 + c->nr] = 0x22;
-		put_usual(t, insns, 5 + c->nr);
-		KUNIT_EXPECT_EQ(test, look_up(t, CODE), 0);
-		KUNIT_EXPECT_EQ(test, t->rule.cfa_reg, UNWIND_REG_SP);
-		KUNIT_EXPECT_EQ(test, t->rule.cfa_off, want);
-		expr = TABLES + t->nr - c->nr - 4;
-		KUNIT_EXPECT_EQ(test, carry_out_at(t, expr, NULL, &frame, &val), 0);
-		KUNIT_EXPECT_EQ(test, val, FRAME_SP + want);
-	}
-}
-
-/**
- * struct frame_case - an expression, and its value in a frame
- * @name: for the log
- * @bytes: the CFA's expression
- * @nr: number of @bytes
- * @word: 4 or 8
- * @ret: expected return value
- * @want: expected CFA
- */
-struct frame_case {
-	const char	*name;
-	const char	*bytes;
-	u8		nr;
-	u8		word;
-	int		ret;
-	unsigned long	want;
-};
-
-#define COMES_TO(_name, _word, _bytes, _want)				\
-	{ .name = (_name), .bytes = (_bytes), .nr = sizeof(_bytes) - 1,	\
-	  .word = (_word), .want = (_want) }
-#define FAILS(_name, _word, _bytes, _ret)				\
-	{ .name = (_name), .bytes = (_bytes), .nr = sizeof(_bytes) - 1,	\
-	  .word = (_word), .ret = (_ret) }
-
-/* 0x70 + n: breg n; none of these expressions can be reduced */
-static const struct frame_case frame_cases[] = {
-	COMES_TO("the sum of two registers", 8, "\x76\x01\x79\x00\x22",
-		 FRAME_REG(6) + 1 + FRAME_REG(9)),
-	/* as in OpenSSL's RSA; register 1 is rdx */
-	COMES_TO("a word by an index", 8,
-		 "\x77\x08\x71\x80\x60\x38\x1e\x22\x06\x23\x08", 0x101 + 8),
-	COMES_TO("a word by the next index", 8,
-		 "\x77\x08\x71\x81\x60\x38\x1e\x22\x06\x23\x08", 0x102 + 8),
-	COMES_TO("bregx", 8, "\x92\x0b\x7f\x12\x22", 2 * (FRAME_REG(11) - 1)),
-	COMES_TO("an aligned register", 8, "\x76\xc1\x00\x09\xc0\x1a", FRAME_REG(6) + 64),
-	COMES_TO("memory at a number", 8, "\x0a\x00\x70\x06", 0x100),
-	COMES_TO("two loads", 8, "\x77\x00\x06\x77\x08\x06\x22", 0x201),
-	COMES_TO("the program counter", 8, "\x80\x00\x76\x00\x12\x1c\x22", CODE + 5),
-	COMES_TO("the lower half of a word", 8, "\x77\xf8\x00\x94\x04", 0xfffffff0),
-	COMES_TO("one byte", 8, "\x77\xf8\x00\x94\x01", 0xf0),
-	COMES_TO("all of a word", 8, "\x77\xf8\x00\x94\x08\x12\x22", -32UL),
-	COMES_TO("a branch that is taken", 8, "\x76\x00\x31\x28\x03\x00\x23\x08\x96\x23\x01",
-		 FRAME_REG(6) + 1),
-	COMES_TO("a branch that is not taken", 8,
-		 "\x76\x00\x30\x28\x03\x00\x23\x08\x96\x23\x01", FRAME_REG(6) + 9),
-	COMES_TO("skip", 8, "\x76\x00\x2f\x02\x00\x23\x08\x23\x01", FRAME_REG(6) + 1),
-	COMES_TO("skip to the end", 8, "\x76\x00\x2f\x02\x00\x23\x08", FRAME_REG(6)),
-	/* a loop that runs 5 times: it decrements the number, and adds 8 to the register */
-	COMES_TO("a loop", 8, "\x76\x00\x35\x16\x23\x08\x16\x31\x1c\x12\x28\xf6\xff\x13",
-		 FRAME_REG(6) + 40),
-	COMES_TO("registers wrap", 8, "\x76\x00\x20\x76\x00\x22", -1UL),
-	/* i386: esp is 4, ebp 5 */
-	COMES_TO("32-bit registers", 4, "\x74\x00\x75\x00\x22", FRAME_SP + FRAME_REG(6)),
-	COMES_TO("32-bit words", 4, "\x74\x04\x06\x12\x22", 0x202),
-	COMES_TO("32-bit numbers wrap", 4, "\x75\x00\x20\x75\x00\x22", 0xffffffff),
-	COMES_TO("32-bit addresses wrap", 4,
-		 "\x74\x04\x0c\x00\x00\x00\x80\x22\x0c\x00\x00\x00\x80\x22\x06", 0x101),
-	COMES_TO("a 32-bit result is not sign-extended", 4, "\x74\x3c\x06\x31\x21", 0xfffffff1),
-	COMES_TO("32-bit division of the least number", 4,
-		 "\x0c\x00\x00\x00\x80\x75\x00\x0a\xfd\x5f\x1c\x1b", 0xd5555556),
-
-	FAILS("an unknown register", 8, "\x73\x00\x76\x00\x22", -EOPNOTSUPP),
-	FAILS("a missing word", 8, "\x76\x00\x12\x22\x06", -EFAULT),
-	FAILS("a missing word, later", 8, "\x77\x00\x06\x06", -EFAULT),
-	FAILS("a division by 0", 8, "\x76\x00\x12\x12\x1c\x1b", -EOPNOTSUPP),
-	FAILS("a remainder by 0", 8, "\x76\x00\x12\x12\x1c\x1d", -EOPNOTSUPP),
-	FAILS("an endless loop", 8, "\x76\x00\x2f\xfd\xff", -EOPNOTSUPP),
-	FAILS("an endless loop that pushes", 8, "\x76\x00\x2f\xfb\xff", -EOPNOTSUPP),
-	FAILS("a jump past the end", 8, "\x76\x00\x2f\x01\x00", -EOPNOTSUPP),
-	FAILS("a jump before the start", 8, "\x76\x00\x2f\xfa\xff", -EOPNOTSUPP),
-	FAILS("a jump into the last operation's operand", 8,
-	      "\x2f\x01\x00\x09\x23", -EINVAL),
-	FAILS("nothing left", 8, "\x76\x00\x30\x28\x00\x00\x13", -EOPNOTSUPP),
-	FAILS("a branch by nothing", 8, "\x76\x00\x2f\x00\x00\x13\x28\x00\x00", -EOPNOTSUPP),
-};
-
-KUNIT_ARRAY_PARAM_DESC(frame_case, frame_cases, name);
-
-/*
- * Shift the expression by a byte at a time, so that each of its bytes is the last of a window once.
- * Some cases branch back to an earlier window.
- */
-static void carried_out(struct kunit *test)
-{
-	const struct frame_case *c = test->param_value;
-	unsigned int pad;
-
-	for (pad = 0; pad < 70; pad++) {
-		struct tables *t = new_tables(test, c->word);
-		unsigned long val = 0;
-		struct frame frame;
-		u8 insns[100] = {};
-
-		insns[pad] = 0x0f;
-		insns[pad + 1] = c->nr;
-		memcpy(insns + pad + 2, c->bytes, c->nr);
-		put_usual(t, insns, pad + 2 + c->nr);
-		KUNIT_ASSERT_EQ(test, look_up(t, CODE), 0);
-		KUNIT_EXPECT_TRUE(test, t->rule.cfa_expr);
-		KUNIT_EXPECT_EQ(test, t->rule.expr_base, t->fde);
-		KUNIT_EXPECT_EQ(test, carry_out_at(t, t->rule.expr_base + t->rule.cfa_off,
-						   NULL, &frame, &val), c->ret);
-		KUNIT_EXPECT_EQ(test, val, c->want);
-		KUNIT_EXPECT_LE(test, t->reads, 3);
-		KUNIT_EXPECT_LE(test, frame.loads, 2);
-	}
-}
-
-/* When a register's expression begins, the CFA is on the expression stack. */
-static void begins_with_cfa(struct kunit *test)
-{
-	static const u8 insns[] = { 0x10, 6, 3, 0x76, 0, 0x22, 0x16, 3, 3, 0x76, 8, 0x1c };
-	struct tables *t = new_tables(test, 8);
-	unsigned long cfa = 0x5000, val = 0;
-	struct frame frame;
-
-	put_usual(t, insns, sizeof(insns));
-	KUNIT_ASSERT_EQ(test, look_up(t, CODE), 0);
-	KUNIT_EXPECT_FALSE(test, t->rule.cfa_expr);
-	KUNIT_EXPECT_EQ(test, t->rule.kept_where[UNWIND_SLOT_FP], UNWIND_AT_EXPR);
-	KUNIT_EXPECT_EQ(test, t->rule.kept_where[UNWIND_SLOT_BX], UNWIND_IS_EXPR);
-	KUNIT_ASSERT_EQ(test, carry_out_at(t, t->rule.expr_base +
-					   t->rule.kept_off[UNWIND_SLOT_FP],
-					   &cfa, &frame, &val), 0);
-	KUNIT_EXPECT_EQ(test, val, cfa + FRAME_REG(6));
-	KUNIT_ASSERT_EQ(test, carry_out_at(t, t->rule.expr_base +
-					   t->rule.kept_off[UNWIND_SLOT_BX],
-					   &cfa, &frame, &val), 0);
-	KUNIT_EXPECT_EQ(test, val, cfa - FRAME_REG(6) - 8);
-}
-
-/* An expression in a CIE has a different distance from each FDE that uses the CIE. */
-static void expression_in_cie(struct kunit *test)
-{
-	static const u8 insns[] = {
-		0x0f, 5, 0x76, 0, 0x79, 0, 0x22, 0x80 | 16, 1,
-	};
-	struct tables *t = new_tables(test, 8);
-	unsigned long val;
-	struct frame frame;
-	size_t cie_end, i;
-
-	put_cie(t, head_64, sizeof(head_64), insns, sizeof(insns));
-	cie_end = t->nr;
-	for (i = 0; i < 3; i++) {
-		t->nr = cie_end;
-		for (val = 0; val < 13 * i; val++)
-			put_u8(t, 0);
-		put_fde(t, "", 0);
-		KUNIT_ASSERT_EQ(test, look_up(t, CODE), 0);
-		KUNIT_EXPECT_TRUE(test, t->rule.cfa_expr);
-		KUNIT_EXPECT_EQ(test, t->rule.expr_base + t->rule.cfa_off,
-				TABLES + cie_end - 8);
-		val = 0;
-		KUNIT_EXPECT_EQ(test, carry_out_at(t, t->rule.expr_base + t->rule.cfa_off,
-						   NULL, &frame, &val), 0);
-		KUNIT_EXPECT_EQ(test, val, FRAME_REG(6) + FRAME_REG(9));
-	}
-}
-
-/* The bytes of an expression may change between the search for the rule and its use. */
-static void expression_changed(struct kunit *test)
-{
-	static const u8 insns[] = { 0x0f, 5, 0x76, 0, 0x79, 0, 0x22 };
-	struct tables *t = new_tables(test, 8);
-	unsigned long expr, val = 1;
-	struct frame frame;
-	size_t at;
-
-	put_usual(t, insns, sizeof(insns));
-	KUNIT_ASSERT_EQ(test, look_up(t, CODE), 0);
-	expr = t->rule.expr_base + t->rule.cfa_off;
-	at = expr - TABLES;
-
-	t->bytes[at + 5] = 0x18;
-	KUNIT_EXPECT_EQ(test, carry_out_at(t, expr, NULL, &frame, &val), -EOPNOTSUPP);
-	memset(t->bytes + at, 0xff, 12);
-	KUNIT_EXPECT_EQ(test, carry_out_at(t, expr, NULL, &frame, &val), -EINVAL);
-	KUNIT_EXPECT_EQ(test, carry_out_at(t, ~0UL, NULL, &frame, &val), -EINVAL);
-	KUNIT_EXPECT_EQ(test, carry_out_at(t, 0, NULL, &frame, &val), -EFAULT);
-	KUNIT_EXPECT_EQ_MSG(test, val, 1, "no value");
 }
 
 /* Skip an expression that is longer than the window of bytes that are read at once. */
@@ -1260,11 +929,6 @@ static struct kunit_case cfi_cases[] = {
 	KUNIT_CASE(addresses_wrap),
 	KUNIT_CASE(alignment_factors),
 	KUNIT_CASE(known_cies),
-	KUNIT_CASE_PARAM(number_expr, number_gen_params),
-	KUNIT_CASE_PARAM(carried_out, frame_case_gen_params),
-	KUNIT_CASE(begins_with_cfa),
-	KUNIT_CASE(expression_in_cie),
-	KUNIT_CASE(expression_changed),
 	KUNIT_CASE(long_expression),
 	KUNIT_CASE(set_loc),
 	KUNIT_CASE(fde_range),

@@ -229,7 +229,7 @@ void unwind_compact_rule(const struct unwind_full_rule *full, unsigned int word,
 	if (full->signal || full->ra_where != UNWIND_AT_CFA ||
 	    full->ra_off != -(s32)word)
 		return;
-	if (full->cfa_expr || full->sp_where != UNWIND_SAME)
+	if (full->cfa_scale || full->sp_where != UNWIND_SAME)
 		return;
 	if (full->cfa_deref &&
 	    (full->cfa_reg != UNWIND_REG_FP || full->cfa_add))
@@ -504,21 +504,6 @@ static bool eh_is_by_tables(const struct unwind_user_rule *rule)
 	}
 }
 
-/*
- * The bytes of a rule's expressions are read later, so the state of the mm is noted
- * before the rule is looked up.
- */
-static bool eh_find_cached(struct unwind_user_state *state,
-			   struct unwind_user_rule *rule, struct unwind_full_rule *full)
-{
-	if (unwind_cache_find_rule(unwind_rule_key(state), rule, full))
-		return false;
-	if (likely(rule->kind != UNWIND_RULE_FULL || !full->expr_base))
-		return true;
-	return eh_begin_search(state) &&
-	       !unwind_cache_find_rule(unwind_rule_key(state), rule, full);
-}
-
 /**
  * unwind_eh_frame_rule - find a frame's caller by the unwind tables
  * @state: the frame
@@ -545,7 +530,8 @@ int unwind_eh_frame_rule(struct unwind_user_state *state,
 	int ret, tries;
 
 	/* kernel addresses can share a key with user addresses */
-	if (eh_find_cached(state, rule, full) && likely(ip < TASK_SIZE_MAX)) {
+	if (!unwind_cache_find_rule(unwind_rule_key(state), rule, full) &&
+	    likely(ip < TASK_SIZE_MAX)) {
 		if (eh_is_by_tables(rule))
 			return 0;
 		/*
@@ -554,7 +540,8 @@ int unwind_eh_frame_rule(struct unwind_user_state *state,
 		 * with tables is known, a second lookup finds none of them.
 		 */
 		by_code = true;
-		if (!unwind_cache_find_object(ip, &object) && eh_find_cached(state, rule, full))
+		if (!unwind_cache_find_object(ip, &object) &&
+		    !unwind_cache_find_rule(unwind_rule_key(state), rule, full))
 			return eh_is_by_tables(rule) ? 0 : -ENOENT;
 	}
 
@@ -566,65 +553,4 @@ int unwind_eh_frame_rule(struct unwind_user_state *state,
 	if (ret)
 		return ret;
 	return rule->kind == UNWIND_RULE_NONE ? -ENOENT : 0;
-}
-
-static int eh_read_expr(void *ctx, unsigned long addr, void *to, size_t len)
-{
-	struct unwind_user_state *state = ctx;
-
-	return unwind_may_read(state, len) ? unwind_read(state, addr, to, len) : -EFAULT;
-}
-
-static int read_frame_reg(void *ctx, unsigned int reg, unsigned long *val)
-{
-	return unwind_user_reg(ctx, reg, val);
-}
-
-static int load_frame_memory(void *ctx, unsigned long addr, void *to, size_t len)
-{
-	return unwind_read(ctx, addr, to, len);
-}
-
-/**
- * unwind_eh_frame_expr - evaluate an expression of a rule
- * @state: the frame that the rule has just been found for
- * @expr: address of the expression
- * @cfa: the CFA, for expressions that begin with it; or NULL
- * @val: set to its value
- *
- * Expressions use registers without the base of the stack segment, so they are not
- * supported if this base is not 0.
- *
- * Context: Task context of a user task; may sleep.
- * Return: 0; -EOPNOTSUPP or -EINVAL if the expression has no value in this frame; -EFAULT
- *	   if the expression or memory that it uses cannot be read; -EAGAIN if the tables of
- *	   the rule may have been unmapped, -ESTALE if they may have changed.
- */
-int unwind_eh_frame_expr(struct unwind_user_state *state, unsigned long expr,
-			 const unsigned long *cfa, unsigned long *val)
-{
-	const struct unwind_cfi_frame frame = {
-		.reg = read_frame_reg,
-		.load = load_frame_memory,
-		.ctx = state,
-	};
-	struct unwind_cfi *cfi = state->cfi;
-	int ret;
-
-	cond_resched();
-	if (time_after(jiffies, state->deadline))
-		return -EFAULT;
-	if (state->ss_base)
-		return -EOPNOTSUPP;
-
-	cfi->read = eh_read_expr;
-	cfi->ctx = state;
-	cfi->word = state->word;
-	ret = unwind_cfi_expr(cfi, &frame, expr, state->ip - state->back, cfa, val);
-#ifdef CONFIG_UNWIND_USER_FILES
-	/* check the file first, as in eh_use_rule() */
-	if (unwind_file_may_be_dead(state, state->ip - state->back))
-		return -ESTALE;
-#endif
-	return unwind_cache_holds(&state->tables) ? ret : -EAGAIN;
 }

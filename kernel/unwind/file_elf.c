@@ -10,8 +10,8 @@
  * mapping are reported to cache.c (<linux/unwind_cache.h>), and file.c is notified when the
  * file is opened for writing.
  *
- * For uncommon cases the tables in the process's memory are read (eh_frame.c): rules with
- * expressions or without a compact form, and objects without a usable .eh_frame_hdr or with
+ * For uncommon cases the tables in the process's memory are read (eh_frame.c): rules
+ * without a compact form or that use the code's address, and objects without a usable .eh_frame_hdr or with
  * relocated tables.
  *
  * Formats: System V ABI, chapters 4 and 5 (object files, program loading);
@@ -729,24 +729,6 @@ int unwind_file_end_search(struct unwind_user_state *state, int ret)
 	unwind_file_put(held);
 	state->held = NULL;
 	return ret;
-}
-
-/**
- * unwind_file_may_be_dead - as unwind_file_at_is_dead(), also if the object is not cached any more
- * @state: the walk
- * @ip: linear user address
- *
- * Context: Task context of a user task.
- * Return: true if the file is dead; or if the object is not known, and any file has died since
- *	   the walk began.
- */
-bool unwind_file_may_be_dead(const struct unwind_user_state *state, unsigned long ip)
-{
-	struct unwind_object object;
-
-	if (unwind_file_at_is_dead(ip))
-		return true;
-	return unwind_cache_find_object(ip, &object) && unwind_files_changes() != state->changes;
 }
 
 /* a row of the table; both values are relative to .eh_frame_hdr */

@@ -10,7 +10,6 @@
 struct unwind_object;
 
 bool unwind_file_at_is_dead(unsigned long ip);
-bool unwind_file_may_be_dead(const struct unwind_user_state *state, unsigned long ip);
 int unwind_file_end_search(struct unwind_user_state *state, int ret);
 int unwind_file_entry(unsigned long ip, unsigned long base, unsigned long *entry);
 int unwind_file_object(struct unwind_user_state *state, unsigned long ip,

@@ -1027,9 +1027,9 @@ static void last_address(struct kunit *test)
 /* A rule is not shared if its expression uses the code's address, as that differs by process. */
 static void address_in_expression(struct kunit *test)
 {
-	/* CFA = rsp + 8 + ((rip >= 0x10000000) << 3) */
+	/* CFA = rsp + 8 + (((rip & 15) >= 11) << 3) */
 	static const u8 insns[] = {
-		0x0f, 13, 0x77, 8, 0x80, 0, 0x0c, 0, 0, 0, 0x10, 0x2a, 0x33, 0x24, 0x22,
+		0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22,
 	};
 	loff_t pos = FDE + 2 * FDE_BYTES + FDE_BYTES - sizeof(insns);
 	struct unwind_user_state state;

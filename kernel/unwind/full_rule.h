@@ -16,6 +16,7 @@
  * @UNWIND_AT_SP: in memory, at this frame's stack pointer plus the offset
  * @UNWIND_AT_FP: in memory, at this frame's frame pointer plus the offset
  * @UNWIND_IS_CFA: the value is the CFA plus the offset
+ * @UNWIND_IS_SP: the value is this frame's stack pointer plus the offset
  * @UNWIND_IN_REG: in another register, whose UNWIND_REG_* is the offset
  * @UNWIND_UNDEFINED: not preserved, according to the table
  * @UNWIND_LOST: at a place that a rule cannot express
@@ -26,19 +27,8 @@ enum unwind_where {
 	UNWIND_AT_SP,
 	UNWIND_AT_FP,
 	UNWIND_IS_CFA,
+	UNWIND_IS_SP,
 	UNWIND_IN_REG,
-#ifdef CONFIG_UNWIND_USER_EH_FRAME
-	/**
-	 * @UNWIND_AT_EXPR: in memory, at the address that an expression evaluates to; the offset
-	 *		    is that of the expression from the rule's expr_base
-	 */
-	UNWIND_AT_EXPR,
-	/**
-	 * @UNWIND_IS_EXPR: the value that an expression evaluates to; the offset is as for
-	 *		    @UNWIND_AT_EXPR
-	 */
-	UNWIND_IS_EXPR,
-#endif
 	UNWIND_UNDEFINED,
 	UNWIND_LOST,
 };
@@ -51,9 +41,11 @@ enum unwind_where {
  * @sp_off: the offset that @sp_where refers to
  * @kept_off: for each slot, the offset that @kept_where refers to
  * @cfa_reg: the base register, UNWIND_REG_*
+ * @cfa_index: a register, UNWIND_REG_*, that is added to the base, multiplied by @cfa_scale
+ * @cfa_scale: see @cfa_index; 0 in nearly all rules
  * @cfa_deref: the CFA is not base + @cfa_off, but the word in memory there, plus
  *	       @cfa_add
- * @ra_where: never SAME, IS_CFA or LOST; UNDEFINED if this frame has no caller: the stack
+ * @ra_where: never SAME, IS_CFA, IS_SP or LOST; UNDEFINED if this frame has no caller: the stack
  *	      ends here, and nothing else in the rule is valid
  * @sp_where: SAME if the caller's stack pointer is the CFA, as nearly always; neither
  *	      UNDEFINED nor LOST
@@ -65,21 +57,15 @@ enum unwind_where {
  * frame, and in its caller's if the innermost function does not change the register.
  */
 struct unwind_full_rule {
-#ifdef CONFIG_UNWIND_USER_EH_FRAME
-	/** @expr_base: base of the offsets of expressions; 0 if there are no expressions */
-	unsigned long	expr_base;
-#endif
 	s32	cfa_off;
 	s32	cfa_add;
 	s32	ra_off;
 	s32	sp_off;
 	s32	kept_off[UNWIND_NR_KEPT];
 	u8	cfa_reg;
+	u8	cfa_index;
+	u8	cfa_scale;
 	bool	cfa_deref;
-#ifdef CONFIG_UNWIND_USER_EH_FRAME
-	/** @cfa_expr: the CFA is the value of the expression at @expr_base + @cfa_off */
-	bool	cfa_expr;
-#endif
 	u8	ra_where;
 	u8	sp_where;
 	u8	kept_where[UNWIND_NR_KEPT];

@@ -16,8 +16,6 @@ struct unwind_stacktrace;
 
 int unwind_eh_frame_rule(struct unwind_user_state *state, struct unwind_user_rule *rule,
 			 struct unwind_full_rule *full);
-int unwind_eh_frame_expr(struct unwind_user_state *state, unsigned long expr,
-			 const unsigned long *cfa, unsigned long *val);
 int unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
 			   struct unwind_full_rule *full);
 int unwind_apply_realigned(struct unwind_user_state *state, const struct unwind_user_rule *rule);

@@ -194,29 +194,22 @@ static int check_signal_sp(struct unwind_user_state *state, unsigned long sp, un
 	return is_loop(state, sp, ip) ? -EINVAL : 0;
 }
 
-#ifdef CONFIG_UNWIND_USER_EH_FRAME
-/* Evaluate an expression of the rule: the one at full->expr_base + @off. */
-static int full_expr(struct unwind_user_state *state,
-		     const struct unwind_full_rule *full, s32 off,
-		     const unsigned long *cfa, unsigned long *val)
-{
-	return unwind_eh_frame_expr(state, full->expr_base + off, cfa, val);
-}
-#endif
-
 static int full_cfa(struct unwind_user_state *state,
 		    const struct unwind_full_rule *full, unsigned long *cfa)
 {
+	unsigned long index;
 	int ret;
 
-#ifdef CONFIG_UNWIND_USER_EH_FRAME
-	if (full->cfa_expr)
-		return full_expr(state, full, full->cfa_off, NULL, cfa);
-#endif
 	ret = unwind_read_reg(state, full->cfa_reg, cfa);
 	if (ret)
 		return ret;
 	*cfa += full->cfa_off;
+	if (full->cfa_scale) {
+		ret = unwind_read_reg(state, full->cfa_index, &index);
+		if (ret)
+			return ret;
+		*cfa += (index - state->ss_base) * full->cfa_scale;
+	}
 	if (full->cfa_deref) {
 		if (unwind_read_word(state, *cfa, cfa))
 			return -EFAULT;
@@ -228,17 +221,12 @@ static int full_cfa(struct unwind_user_state *state,
 /* Does full_place() return the value itself, rather than its address in memory? */
 static bool is_value(u8 where)
 {
-#ifdef CONFIG_UNWIND_USER_EH_FRAME
-	if (where == UNWIND_IS_EXPR)
-		return true;
-#endif
-	return where == UNWIND_IN_REG || where == UNWIND_IS_CFA;
+	return where == UNWIND_IN_REG || where == UNWIND_IS_CFA || where == UNWIND_IS_SP;
 }
 
 /* Get a value of the caller's frame, or its address in memory: is_value() tells which. */
-static int full_place(struct unwind_user_state *state,
-		      const struct unwind_full_rule *full, u8 where, s32 off,
-		      unsigned long cfa, unsigned long *val)
+static int full_place(struct unwind_user_state *state, u8 where, s32 off, unsigned long cfa,
+		      unsigned long *val)
 {
 	int ret = 0;
 
@@ -248,6 +236,7 @@ static int full_place(struct unwind_user_state *state,
 		*val = cfa;
 		break;
 	case UNWIND_AT_SP:
+	case UNWIND_IS_SP:
 		*val = state->sp;
 		break;
 	case UNWIND_AT_FP:
@@ -255,11 +244,6 @@ static int full_place(struct unwind_user_state *state,
 		break;
 	case UNWIND_IN_REG:
 		return unwind_read_reg(state, off, val);
-#ifdef CONFIG_UNWIND_USER_EH_FRAME
-	case UNWIND_AT_EXPR:
-	case UNWIND_IS_EXPR:
-		return full_expr(state, full, off, &cfa, val);
-#endif
 	default:
 		return -EOPNOTSUPP;
 	}
@@ -276,7 +260,7 @@ static int full_sp(struct unwind_user_state *state,
 
 	*sp = cfa;
 	if (full->sp_where != UNWIND_SAME) {
-		ret = full_place(state, full, full->sp_where, full->sp_off, cfa, sp);
+		ret = full_place(state, full->sp_where, full->sp_off, cfa, sp);
 		if (ret)
 			return ret;
 		if (!is_value(full->sp_where)) {
@@ -319,7 +303,7 @@ static int full_return_address(struct unwind_user_state *state,
 	unsigned long place;
 	int ret;
 
-	ret = full_place(state, full, full->ra_where, full->ra_off, cfa, &place);
+	ret = full_place(state, full->ra_where, full->ra_off, cfa, &place);
 	if (ret)
 		return ret;
 	if (!is_value(full->ra_where)) {
@@ -347,7 +331,7 @@ static void full_kept(struct unwind_user_state *state,
 
 	if (where == UNWIND_SAME)
 		return;
-	ret = full_place(state, full, where, full->kept_off[slot], cfa, &val);
+	ret = full_place(state, where, full->kept_off[slot], cfa, &val);
 	next->kept[slot] = val;
 	next->lost &= ~bit;
 	next->in_memory &= ~bit;

@@ -16,17 +16,11 @@
  * @flags: CFI_FUZZ_*
  * @fde: offset of the FDE in the tables
  * @ip: offset of the address in the range of the FDE
- * @seed: seed for the values of registers and memory
- * @lost: bit mask of the unknown registers, by number modulo 8
- * @holes: bit mask of the missing pages, by number modulo 8
  */
 struct cfi_fuzz {
 	u8	flags;
 	u8	fde[2];
 	u8	ip[2];
-	u8	seed;
-	u8	lost;
-	u8	holes;
 };
 
 #endif /* _CFI_FUZZ_H */

@@ -44,7 +44,6 @@ static int write_seed(const struct cfi_elf *elf, size_t fde, const char *folder,
 	head.fde[0] = cie_size;
 	head.fde[1] = cie_size >> 8;
 	head.ip[0] = nr * 7;
-	head.seed = nr;
 	distance = cie_size + 4;
 	snprintf(name, sizeof(name), "%s/%d-%zx", folder, nr, fde);
 	out = fopen(name, "wb");
@@ -58,16 +57,16 @@ static int write_seed(const struct cfi_elf *elf, size_t fde, const char *folder,
 	return fclose(out);
 }
 
-/* expressions with branches and loads; the first byte of each is its length */
+/* the first byte of each expression is its length */
 static int write_expressions(const char *folder)
 {
 	static const char * const exprs[] = {
 		"\x0a\x77\x08\x79\x00\x38\x1e\x22\x06\x23\x08",
-		"\x0e\x76\x00\x35\x16\x23\x08\x16\x31\x1c\x12\x28\xf6\xff\x13",
-		"\x05\x76\x00\x06\x94\x04", "\x04\x12\x06\x22\x96",
+		"\x0b\x77\x08\x80\x00\x3f\x1a\x3b\x2a\x33\x24\x22",
+		"\x05\x76\x00\x06\x23\x08", "\x04\x13\x77\x10\x06",
 	};
-	static const unsigned char lengths[] = { 11, 15, 6, 5 };
-	struct cfi_fuzz head = { .flags = CFI_FUZZ_EXPR, .seed = 5 };
+	static const unsigned char lengths[] = { 11, 12, 6, 5 };
+	struct cfi_fuzz head = { .flags = CFI_FUZZ_EXPR };
 	char name[4096];
 	unsigned int i;
 	FILE *out;

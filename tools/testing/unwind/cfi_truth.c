@@ -116,8 +116,8 @@ static void describe_cfa(const struct table *t, char *to, size_t size)
 		snprintf(to, size, "refused: %s", strerror(-t->ret));
 	else if (rule->ra_where == UNWIND_UNDEFINED)
 		snprintf(to, size, "end of stack");
-	else if (rule->cfa_expr)
-		snprintf(to, size, "carried out");
+	else if (rule->cfa_scale)
+		snprintf(to, size, "by an index");
 	else if (rule->cfa_deref)
 		snprintf(to, size, "*(%s%+d)%+d", reg, rule->cfa_off,
 			 rule->cfa_add);
@@ -210,8 +210,6 @@ static void check_register(struct table *t, const char *name, const char *want)
 		snprintf(kind, sizeof(kind), "%s by expression: %s", name,
 			 where == UNWIND_AT_SP ? "at sp" :
 			 where == UNWIND_AT_FP ? "at fp" :
-			 where == UNWIND_AT_EXPR ? "address carried out" :
-			 where == UNWIND_IS_EXPR ? "carried out" :
 			 slot == UNWIND_SLOT_SP && where == UNWIND_SAME ? "the CFA" :
 			 where == UNWIND_LOST ? "lost" : got);
 		count_kind(kind);
@@ -435,9 +433,6 @@ static void count_rule(const struct table *t)
 		snprintf(kind, sizeof(kind), "refused: %s", strerror(-t->ret));
 	else if (rule->ra_where == UNWIND_UNDEFINED)
 		snprintf(kind, sizeof(kind), "end of stack");
-	else if (rule->cfa_expr)
-		snprintf(kind, sizeof(kind), "carried out%s",
-			 rule->signal ? " signal" : "");
 	else
 		snprintf(kind, sizeof(kind), "%s%s%s",
 			 rule->cfa_deref ? "deref " : "",

@@ -456,20 +456,6 @@ static void find_object(struct unwind_user_state *state, unsigned long ip)
 		check_object(&object, ip);
 }
 
-/* Evaluate the rule's expression. This must fail if the tables may have been unmapped. */
-static void carry_out(struct unwind_user_state *state, const struct unwind_full_rule *full)
-{
-	unsigned int table_bytes = state->table_bytes;
-	unsigned long val;
-	int ret;
-
-	process.reads = 0;
-	ret = unwind_eh_frame_expr(state, full->expr_base + full->cfa_off, NULL, &val);
-	CHECK(state->table_bytes <= table_bytes);
-	CHECK(ret <= 0);
-	CHECK(!(process.flags & FINDER_FUZZ_UNMAPPED) || ret == -EAGAIN);
-}
-
 /* Return the result of unwind_eh_frame_rule(), or -ENODATA if the input is too short. */
 int finder_fuzz_run(const u8 *data, size_t size, struct unwind_user_rule *rule,
 		    struct unwind_full_rule *full)
@@ -504,8 +490,6 @@ int finder_fuzz_run(const u8 *data, size_t size, struct unwind_user_rule *rule,
 	CHECK(!ret || ret == -ENOENT || ret == -ENXIO || ret == -EOPNOTSUPP ||
 	      ret == -EFAULT || ret == -EINTR || ret == -EAGAIN);
 	CHECK(ret || (rule->kind > UNWIND_RULE_NONE && rule->kind <= UNWIND_RULE_REALIGNED));
-	if (!ret && rule->kind == UNWIND_RULE_FULL && full->cfa_expr)
-		carry_out(&state, full);
 	return ret;
 }
 
