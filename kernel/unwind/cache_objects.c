@@ -131,6 +131,14 @@ static void cache_free_object_now(struct unwind_object *object)
 	kfree(object);
 }
 
+static atomic64_t last_gen = ATOMIC64_INIT(0);
+
+/* Return a generation that no cache has had. */
+u64 unwind_cache_next_gen(void)
+{
+	return atomic64_inc_return(&last_gen);
+}
+
 /* a range that contains the code of all dropped objects with tables */
 struct dropped {
 	unsigned long	start;

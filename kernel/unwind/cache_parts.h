@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Internals of the cache: cache.c makes and frees caches, cache_state.c tells whether the
- * result of a search is still valid, cache_rules.c and cache_objects.c store it.
+ * Internals of the cache: cache.c makes and frees caches, and tells whether the result of a search
+ * is still valid.  It calls cache_files.c, which calls cache_objects.c, which calls cache_rules.c.
  */
 #ifndef _KERNEL_UNWIND_CACHE_PARTS_H
 #define _KERNEL_UNWIND_CACHE_PARTS_H
@@ -21,6 +21,7 @@
 #include "unwind.h"
 
 struct mm_struct;
+struct unwind_full_rule;
 struct unwind_full_table;
 struct unwind_object;
 struct unwind_rule_table;
@@ -118,15 +119,15 @@ static inline bool cache_state_holds(const struct unwind_cache *cache,
 	       cache->unmaps == state->unmaps && !state->flush_pending;
 }
 
-void unwind_cache_make(void);
-u64 unwind_cache_next_gen(void);
-
 void unwind_cache_drop_rules(struct unwind_cache *cache, unsigned long start,
 			     unsigned long end);
+bool unwind_cache_peek_full(struct unwind_cache *cache, u64 key, struct unwind_user_rule *rule,
+			    struct unwind_full_rule *full);
 void unwind_cache_add_compact(struct unwind_cache *cache, u64 key,
 			      const struct unwind_user_rule *rule);
 size_t unwind_cache_rules_bytes(struct unwind_cache *cache);
 
+u64 unwind_cache_next_gen(void);
 struct unwind_object_list *unwind_cache_alloc_list(unsigned int max, gfp_t gfp);
 struct unwind_object *unwind_cache_list_find(const struct unwind_object_list *list,
 					     unsigned long addr);

@@ -37,6 +37,9 @@ struct unwind_full_table {
 	struct unwind_full_entry	entries[FULL_RULES];
 };
 
+/* memory of all caches */
+atomic_long_t unwind_caches_bytes;
+
 /* Add a rule that is not a full one. Under the lock. */
 void unwind_cache_add_compact(struct unwind_cache *cache, u64 key,
 			      const struct unwind_user_rule *rule)
@@ -53,7 +56,7 @@ static struct unwind_full_entry *cache_full_entry(struct unwind_full_table *tabl
 }
 
 /* Find the full rule of @key in the second table. Under RCU. */
-static bool cache_peek_full(struct unwind_cache *cache, u64 key, struct unwind_user_rule *rule,
+bool unwind_cache_peek_full(struct unwind_cache *cache, u64 key, struct unwind_user_rule *rule,
 			    struct unwind_full_rule *full)
 {
 	struct unwind_full_table *table = rcu_dereference(cache->full);
@@ -73,32 +76,6 @@ static bool cache_peek_full(struct unwind_cache *cache, u64 key, struct unwind_u
 	/* pairs with the barriers of cache_add_full() */
 	smp_rmb();
 	return READ_ONCE(entry->seq) == seq;
-}
-
-/**
- * unwind_cache_find_rule - the rule at an address, if it is known
- * @key: unwind_rule_key() of the frame
- * @rule: filled in
- * @full: filled in if @rule is of the kind UNWIND_RULE_FULL
- *
- * Context: Task context of a user task.
- * Return: 0 or -ENOENT.
- */
-int unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
-			   struct unwind_full_rule *full)
-{
-	struct unwind_cache *cache;
-	bool found;
-
-	rcu_read_lock();
-	cache = unwind_cache_of_current();
-	found = cache && (unwind_rules_find(rcu_dereference(cache->rules), key, rule) ||
-#ifdef CONFIG_UNWIND_USER_FILES
-			  unwind_cache_peek_file(cache, key, rule) ||
-#endif
-			  cache_peek_full(cache, key, rule, full));
-	rcu_read_unlock();
-	return found ? 0 : -ENOENT;
 }
 
 static struct unwind_full_table *cache_full_table(struct unwind_cache *cache)
