@@ -90,16 +90,6 @@ struct unwind_object {
 	struct rcu_head	rcu;
 };
 
-/* Does the object have a sorted table in memory? */
-static inline bool unwind_object_has_table(const struct unwind_object *object)
-{
-#ifdef CONFIG_UNWIND_USER_EH_INDEX
-	if (object->eh_frame_size)
-		return false;
-#endif
-	return object->nr;
-}
-
 /* Does the object have tables?  Only such an object has rules, which are dropped with it. */
 static inline bool unwind_object_has_tables(const struct unwind_object *object)
 {

@@ -24,6 +24,7 @@
 #ifdef CONFIG_UNWIND_USER_EH_INDEX
 #include "eh_index.h"
 #endif
+#include "elf_tables.h"
 #ifdef CONFIG_UNWIND_USER_FILES
 #include "file.h"
 #include "file_elf.h"
@@ -32,88 +33,26 @@
 #include "tables.h"
 #include "unwind.h"
 
-/* one row of the table; both values are relative to .eh_frame_hdr */
-struct table_row {
-	s32	ip;
-	s32	fde;
+struct eh_rows {
+	struct unwind_user_state	*state;
+	unsigned long			table;
 };
 
-/* As unwind_read() of four bytes, but quicker. */
-static __always_inline int eh_read_s32(struct unwind_user_state *state,
-				       unsigned long addr, s32 *val)
+static int eh_read_row(void *ctx, u32 row, u32 step, s64 *ip)
 {
+	struct eh_rows *rows = ctx;
+	unsigned long addr = rows->table + row * sizeof(struct unwind_elf_row);
+	s32 val;
 	int ret;
 
+	/* quicker than unwind_read() */
 	pagefault_disable();
-	ret = get_user(*val, (s32 __user *)addr);
+	ret = get_user(val, (s32 __user *)addr);
 	pagefault_enable();
-	return ret ? unwind_read(state, addr, val, sizeof(*val)) : 0;
-}
-
-/* Find the last row whose function begins at @ip or before it. */
-static int eh_find_row(struct unwind_user_state *state,
-		       const struct unwind_object *object, unsigned long ip,
-		       struct table_row *row)
-{
-	s64 want = ip - object->base;
-	u32 low = 0, high = object->nr;
-	s32 at;
-
-	if (want != (s32)want)
-		return -ENOENT;
-	if (!unwind_may_read(state, fls(high) * sizeof(at) + sizeof(*row)))
-		return -EFAULT;
-
-	/* rows below low begin at ip or before it; rows from high on begin after ip */
-	while (low < high) {
-		u32 mid = low + (high - low) / 2;
-
-		if (eh_read_s32(state, object->table + mid * sizeof(*row), &at))
-			return -EFAULT;
-		if (at <= want)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (!low)
-		return -ENOENT;
-	return unwind_read(state, object->table + (low - 1) * sizeof(*row), row,
-			   sizeof(*row));
-}
-
-/*
- * No FDE was found for an address.  If the table is not sorted, there may be one: of all functions
- * that begin at @ip or before it, find the one that begins last.  If several rows have the same
- * address, take the first one: the binary search has taken the last one, which can be that of an
- * empty function.
- *
- * Returns 0; -ENOENT if there is none; or -EFAULT if the table cannot be read now.
- */
-static int eh_scan_rows(struct unwind_user_state *state, const struct unwind_object *object,
-			unsigned long ip, unsigned long *fde)
-{
-	s64 want = ip - object->base, best = S64_MIN;
-	struct table_row rows[32];
-	u32 at, i, nr;
-
-	if (object->nr > UNWIND_TABLE_MAX_CHECKED)
-		return -ENOENT;
-	if (!unwind_may_read(state, object->nr * sizeof(rows[0])))
-		return -EFAULT;
-	for (at = 0; at < object->nr; at += nr) {
-		cond_resched();
-		nr = min_t(u32, object->nr - at, ARRAY_SIZE(rows));
-		if (unwind_read(state, object->table + at * sizeof(rows[0]), rows,
-				nr * sizeof(rows[0])))
-			return -EFAULT;
-		for (i = 0; i < nr; i++) {
-			if (rows[i].ip > want || rows[i].ip <= best)
-				continue;
-			best = rows[i].ip;
-			*fde = object->base + rows[i].fde;
-		}
-	}
-	return best == S64_MIN ? -ENOENT : 0;
+	if (unlikely(ret))
+		ret = unwind_read(rows->state, addr, &val, sizeof(val));
+	*ip = val;
+	return ret;
 }
 
 /* The FDE of the last function that begins at @ip or before it. */
@@ -121,17 +60,26 @@ static int eh_find_fde(struct unwind_user_state *state,
 		       const struct unwind_object *object, unsigned long ip,
 		       unsigned long *fde)
 {
-	struct table_row row __uninitialized;
-	int ret;
+	struct eh_rows rows = { .state = state, .table = object->table };
+	s64 want = ip - object->base;
+	struct unwind_elf_row row;
+	u32 nr;
 
 #ifdef CONFIG_UNWIND_USER_EH_INDEX
 	if (object->eh_frame_size)
 		return unwind_cache_find_fde(ip, fde);
 #endif
-	ret = eh_find_row(state, object, ip, &row);
-	if (!ret)
-		*fde = object->base + row.fde;
-	return ret;
+	if (want != (s32)want)
+		return -ENOENT;
+	if (!unwind_may_read(state, fls(object->nr) * sizeof(s32) + sizeof(row)) ||
+	    unwind_search_rows(object->nr, want, eh_read_row, &rows, &nr))
+		return -EFAULT;
+	if (!nr)
+		return -ENOENT;
+	if (unwind_read(state, object->table + (nr - 1) * sizeof(row), &row, sizeof(row)))
+		return -EFAULT;
+	*fde = object->base + row.fde;
+	return 0;
 }
 
 /**
@@ -182,12 +130,6 @@ static int eh_interpret_fde(struct unwind_user_state *state,
 	cfi->word = object->word;
 	ret = eh_find_fde(state, object, ip, &fde) ?:
 	      unwind_cfi_rule(cfi, fde, ip, full);
-	/* a rule that is not kept is not worth the time */
-	if (ret == -ENOENT && unwind_object_has_table(object) && *stays) {
-		ret = eh_scan_rows(state, object, ip, &fde);
-		*stays = ret != -EFAULT;
-		ret = ret ? -ENOENT : unwind_cfi_rule(cfi, fde, ip, full);
-	}
 	*stays &= !reader.strayed;
 	if (!*stays)
 		unwind_cfi_moved(cfi);
@@ -196,82 +138,6 @@ static int eh_interpret_fde(struct unwind_user_state *state,
 		ret = unwind_eh_stub_rule(state, object, ip, full);
 #endif
 	return ret;
-}
-
-static bool eh_offset_fits(s32 offset)
-{
-	return offset == (s16)offset;
-}
-
-/**
- * unwind_compact_rule - convert a full rule to its compact form
- * @full: the rule
- * @word: bytes of a stack word
- * @rule: filled in; of kind UNWIND_RULE_FULL if the rule has no compact form
- *
- * Most rules fit into a struct unwind_user_rule.  In a function that realigns the
- * stack, all values are found by its frame pointer, except the return address, which
- * lies below the CFA as usual.
- *
- * Context: Any.
- */
-void unwind_compact_rule(const struct unwind_full_rule *full, unsigned int word,
-			 struct unwind_user_rule *rule)
-{
-	u8 kept_where = full->cfa_deref ? UNWIND_AT_FP : UNWIND_AT_CFA;
-	unsigned int slot;
-
-	*rule = (struct unwind_user_rule) { .kind = UNWIND_RULE_FULL };
-	if (full->ra_where == UNWIND_UNDEFINED) {
-		rule->kind = UNWIND_RULE_END;
-		return;
-	}
-	if (full->signal || full->ra_where != UNWIND_AT_CFA ||
-	    full->ra_off != -(s32)word)
-		return;
-	if (full->cfa_scale || full->sp_where != UNWIND_SAME)
-		return;
-	if (full->cfa_deref &&
-	    (full->cfa_reg != UNWIND_REG_FP || full->cfa_add))
-		return;
-
-	for (slot = 0; slot < UNWIND_NR_KEPT; slot++) {
-		if (full->kept_where[slot] == UNWIND_SAME)
-			continue;
-		if (full->kept_where[slot] >= UNWIND_UNDEFINED) {
-			rule->lost |= BIT(slot);
-			continue;
-		}
-		if (full->kept_where[slot] != kept_where ||
-		    !eh_offset_fits(full->kept_off[slot]))
-			return;
-		rule->kept |= BIT(slot);
-		rule->kept_off[slot] = full->kept_off[slot];
-	}
-	rule->cfa_off = full->cfa_off;
-	rule->cfa_reg = full->cfa_reg;
-	rule->kind = full->cfa_deref ? UNWIND_RULE_REALIGNED : UNWIND_RULE_FRAME;
-}
-
-/**
- * unwind_keep_object - cache an object
- * @state: the walk
- * @begun: as unwind_cache_begin() set it when the search began
- * @object: the object
- *
- * Context: Task context of a user task; may sleep.
- * Return: true if the object is in the cache now.
- */
-bool unwind_keep_object(struct unwind_user_state *state, const struct unwind_cache_state *begun,
-			struct unwind_object *object)
-{
-#ifdef CONFIG_UNWIND_USER_FILES
-	/* the cache takes over this reference */
-	object->file = state->held;
-	if (object->file)
-		refcount_inc(&object->file->refs);
-#endif
-	return unwind_cache_add_object(begun, object);
 }
 
 /* Find an object, and cache it unless it is transient or unkept. */

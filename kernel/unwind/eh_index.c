@@ -56,147 +56,87 @@
 #define EH_FRAME	".eh_frame"
 #define PLT		".plt"
 
-/* the fields that are used of a section header of either ELF class */
-struct section {
-	u32	name;
-	u32	type;
-	u64	flags;
-	u64	addr;
-	u64	offset;
-	u64	size;
+/* Where to read a file: it has code mapped at @ip. */
+struct index_reader {
+	struct unwind_user_state	*state;
+	unsigned long			ip;
 };
 
-struct sections {
-	u64	offset;
-	u32	nr;
-	u32	names;
-	u32	entsize;
-	u32	word;
-};
-
-static int read_file(struct unwind_user_state *state, unsigned long ip, u64 pos,
-		     void *to, size_t len)
+static int index_read_file(void *ctx, u64 pos, void *to, size_t len)
 {
+	struct index_reader *reader = ctx;
 	u64 end;
 
 	if (check_add_overflow(pos, len, &end) || end > S64_MAX)
 		return -EINVAL;
-	if (!unwind_may_read(state, len))
+	if (!unwind_may_read(reader->state, len))
 		return -EFAULT;
-	return unwind_read_file(state, ip, pos, to, len);
+	return unwind_read_file(reader->state, reader->ip, pos, to, len);
 }
 
-static int read_elf(struct unwind_user_state *state, unsigned long ip,
-		    unsigned int word, struct sections *sections)
+/* Have the section headers not been stripped, and is this a linked program? */
+static bool index_has_sections(const struct unwind_elf *elf, unsigned int word)
 {
-	union {
-		unsigned char		ident[EI_NIDENT];
-		struct elf32_hdr	e32;
-		struct elf64_hdr	e64;
-	} elf;
-	u32 entsize;
-	int ret;
+	u32 size = word == sizeof(u64) ? sizeof(struct elf64_shdr) : sizeof(struct elf32_shdr);
 
-	ret = read_file(state, ip, 0, &elf, sizeof(elf));
-	if (ret)
-		return ret;
-	if (memcmp(elf.ident, ELFMAG, SELFMAG) || elf.ident[EI_DATA] != ELFDATA2LSB)
-		return -EINVAL;
-
-	sections->word = word;
-	if (word == sizeof(u64)) {
-		if (elf.ident[EI_CLASS] != ELFCLASS64)
-			return -EINVAL;
-		sections->offset = elf.e64.e_shoff;
-		sections->nr = elf.e64.e_shnum;
-		sections->names = elf.e64.e_shstrndx;
-		sections->entsize = sizeof(struct elf64_shdr);
-		entsize = elf.e64.e_shentsize;
-	} else {
-		if (elf.ident[EI_CLASS] != ELFCLASS32)
-			return -EINVAL;
-		sections->offset = elf.e32.e_shoff;
-		sections->nr = elf.e32.e_shnum;
-		sections->names = elf.e32.e_shstrndx;
-		sections->entsize = sizeof(struct elf32_shdr);
-		entsize = elf.e32.e_shentsize;
-	}
-	/* the section headers were stripped, or this is not a linked program */
-	if (!sections->offset || sections->names >= sections->nr ||
-	    sections->nr > MAX_SECTIONS || entsize != sections->entsize)
-		return -EINVAL;
-	return 0;
+	return elf->word == word && elf->sections.pos && elf->names < elf->sections.nr &&
+	       elf->sections.nr <= MAX_SECTIONS && elf->sections.size == size;
 }
 
-static int read_section(struct unwind_user_state *state, unsigned long ip,
-			const struct sections *sections, u32 i,
-			struct section *section)
+static int index_read_section(const struct unwind_elf *elf, u32 i, struct elf64_shdr *section)
 {
-	union {
-		struct elf32_shdr	s32;
-		struct elf64_shdr	s64;
-	} sh;
+	struct elf32_shdr sh;
 	u64 pos;
 	int ret;
 
-	if (check_add_overflow(sections->offset, (u64)i * sections->entsize, &pos))
+	if (check_add_overflow(elf->sections.pos, (u64)i * elf->sections.size, &pos))
 		return -EINVAL;
-	ret = read_file(state, ip, pos, &sh, sections->entsize);
+	if (elf->word == sizeof(u64))
+		return elf->read(elf->ctx, pos, section, sizeof(*section));
+	ret = elf->read(elf->ctx, pos, &sh, sizeof(sh));
 	if (ret)
 		return ret;
-
-	if (sections->word == sizeof(u64)) {
-		*section = (struct section) {
-			.name = sh.s64.sh_name,
-			.type = sh.s64.sh_type,
-			.flags = sh.s64.sh_flags,
-			.addr = sh.s64.sh_addr,
-			.offset = sh.s64.sh_offset,
-			.size = sh.s64.sh_size,
-		};
-	} else {
-		*section = (struct section) {
-			.name = sh.s32.sh_name,
-			.type = sh.s32.sh_type,
-			.flags = sh.s32.sh_flags,
-			.addr = sh.s32.sh_addr,
-			.offset = sh.s32.sh_offset,
-			.size = sh.s32.sh_size,
-		};
-	}
+	*section = (struct elf64_shdr) {
+		.sh_name = sh.sh_name,
+		.sh_type = sh.sh_type,
+		.sh_flags = sh.sh_flags,
+		.sh_addr = sh.sh_addr,
+		.sh_offset = sh.sh_offset,
+		.sh_size = sh.sh_size,
+	};
 	return 0;
 }
 
 /* If name and flags say that the section is .eh_frame or .plt, save its address and size. */
-static int note_section(struct unwind_user_state *state, unsigned long ip,
-			const struct section *names, const struct section *section,
-			struct unwind_eh_sections *found)
+static int index_note_section(const struct unwind_elf *elf, const struct elf64_shdr *names,
+			      const struct elf64_shdr *section,
+			      struct unwind_eh_sections *found)
 {
-	bool is_code = section->flags & SHF_EXECINSTR;
+	bool is_code = section->sh_flags & SHF_EXECINSTR;
 	char name[sizeof(EH_FRAME)];
 	u64 pos;
 	int ret;
 
-	if ((section->type != SHT_PROGBITS && section->type != SHT_X86_64_UNWIND) ||
-	    !(section->flags & SHF_ALLOC))
+	if ((section->sh_type != SHT_PROGBITS && section->sh_type != SHT_X86_64_UNWIND) ||
+	    !(section->sh_flags & SHF_ALLOC))
 		return 0;
-	if (names->size < sizeof(name) || section->name > names->size - sizeof(name))
+	if (names->sh_size < sizeof(name) || section->sh_name > names->sh_size - sizeof(name))
 		return 0;
-	if (check_add_overflow(names->offset, (u64)section->name, &pos))
+	if (check_add_overflow((u64)names->sh_offset, (u64)section->sh_name, &pos))
 		return -EINVAL;
-	ret = read_file(state, ip, pos, name, sizeof(name));
+	ret = elf->read(elf->ctx, pos, name, sizeof(name));
 	if (ret)
 		return ret;
 
 	if (is_code && !memcmp(name, PLT, sizeof(PLT))) {
-		found->plt = section->addr;
-		found->plt_size = section->size;
+		found->plt = section->sh_addr;
+		found->plt_size = section->sh_size;
 	}
 	if (!is_code && !memcmp(name, EH_FRAME, sizeof(name))) {
-		if (section->size > UNWIND_EH_FRAME_MAX)
+		if (section->sh_size > UNWIND_EH_FRAME_MAX)
 			return -E2BIG;
-		found->eh_frame = section->addr;
-		found->eh_frame_size = section->size;
+		found->eh_frame = section->sh_addr;
+		found->eh_frame_size = section->sh_size;
 	}
 	return 0;
 }
@@ -217,23 +157,23 @@ static int note_section(struct unwind_user_state *state, unsigned long ip,
 int unwind_eh_index_sections(struct unwind_user_state *state, unsigned long ip,
 			     unsigned int word, struct unwind_eh_sections *found)
 {
-	struct section names, section;
-	struct sections sections;
+	struct index_reader reader = { .state = state, .ip = ip };
+	struct unwind_elf elf = { .read = index_read_file, .ctx = &reader };
+	struct elf64_shdr names, section;
 	int ret;
 	u32 i;
 
 	*found = (struct unwind_eh_sections) {};
-	ret = read_elf(state, ip, word, &sections) ?:
-	      read_section(state, ip, &sections, sections.names, &names);
+	ret = unwind_elf_open(&elf);
+	if (!ret && !index_has_sections(&elf, word))
+		ret = -EINVAL;
+	if (!ret)
+		ret = index_read_section(&elf, elf.names, &names);
+	for (i = 0; !ret && i < elf.sections.nr; i++)
+		ret = index_read_section(&elf, i, &section) ?:
+		      index_note_section(&elf, &names, &section, found);
 	if (ret)
 		return ret;
-
-	for (i = 0; i < sections.nr; i++) {
-		ret = read_section(state, ip, &sections, i, &section) ?:
-		      note_section(state, ip, &names, &section, found);
-		if (ret)
-			return ret;
-	}
 	return found->eh_frame_size ? 0 : -ENOENT;
 }
 

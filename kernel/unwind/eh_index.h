@@ -10,6 +10,8 @@
 #include <linux/sizes.h>
 #include <linux/types.h>
 
+#include "elf_tables.h"
+
 /* the largest .eh_frame that is indexed */
 #define UNWIND_EH_FRAME_MAX	SZ_16M
 
@@ -74,6 +76,14 @@ void unwind_cache_end_index(const struct unwind_cache_state *state,
 			    unsigned int tries);
 int unwind_cache_find_fde(unsigned long ip, unsigned long *fde);
 
+static inline int unwind_eh_index_row(void *ctx, u32 row, u32 step, s64 *ip)
+{
+	const struct unwind_eh_index *index = ctx;
+
+	*ip = index->rows[row].ip;
+	return 0;
+}
+
 /**
  * unwind_eh_index_find - the FDE of an address
  * @index: the index
@@ -83,26 +93,17 @@ int unwind_cache_find_fde(unsigned long ip, unsigned long *fde);
  * Context: Any.
  * Return: 0; -ENOENT if there is none; -EOPNOTSUPP if several FDEs cover it.
  */
-static inline int unwind_eh_index_find(const struct unwind_eh_index *index,
-				       unsigned long ip, unsigned long *fde)
+static inline int unwind_eh_index_find(struct unwind_eh_index *index, unsigned long ip,
+				       unsigned long *fde)
 {
-	unsigned long want = ip - index->start;
-	u32 low = 0, high = index->nr;
+	u32 nr;
 
-	/* rows below low begin at ip or before it; rows from high on begin after ip */
-	while (low < high) {
-		u32 mid = low + (high - low) / 2;
-
-		if (index->rows[mid].ip <= want)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (!low)
+	unwind_search_rows(index->nr, ip - index->start, unwind_eh_index_row, index, &nr);
+	if (!nr)
 		return -ENOENT;
-	if (!index->rows[low - 1].fde)
+	if (!index->rows[nr - 1].fde)
 		return -EOPNOTSUPP;
-	*fde = index->start + index->rows[low - 1].fde;
+	*fde = index->start + index->rows[nr - 1].fde;
 	return 0;
 }
 

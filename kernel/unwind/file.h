@@ -65,12 +65,6 @@ struct unwind_file_layout {
 #define UNWIND_FILE_STEPS	7
 #define UNWIND_FILE_PROBES	(BIT(UNWIND_FILE_STEPS) - 1)
 
-enum unwind_table_order {
-	UNWIND_TABLE_UNCHECKED,
-	UNWIND_TABLE_SORTED,
-	UNWIND_TABLE_UNSORTED,
-};
-
 /**
  * struct unwind_file - a file, and the rules decoded from its tables
  * @node: in the hash table of files, until the file is dead
@@ -85,7 +79,6 @@ enum unwind_table_order {
  * @used: used since the last search for files to evict
  * @dead: it was opened for writing, or its inode has gone
  * @has_layout: @layout is filled in
- * @order: whether the table is sorted, which is checked when no FDE is found for an address
  * @layout: values from the headers
  * @rules: rules by link-time address; may be evicted
  * @probes: addresses of the rows that binary searches of the sorted table compare first; 0 if
@@ -104,7 +97,6 @@ struct unwind_file {
 	bool				used;
 	bool				dead;
 	bool				has_layout;
-	u8				order;	/* enum unwind_table_order */
 	struct unwind_file_layout	layout;
 	struct unwind_rule_table __rcu	*rules;
 	s32				probes[UNWIND_FILE_PROBES];

@@ -10,12 +10,9 @@
  * mapping are reported to cache.c (<linux/unwind_cache.h>), and file.c is notified when the
  * file is opened for writing.
  *
- * For uncommon cases the tables in the process's memory are read (eh_frame.c): rules
- * without a compact form or that use the code's address, and objects without a usable .eh_frame_hdr or with
+ * For uncommon cases the tables in the process's memory are read (eh_frame.c): rules without a
+ * compact form or that use the code's address, and objects without a usable .eh_frame_hdr or with
  * relocated tables.
- *
- * Formats: System V ABI, chapters 4 and 5 (object files, program loading);
- * Linux Standard Base Core 5.0, section 10.6 (.eh_frame, .eh_frame_hdr).
  */
 
 #include <linux/elf.h>
@@ -35,6 +32,7 @@
 
 #include "cache.h"
 #include "cfi.h"
+#include "elf_tables.h"
 #include "file.h"
 #include "file_elf.h"
 #include "memory_file.h"
@@ -42,15 +40,8 @@
 #include "task.h"
 #include "unwind.h"
 
-#define MAX_PHDRS		64
 /* the most mappings of a segment with tables */
 #define MAX_SEGMENT_MAPPINGS	8
-
-/* the only encodings that linkers write; LSB Core 5.0, section 10.5.1 */
-#define HDR_VERSION		1
-#define ENC_SDATA4_PCREL	0x1b
-#define ENC_UDATA4		0x03
-#define ENC_SDATA4_DATAREL	0x3b
 
 /**
  * struct reader - reads a file, a folio at a time
@@ -61,6 +52,7 @@
  * @known: the known file whose tables are read; NULL while its headers are read
  * @layout: the layout of @known, to look up addresses
  * @last: the segment of the last address
+ * @rows: offset of the sorted table in the file
  */
 struct reader {
 	struct unwind_user_state		*state;
@@ -70,6 +62,7 @@ struct reader {
 	struct unwind_file			*known;
 	const struct unwind_file_layout		*layout;
 	const struct unwind_file_segment	*last;
+	u64					rows;
 };
 
 static void reader_end(struct reader *reader)
@@ -189,8 +182,9 @@ static int reader_read(struct reader *reader, u64 pos, void *to, size_t len)
 	return 0;
 }
 
-static __always_inline int reader_read_at(struct reader *reader, u64 pos, void *to, size_t len)
+static int reader_read_at(void *ctx, u64 pos, void *to, size_t len)
 {
+	struct reader *reader = ctx;
 	u64 size = i_size_read(reader->mapping->host);
 
 	if (pos > size || len > size - pos)
@@ -253,48 +247,6 @@ static int read_tables(void *ctx, unsigned long vaddr, void *to, size_t len)
 	return reader_read_at(reader, pos, to, len);
 }
 
-struct phdrs {
-	u64	offset;
-	u32	nr;
-	u32	size;
-};
-
-static int read_elf_header(struct reader *reader, struct unwind_file_layout *layout,
-			   struct phdrs *phdrs)
-{
-	union {
-		unsigned char		ident[EI_NIDENT];
-		struct elf32_hdr	e32;
-		struct elf64_hdr	e64;
-	} elf;
-	int ret;
-
-	ret = reader_read_at(reader, 0, &elf, sizeof(elf));
-	if (ret)
-		return ret;
-	if (memcmp(elf.ident, ELFMAG, SELFMAG) || elf.ident[EI_DATA] != ELFDATA2LSB)
-		return -EINVAL;
-	if (elf.ident[EI_CLASS] == ELFCLASS64 &&
-	    elf.e64.e_machine == UNWIND_ARCH_MACHINE_64 &&
-	    elf.e64.e_phentsize == sizeof(struct elf64_phdr)) {
-		layout->word = sizeof(u64);
-		layout->entry = elf.e64.e_entry;
-		*phdrs = (struct phdrs) { elf.e64.e_phoff, elf.e64.e_phnum,
-					  sizeof(struct elf64_phdr) };
-	} else if (elf.ident[EI_CLASS] == ELFCLASS32 &&
-		   elf.e32.e_machine == UNWIND_ARCH_MACHINE_32 &&
-		   elf.e32.e_phentsize == sizeof(struct elf32_phdr)) {
-		layout->word = sizeof(u32);
-		layout->entry = elf.e32.e_entry;
-		*phdrs = (struct phdrs) { elf.e32.e_phoff, elf.e32.e_phnum,
-					  sizeof(struct elf32_phdr) };
-	} else {
-		return -EINVAL;
-	}
-	/* the same limits as for objects in memory, see object.c */
-	return phdrs->offset < PAGE_SIZE && phdrs->nr <= MAX_PHDRS ? 0 : -EINVAL;
-}
-
 /* Note a program header. @hdr_size is set to the size of .eh_frame_hdr. */
 static int note_phdr(struct unwind_file_layout *layout, const struct elf64_phdr *ph,
 		     u64 *hdr_size)
@@ -324,60 +276,27 @@ static int note_phdr(struct unwind_file_layout *layout, const struct elf64_phdr 
 	return 0;
 }
 
-static int read_phdr(struct reader *reader, const struct unwind_file_layout *layout,
-		     u64 pos, struct elf64_phdr *ph)
+static int file_read_table(const struct unwind_elf *elf, struct unwind_file_layout *layout,
+			   u64 size)
 {
-	struct elf32_phdr ph32;
+	int at = segment_of(layout, layout->hdr, size), entries;
+	struct unwind_elf_table table;
 	int ret;
 
-	if (layout->word == sizeof(u64))
-		return reader_read_at(reader, pos, ph, sizeof(*ph));
-	ret = reader_read_at(reader, pos, &ph32, sizeof(ph32));
-	*ph = (struct elf64_phdr) {
-		.p_type = ph32.p_type,
-		.p_flags = ph32.p_flags,
-		.p_offset = ph32.p_offset,
-		.p_vaddr = ph32.p_vaddr,
-		.p_filesz = ph32.p_filesz,
-		.p_memsz = ph32.p_memsz,
-	};
-	return ret;
-}
-
-/* Only one form of .eh_frame_hdr is supported: see read_eh_hdr() in object.c. */
-static int read_hdr(struct reader *reader, struct unwind_file_layout *layout, u64 size)
-{
-	struct {
-		u8	version;
-		u8	eh_frame_enc;
-		u8	count_enc;
-		u8	table_enc;
-		s32	eh_frame;
-		u32	nr;
-	} hdr;
-	int at, entries, ret;
-	u64 eh_frame;
-
-	at = segment_of(layout, layout->hdr, size);
-	if (size < sizeof(hdr) || at < 0)
+	if (at < 0)
 		return -EINVAL;
-	ret = reader_read_at(reader, layout->hdr - layout->segment[at].vaddr +
-			     layout->segment[at].offset, &hdr, sizeof(hdr));
+	ret = unwind_elf_table(elf, layout->hdr - layout->segment[at].vaddr +
+			       layout->segment[at].offset, layout->hdr, size, &table);
 	if (ret)
 		return ret;
-	if (hdr.version != HDR_VERSION || hdr.eh_frame_enc != ENC_SDATA4_PCREL ||
-	    hdr.count_enc != ENC_UDATA4 || hdr.table_enc != ENC_SDATA4_DATAREL ||
-	    hdr.nr > (size - sizeof(hdr)) / sizeof(u64))
-		return -EINVAL;
-	eh_frame = layout->hdr + offsetof(typeof(hdr), eh_frame) + hdr.eh_frame;
-	entries = segment_of(layout, eh_frame, sizeof(u32));
+	entries = segment_of(layout, table.eh_frame, sizeof(u32));
 	if (entries < 0 || (layout->segment[at].flags & PF_W) ||
 	    (layout->segment[entries].flags & PF_W))
 		return -EINVAL;
 	layout->tables[0] = at;
 	layout->tables[1] = entries;
-	layout->table = layout->hdr + sizeof(hdr);
-	layout->nr = hdr.nr;
+	layout->table = table.rows;
+	layout->nr = table.nr;
 	return 0;
 }
 
@@ -385,26 +304,25 @@ static int read_hdr(struct reader *reader, struct unwind_file_layout *layout, u6
  * Returns 0; -EFAULT or -EBUSY if the headers cannot be read now; or another error if their
  * form is not supported.
  */
-static int read_layout(struct reader *reader, struct unwind_file_layout *layout)
+static int file_read_layout(struct reader *reader, struct unwind_file_layout *layout)
 {
+	struct unwind_elf elf = { .read = reader_read_at, .ctx = reader };
 	struct elf64_phdr ph;
-	struct phdrs phdrs;
 	u64 hdr_size = 0;
 	int ret;
 	u32 i;
 
 	*layout = (struct unwind_file_layout) { .first = U64_MAX };
-	ret = read_elf_header(reader, layout, &phdrs);
-	for (i = 0; !ret && i < phdrs.nr; i++) {
-		ret = read_phdr(reader, layout, phdrs.offset + i * phdrs.size, &ph);
-		if (!ret)
-			ret = note_phdr(layout, &ph, &hdr_size);
-	}
+	ret = unwind_elf_open(&elf);
+	layout->word = elf.word;
+	layout->entry = elf.entry;
+	for (i = 0; !ret && i < elf.segments.nr; i++)
+		ret = unwind_elf_segment(&elf, i, &ph) ?: note_phdr(layout, &ph, &hdr_size);
 	if (ret)
 		return ret;
 	if (!hdr_size || layout->last - layout->first > U32_MAX)
 		return -EINVAL;
-	return read_hdr(reader, layout, hdr_size);
+	return file_read_table(&elf, layout, hdr_size);
 }
 
 /* The mapping at an address, if it maps code from a file; else NULL. Under the mmap lock. */
@@ -455,7 +373,7 @@ static int find_layout(struct unwind_user_state *state, struct file *file,
 
 	if (has_layout(known))
 		return 0;
-	ret = read_layout(&reader, &layout);
+	ret = file_read_layout(&reader, &layout);
 	reader_end(&reader);
 	if (ret == -EFAULT || ret == -EBUSY)
 		return ret;
@@ -731,90 +649,24 @@ int unwind_file_end_search(struct unwind_user_state *state, int ret)
 	return ret;
 }
 
-/* a row of the table; both values are relative to .eh_frame_hdr */
-struct table_row {
-	s32	ip;
-	s32	fde;
-};
-
-/**
- * struct row_search - a binary search for the last row that begins at @want or before it
- * @want: the address, relative to .eh_frame_hdr, as in the rows
- * @low: rows below it begin at @want or before it
- * @high: rows from it on begin after @want
- * @pos: offset of the table in the file
- */
-struct row_search {
-	s32	want;
-	u32	low;
-	u32	high;
-	u64	pos;
-};
-
-/* Narrow the search by the rows in the page where row @mid begins. */
-static int search_page(struct reader *reader, struct row_search *search, u32 mid)
+/* Read the address of a row, or find it among those that each search compares first. */
+static int file_read_row(void *ctx, u32 row, u32 step, s64 *ip)
 {
-	u64 pos = search->pos + (u64)mid * sizeof(struct table_row);
-	u32 before = offset_in_page(pos) / sizeof(struct table_row);
-	u32 first = max(search->low, mid - min(mid, before));
-	u32 behind = (PAGE_SIZE - sizeof(s32) - offset_in_page(pos)) / sizeof(struct table_row);
-	u32 end = search->high - mid <= behind ? search->high : mid + behind + 1;
-	const void *page;
+	struct reader *reader = ctx;
+	s32 val = step < UNWIND_FILE_PROBES ? READ_ONCE(reader->known->probes[step]) : 0;
 	int ret;
 
-	if (!unwind_may_read(reader->state, sizeof(struct table_row)))
-		return -EFAULT;
-	if (!reader->folio || !folio_contains(reader->folio, pos >> PAGE_SHIFT)) {
-		ret = reader_get(reader, pos >> PAGE_SHIFT);
+	if (!val) {
+		if (!unwind_may_read(reader->state, sizeof(val)))
+			return -EFAULT;
+		ret = reader_copy(reader, reader->rows + (u64)row * sizeof(struct unwind_elf_row),
+				  &val, sizeof(val));
 		if (ret)
 			return ret;
+		if (step < UNWIND_FILE_PROBES)
+			unwind_file_add_probe(reader->known, step, val);
 	}
-	if (PageHWPoison(folio_file_page(reader->folio, pos >> PAGE_SHIFT)))
-		return -EFAULT;
-	/* page points to row mid, so other rows have positive or negative offsets from it. */
-	page = kmap_local_page(folio_file_page(reader->folio, pos >> PAGE_SHIFT)) +
-	       offset_in_page(pos);
-	while (first < end) {
-		u32 at = first + (end - first) / 2;
-		long off = ((long)at - mid) * (long)sizeof(struct table_row);
-		s32 ip = READ_ONCE(*(s32 *)(page + off));
-
-		if (ip <= search->want) {
-			first = at + 1;
-			search->low = at + 1;
-		} else {
-			end = at;
-			search->high = at;
-		}
-	}
-	kunmap_local(page);
-	return 0;
-}
-
-/* Narrow the search by the cached rows, and cache the missing ones. */
-static int search_probes(struct reader *reader, struct row_search *search)
-{
-	unsigned int i = 0;
-	int ret;
-
-	while (i < UNWIND_FILE_PROBES && search->low < search->high) {
-		u32 mid = search->low + (search->high - search->low) / 2;
-		s32 ip = READ_ONCE(reader->known->probes[i]);
-
-		if (!ip) {
-			u64 pos = search->pos + (u64)mid * sizeof(struct table_row);
-
-			ret = reader_read_at(reader, pos, &ip, sizeof(ip));
-			if (ret)
-				return ret;
-			unwind_file_add_probe(reader->known, i, ip);
-		}
-		i = 2 * i + (ip <= search->want ? 2 : 1);
-		if (ip <= search->want)
-			search->low = mid + 1;
-		else
-			search->high = mid;
-	}
+	*ip = val;
 	return 0;
 }
 
@@ -834,90 +686,31 @@ static int elf_find_function(struct reader *reader, u64 vaddr, struct function *
 {
 	const struct unwind_file_layout *layout = reader->layout;
 	const struct unwind_file_segment *segment = &layout->segment[layout->tables[0]];
-	struct row_search search = {
-		.want = vaddr - layout->hdr,
-		.high = layout->nr,
-		.pos = layout->table - segment->vaddr + segment->offset,
-	};
-	struct table_row rows[2];
-	u64 row;
+	s64 want = vaddr - layout->hdr;
+	struct unwind_elf_row rows[2];
+	u32 nr;
 	int ret;
 
-	if (vaddr - layout->hdr != (u64)search.want || !IS_ALIGNED(search.pos, sizeof(s32)) ||
-	    search.pos + layout->nr * sizeof(rows[0]) >
-	    i_size_read(reader->mapping->host))
+	reader->rows = layout->table - segment->vaddr + segment->offset;
+	/* no row may extend across the end of a page */
+	if (want != (s32)want || !IS_ALIGNED(reader->rows, sizeof(s32)) ||
+	    reader->rows + layout->nr * sizeof(rows[0]) > i_size_read(reader->mapping->host))
 		return -ENOENT;
-	ret = search_probes(reader, &search);
+	ret = unwind_search_rows(layout->nr, want, file_read_row, reader, &nr);
 	if (ret)
 		return ret;
-	while (search.low < search.high) {
-		ret = search_page(reader, &search,
-				  search.low + (search.high - search.low) / 2);
-		if (ret)
-			return ret;
-	}
-	if (!search.low)
+	if (!nr)
 		return -ENOENT;
-	row = layout->table + (search.low - 1) * sizeof(rows[0]);
-	ret = read_tables(reader, row, rows, sizeof(rows[0]) * (search.low < layout->nr ? 2 : 1));
+	ret = read_tables(reader, layout->table + (nr - 1) * sizeof(rows[0]), rows,
+			  sizeof(rows[0]) * (nr < layout->nr ? 2 : 1));
 	if (ret)
 		return ret;
 	*function = (struct function) {
 		.fde = layout->hdr + rows[0].fde,
 		.start = layout->hdr + rows[0].ip,
-		.next = search.low < layout->nr ? layout->hdr + rows[1].ip : 0,
+		.next = nr < layout->nr ? layout->hdr + rows[1].ip : 0,
 	};
 	return 0;
-}
-
-/*
- * Read the whole table to set unwind_file::order.  Rows with the same address count as unsorted:
- * the binary search can lead to an empty function, see eh_scan_rows().
- */
-static int elf_read_order(struct reader *reader)
-{
-	const struct unwind_file_layout *layout = reader->layout;
-	u8 order = UNWIND_TABLE_SORTED;
-	struct table_row rows[32];
-	s64 before = S64_MIN;
-	u32 at, i, nr;
-	int ret;
-
-	for (at = 0; at < layout->nr; at += nr) {
-		cond_resched();
-		nr = min_t(u32, layout->nr - at, ARRAY_SIZE(rows));
-		ret = read_tables(reader, layout->table + at * sizeof(rows[0]), rows,
-				  nr * sizeof(rows[0]));
-		if (ret)
-			return ret;
-		for (i = 0; i < nr; i++) {
-			if (rows[i].ip <= before)
-				order = UNWIND_TABLE_UNSORTED;
-			before = rows[i].ip;
-		}
-	}
-	WRITE_ONCE(reader->known->order, order);
-	return 0;
-}
-
-/*
- * No FDE was found for an address.  Returns 0 if there is none; -EOPNOTSUPP if the table is not
- * sorted; -ENODATA if that must be found out, which takes too long under RCU; or another error if
- * the table cannot be read.
- */
-static int elf_check_order(struct reader *reader)
-{
-	struct unwind_file *known = reader->known;
-	int ret;
-
-	if (reader->layout->nr > UNWIND_TABLE_MAX_CHECKED)
-		return 0;
-	if (READ_ONCE(known->order) == UNWIND_TABLE_UNCHECKED) {
-		ret = reader->file ? elf_read_order(reader) : -ENODATA;
-		if (ret)
-			return ret;
-	}
-	return READ_ONCE(known->order) == UNWIND_TABLE_SORTED ? 0 : -EOPNOTSUPP;
 }
 
 /*
@@ -951,8 +744,7 @@ static int elf_decode_function(struct reader *reader, const struct function *fun
  *
  * Returns 0; 1 if the address is the last one of its row: a signal restorer may follow it, so
  * the rule must not be shared; -ENOENT if the tables in memory must be used; -EBUSY if a page of
- * the tables may change without notice; -EFAULT if a page is missing; or -ENODATA under RCU, see
- * elf_check_order().
+ * the tables may change without notice; or -EFAULT if a page is missing.
  */
 static int elf_decode_rule(struct reader *reader, u64 vaddr, struct unwind_user_rule *rule,
 			   struct unwind_full_rule *full)
@@ -963,8 +755,6 @@ static int elf_decode_rule(struct reader *reader, u64 vaddr, struct unwind_user_
 
 	ret = elf_find_function(reader, vaddr, &function) ?:
 	      elf_decode_function(reader, &function, vaddr, full);
-	if (ret == -ENOENT)
-		ret = elf_check_order(reader) ?: -ENOENT;
 	reader_end(reader);
 	if (ret == -ENOENT && function.next > vaddr && vaddr >= cfi->row_end) {
 		/* code between two functions, without tables */
@@ -975,7 +765,7 @@ static int elf_decode_rule(struct reader *reader, u64 vaddr, struct unwind_user_
 		return 0;
 	}
 	if (ret)
-		return ret == -EFAULT || ret == -EBUSY || ret == -ENODATA ? ret : -ENOENT;
+		return ret == -EFAULT || ret == -EBUSY ? ret : -ENOENT;
 	clip_row(cfi, &function);
 	unwind_compact_rule(full, reader->layout->word, rule);
 	/* uncommon rules, and rules that depend on the code's address, come from memory */
@@ -1044,8 +834,8 @@ unlock:
 }
 
 /*
- * Decode the rule only to bring in missing pages of the file, or to check the order of its table:
- * the caller decodes it again.  Returns 0 if that is worth while.
+ * Decode the rule only to bring in missing pages of the file: the caller decodes it again.
+ * Returns 0 if that is worth while.
  */
 static int wait_for_pages(struct unwind_user_state *state, unsigned long ip,
 			  struct unwind_user_rule *rule, struct unwind_full_rule *full)
@@ -1099,8 +889,7 @@ int unwind_file_rule(struct unwind_user_state *state,
 	int ret;
 
 	ret = rule_of_cached_pages(state, ip, rule, full, &grow);
-	if (((ret == -EFAULT && may_wait(state)) || ret == -ENODATA) &&
-	    !wait_for_pages(state, ip, rule, full))
+	if (ret == -EFAULT && may_wait(state) && !wait_for_pages(state, ip, rule, full))
 		ret = rule_of_cached_pages(state, ip, rule, full, &grow);
 	if (grow) {
 		unwind_file_grow(grow);

@@ -7,9 +7,6 @@
  * memory, not at names or at the contents of files, so the vDSO, deleted files, memfds and text
  * that was copied to huge pages are objects too.  If the mapping of the address has a file,
  * the mapping of the header must have the same file.
- *
- * Formats: System V ABI, chapters 4 and 5 (object files, program loading);
- * Linux Standard Base Core 5.0, section 10.6.2 (.eh_frame_hdr).
  */
 
 #include <linux/elf.h>
@@ -17,40 +14,18 @@
 #include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/sched.h>
-#include <linux/string.h>
-
-#include <asm/unwind_user.h>
 
 #ifdef CONFIG_UNWIND_USER_EH_INDEX
 #include "eh_index.h"
+#endif
+#include "elf_tables.h"
+#ifdef CONFIG_UNWIND_USER_FILES
+#include "file.h"
 #endif
 #include "object.h"
 
 /* how many mappings below the code to search for the header of its object */
 #define MAX_MAPPINGS_BELOW	8
-#define MAX_PHDRS		64
-
-/* the only encodings that linkers write; LSB Core 5.0, section 10.5.1 */
-#define HDR_VERSION		1
-#define ENC_SDATA4_PCREL	0x1b
-#define ENC_UDATA4		0x03
-#define ENC_SDATA4_DATAREL	0x3b
-
-/* the fields that are used of a program header of either ELF class */
-struct segment {
-	u32	type;
-	u32	flags;
-	u64	offset;
-	u64	vaddr;
-	u64	memsz;
-};
-
-struct header {
-	u64	phoff;
-	u32	phnum;
-	u32	phentsize;
-	u32	word;
-};
 
 static bool may_begin_object(struct vm_area_struct *vma,
 			     struct vm_area_struct *code)
@@ -128,77 +103,19 @@ static int list_places(unsigned long ip, struct places *places,
 	return 0;
 }
 
-static int read_some(struct unwind_user_state *state, unsigned long addr,
-		     void *to, size_t len)
+/* Where to read an object in memory: its first byte is at @begin. */
+struct object_reader {
+	struct unwind_user_state	*state;
+	unsigned long			begin;
+};
+
+static int object_read(void *ctx, u64 pos, void *to, size_t len)
 {
-	if (!unwind_may_read(state, len))
+	struct object_reader *reader = ctx;
+
+	if (!unwind_may_read(reader->state, len) ||
+	    unwind_read(reader->state, reader->begin + pos, to, len))
 		return -EFAULT;
-	return unwind_read(state, addr, to, len);
-}
-
-static int read_header(struct unwind_user_state *state, unsigned long begin,
-		       struct header *header)
-{
-	union {
-		unsigned char	ident[EI_NIDENT];
-		struct elf32_hdr	e32;
-		struct elf64_hdr	e64;
-	} elf;
-
-	if (read_some(state, begin, &elf, sizeof(elf)))
-		return -EFAULT;
-	if (memcmp(elf.ident, ELFMAG, SELFMAG) ||
-	    elf.ident[EI_DATA] != ELFDATA2LSB)
-		return -ENOENT;
-
-	if (elf.ident[EI_CLASS] == ELFCLASS64 &&
-	    elf.e64.e_machine == UNWIND_ARCH_MACHINE_64) {
-		header->phoff = elf.e64.e_phoff;
-		header->phnum = elf.e64.e_phnum;
-		header->phentsize = sizeof(struct elf64_phdr);
-		header->word = sizeof(u64);
-		return elf.e64.e_phentsize == header->phentsize ? 0 : -ENOENT;
-	}
-	if (elf.ident[EI_CLASS] == ELFCLASS32 &&
-	    elf.e32.e_machine == UNWIND_ARCH_MACHINE_32) {
-		header->phoff = elf.e32.e_phoff;
-		header->phnum = elf.e32.e_phnum;
-		header->phentsize = sizeof(struct elf32_phdr);
-		header->word = sizeof(u32);
-		return elf.e32.e_phentsize == header->phentsize ? 0 : -ENOENT;
-	}
-	return -ENOENT;
-}
-
-static int read_segment(struct unwind_user_state *state,
-			const struct header *header, unsigned long addr,
-			struct segment *segment)
-{
-	union {
-		struct elf32_phdr	p32;
-		struct elf64_phdr	p64;
-	} ph;
-
-	if (read_some(state, addr, &ph, header->phentsize))
-		return -EFAULT;
-
-	if (header->word == sizeof(u64)) {
-		*segment = (struct segment) {
-			.type = ph.p64.p_type,
-			.flags = ph.p64.p_flags,
-			.offset = ph.p64.p_offset,
-			.vaddr = ph.p64.p_vaddr,
-			.memsz = ph.p64.p_memsz,
-		};
-	} else {
-		*segment = (struct segment) {
-			.type = ph.p32.p_type,
-			.flags = ph.p32.p_flags,
-			.offset = ph.p32.p_offset,
-			.vaddr = ph.p32.p_vaddr,
-			.memsz = ph.p32.p_memsz,
-		};
-	}
 	return 0;
 }
 
@@ -218,44 +135,37 @@ struct layout {
 	u64	eh_hdr_size;
 };
 
-static int note_segment(struct layout *layout, const struct segment *segment)
+static int note_segment(struct layout *layout, const struct elf64_phdr *segment)
 {
-	u64 end;
+	u64 vaddr = segment->p_vaddr, offset = segment->p_offset, end;
 
-	if (check_add_overflow(segment->vaddr, segment->memsz, &end) ||
-	    end > TASK_SIZE_MAX)
+	if (check_add_overflow(vaddr, (u64)segment->p_memsz, &end) || end > TASK_SIZE_MAX)
 		return -EINVAL;
 
-	if (segment->type == PT_GNU_EH_FRAME) {
-		layout->eh_hdr = segment->vaddr;
-		layout->eh_hdr_size = segment->memsz;
+	if (segment->p_type == PT_GNU_EH_FRAME) {
+		layout->eh_hdr = vaddr;
+		layout->eh_hdr_size = segment->p_memsz;
 	}
-	if (segment->type == PT_LOAD) {
-		layout->first = min(layout->first, segment->vaddr & PAGE_MASK);
+	if (segment->p_type == PT_LOAD) {
+		layout->first = min(layout->first, vaddr & PAGE_MASK);
 		layout->last = max(layout->last, end);
-		if (segment->offset < PAGE_SIZE)
-			layout->zero = min(layout->zero,
-					   segment->vaddr - segment->offset);
+		if (offset < PAGE_SIZE)
+			layout->zero = min(layout->zero, vaddr - offset);
 	}
 	return 0;
 }
 
-static int read_layout(struct unwind_user_state *state, unsigned long begin,
-		       const struct header *header, struct layout *layout)
+static int object_read_layout(const struct unwind_elf *elf, struct layout *layout)
 {
-	struct segment segment;
-	u64 addr = begin + header->phoff;
+	struct elf64_phdr segment;
+	int ret;
 	u32 i;
 
 	*layout = (struct layout) { .first = U64_MAX, .zero = U64_MAX };
-	if (header->phoff >= PAGE_SIZE || header->phnum > MAX_PHDRS)
-		return -EOPNOTSUPP;
-
-	for (i = 0; i < header->phnum; i++, addr += header->phentsize) {
-		if (read_segment(state, header, addr, &segment))
-			return -EFAULT;
-		if (note_segment(layout, &segment))
-			return -EINVAL;
+	for (i = 0; i < elf->segments.nr; i++) {
+		ret = unwind_elf_segment(elf, i, &segment) ?: note_segment(layout, &segment);
+		if (ret)
+			return ret;
 	}
 	return layout->zero == U64_MAX ? -ENOENT : 0;
 }
@@ -267,38 +177,36 @@ static int read_layout(struct unwind_user_state *state, unsigned long begin,
  * gives.  If code was copied to other memory, the offset is unknown: then refuse a header in an
  * executable mapping if it may be the second copy.
  */
-static bool segment_fits(const struct segment *segment,
+static bool segment_fits(const struct elf64_phdr *segment,
 			 const struct layout *layout,
 			 const struct places *places, int i)
 {
-	u64 file_start = segment->vaddr - segment->offset;
+	u64 file_start = segment->p_vaddr - segment->p_offset;
 
 	if (places->code_has_file)
 		return places->begin[i] - layout->zero + file_start ==
 		       places->file_start;
 	return !places->is_code[i] || file_start == layout->zero ||
-	       segment->offset >= PAGE_SIZE;
+	       segment->p_offset >= PAGE_SIZE;
 }
 
 /*
  * Returns 0 if the program headers describe @ip as code that is mapped where they place
  * it; -ENODATA if they do not; -EFAULT if they cannot be read.
  */
-static int check_code(struct unwind_user_state *state,
-		      const struct header *header, const struct layout *layout,
+static int check_code(const struct unwind_elf *elf, const struct layout *layout,
 		      const struct places *places, int at, unsigned long ip)
 {
-	unsigned long begin = places->begin[at];
-	u64 addr = begin + header->phoff, vaddr = ip - (begin - layout->zero);
-	struct segment segment;
+	u64 vaddr = ip - (places->begin[at] - layout->zero);
+	struct elf64_phdr segment;
 	u32 i;
 
-	for (i = 0; i < header->phnum; i++, addr += header->phentsize) {
-		if (read_segment(state, header, addr, &segment))
+	for (i = 0; i < elf->segments.nr; i++) {
+		if (unwind_elf_segment(elf, i, &segment))
 			return -EFAULT;
-		if (segment.type == PT_LOAD && (segment.flags & PF_X) &&
-		    vaddr >= (segment.vaddr & PAGE_MASK) &&
-		    (vaddr & PAGE_MASK) < segment.vaddr + segment.memsz &&
+		if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) &&
+		    vaddr >= (segment.p_vaddr & PAGE_MASK) &&
+		    (vaddr & PAGE_MASK) < segment.p_vaddr + segment.p_memsz &&
 		    segment_fits(&segment, layout, places, at))
 			return 0;
 	}
@@ -332,43 +240,26 @@ static bool tables_stay(unsigned long start, unsigned long end,
 
 /*
  * Returns 0 if .eh_frame_hdr has a table that can be searched; -EFAULT if it cannot be read; or
- * -ENODATA if there is no table or it has an unsupported form.  Then @eh_frame is set to the
- * address of .eh_frame, or to 0 if that has an unsupported form, too.
+ * -ENODATA if there is no table or it has an unsupported form.  @eh_frame is set to the address of
+ * .eh_frame, or to 0 if that has an unsupported form, too.
  */
-static int read_eh_hdr(struct unwind_user_state *state, unsigned long addr, u64 size,
-		       struct unwind_object *object, unsigned long *eh_frame)
+static int object_read_table(const struct unwind_elf *elf, unsigned long begin,
+			     unsigned long addr, u64 size, struct unwind_object *object,
+			     unsigned long *eh_frame)
 {
-	struct {
-		u8	version;
-		u8	eh_frame_enc;
-		u8	count_enc;
-		u8	table_enc;
-		s32	eh_frame;
-		u32	nr;
-	} hdr = {};
-	const size_t start = offsetof(typeof(hdr), nr);
-	unsigned long entries;
+	struct unwind_elf_table table = {};
+	int ret = -ENODATA;
 
-	*eh_frame = 0;
-	if (size < start || addr < object->start || addr > object->end ||
-	    size > object->end - addr)
-		return -ENODATA;
-	if (read_some(state, addr, &hdr, min_t(u64, size, sizeof(hdr))))
-		return -EFAULT;
-	if (hdr.version != HDR_VERSION || hdr.eh_frame_enc != ENC_SDATA4_PCREL)
-		return -ENODATA;
-	entries = addr + offsetof(typeof(hdr), eh_frame) + hdr.eh_frame;
-	*eh_frame = entries;
-	if (hdr.count_enc != ENC_UDATA4 || hdr.table_enc != ENC_SDATA4_DATAREL ||
-	    size < sizeof(hdr) || !hdr.nr || hdr.nr > (size - sizeof(hdr)) / sizeof(u64))
-		return -ENODATA;
-
-	object->base = addr;
-	object->table = addr + sizeof(hdr);
-	object->nr = hdr.nr;
-	object->transient = !tables_stay(addr, object->table + hdr.nr * sizeof(u64),
-					 object) ||
-			    !tables_stay(entries, entries + sizeof(u32), object);
+	if (addr >= object->start && addr <= object->end && size <= object->end - addr)
+		ret = unwind_elf_table(elf, addr - begin, addr, size, &table);
+	*eh_frame = table.eh_frame;
+	if (ret)
+		return ret;
+	object->base = table.base;
+	object->table = table.rows;
+	object->nr = table.nr;
+	object->transient = !tables_stay(addr, table.rows + table.nr * sizeof(u64), object) ||
+			    !tables_stay(table.eh_frame, table.eh_frame + sizeof(u32), object);
 	return 0;
 }
 
@@ -427,14 +318,13 @@ static int object_from(struct unwind_user_state *state,
 		       const struct places *places, int at, unsigned long ip,
 		       struct unwind_object *object)
 {
-	unsigned long begin = places->begin[at];
-	struct header header;
+	unsigned long bias, eh_frame, begin = places->begin[at];
+	struct object_reader reader = { .state = state, .begin = begin };
+	struct unwind_elf elf = { .read = object_read, .ctx = &reader };
 	struct layout layout;
-	unsigned long bias, eh_frame = 0;
 	int ret;
 
-	ret = read_header(state, begin, &header) ?:
-	      read_layout(state, begin, &header, &layout);
+	ret = unwind_elf_open(&elf) ?: object_read_layout(&elf, &layout);
 	if (ret)
 		return ret;
 
@@ -442,16 +332,16 @@ static int object_from(struct unwind_user_state *state,
 	*object = (struct unwind_object) {
 		.start = bias + layout.first,
 		.end = bias + layout.last,
-		.word = header.word,
+		.word = elf.word,
 	};
 	if (ip < object->start || ip >= object->end)
 		return -ENOENT;
-	ret = check_code(state, &header, &layout, places, at, ip);
+	ret = check_code(&elf, &layout, places, at, ip);
 	if (ret)
 		return ret;
 
-	ret = layout.eh_hdr_size ? read_eh_hdr(state, bias + layout.eh_hdr, layout.eh_hdr_size,
-					       object, &eh_frame) : -ENODATA;
+	ret = object_read_table(&elf, begin, bias + layout.eh_hdr, layout.eh_hdr_size, object,
+				&eh_frame);
 #ifdef CONFIG_UNWIND_USER_EH_INDEX
 	if (ret == -ENODATA)
 		return find_eh_frame(state, places, ip, bias, eh_frame, object);
@@ -511,4 +401,25 @@ int unwind_object_at(struct unwind_user_state *state, unsigned long ip,
 	code.transient = no_code;
 	*object = code;
 	return 0;
+}
+
+/**
+ * unwind_keep_object - cache an object
+ * @state: the walk
+ * @begun: as unwind_cache_begin() set it when the search began
+ * @object: the object
+ *
+ * Context: Task context of a user task; may sleep.
+ * Return: true if the object is in the cache now.
+ */
+bool unwind_keep_object(struct unwind_user_state *state, const struct unwind_cache_state *begun,
+			struct unwind_object *object)
+{
+#ifdef CONFIG_UNWIND_USER_FILES
+	/* the cache takes over this reference */
+	object->file = state->held;
+	if (object->file)
+		refcount_inc(&object->file->refs);
+#endif
+	return unwind_cache_add_object(begun, object);
 }
