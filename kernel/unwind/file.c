@@ -3,17 +3,8 @@
  * Unwind rules of files: the known files, and the rules that were decoded from their tables.
  *
  * A file is identified by its inode.  Its rules are valid until it is opened for writing.
- * Then it is dead: its rules are freed, it is not found any more, and when the next walk of a
- * process uses the cache, the objects of the file are dropped with their rules
- * (unwind_cache_use()).  A walk in progress continues with known rules, but does not
- * read the dead file's tables.  At the first address without a known rule it ends, or continues
- * with the new tables if another walk of the process has dropped the object by then.  Later walks
- * use the new tables for all frames, even those from before the change: a program whose code is
- * rewritten also continues with the new bytes.
- *
- * Why no rule is made from changed bytes: before a file is changed, i_writecount of its inode
- * is incremented (get_write_access()).  A writable shared mapping counts for as long as it
- * exists.
+ * Then it is dead: its rules are freed, it is not found any more, and the next walk of each
+ * process drops the objects of the file (unwind_cache_use()).
  *
  *	unwind_file_get()			get_write_access()
  *
@@ -24,50 +15,17 @@
  *	put the file into the hash table
  *	release files_lock
  *
- * This is the store buffering pattern with full barriers: at least one of the two sees the
- * other.  The file is put into the hash table, where other walks find it, only after the test
- * of i_writecount.  A writer may have ended before the test.  Then its changes were made
- * before it decremented i_writecount: __fput() follows a fully ordered decrement of f_count,
- * and truncation unlocks the inode.  So the decoder, which reads after the test, reads the
- * bytes of that writer.  From then on each writer sees the bit, and sets file->dead under
- * file->lock before it changes the file.  A decoded rule is added under file->lock, and only
- * if the file is not dead.  If the decoder takes the lock first, its reads are before its
- * unlock, which is before the change.  If the writer takes the lock first, the decoder sees
- * that the file is dead.  A second writer that sees that the bit is clear does not wait for
- * the first writer, which kills the file.  So the bit is cleared last, after the file is dead
- * and its death is counted (kill_changing_file()).
- *
- * No reference to the inode is held, and there is no notice when it is freed and its memory
- * becomes the inode of another file.  But in a new inode the bit is clear
- * (inode_init_always()).  So if a known file is found by the address of an inode whose bit is
- * clear, the file belongs to an earlier inode that was freed, and is removed.  If a file is
- * evicted, the bit stays set until the next writer clears it.
- *
- * The inode of a known file is dereferenced only with a reference to the inode, or under RCU if
- * the file was found by an object of the current process.  RCU is sufficient there: the object
- * is dropped before the mapping puts its reference to the inode, and the listed file systems
- * free the inode's memory a grace period after that.  XFS may reuse the memory
- * earlier, for a new inode.  What is read from the new inode is not used: the object was dropped,
- * so the result is refused, and the bit of the new inode is clear.
- *
- * All of this is valid only if nothing but the counted writers changes the page cache, so only
- * listed file systems are supported (is_known_filesystem()).  Memfds and System V shared memory
- * are open for writing from their creation on, without being counted in i_writecount.  Such files
- * are on internal mounts, which are excluded.  Pages that a device may write to are
- * not read (file_elf.c).  Writes to the block device of a mounted file system are not noticed.
- *
- * Rules come from the page cache, never from the memory of a process (file_elf.c), and are
- * used for a process only if it maps the same bytes.
+ * At least one of the two sees the other.  Documentation/core-api/unwind-deferred.rst has the
+ * proof, and says how long the inode of a known file may be used.
  *
  * Locks: files_lock protects the hash table, the list and UNWIND_FILE_BIT.  Each file has a
  * lock for its rules, which nests in files_lock or the lock of an mm's cache; no other lock
  * nests in it.  Readers are under RCU.  The hash table holds a reference to a file until the
  * file is dead.  Each object of the file in a process holds a reference, too.
  *
- * Memory: files and rules take at most unwind_files_max_kb.  At this limit, rules of files
- * that were not used recently, and files without an object, are evicted.  Files with objects
- * cannot be evicted, and any user can have many of them.  So the files alone, without their
- * rules, take at most half of that memory, and a file that is refused for this evicts no rules.
+ * Memory: files and rules take at most unwind_files_max_kb.  Files with objects cannot be evicted,
+ * and any user can have many of them.  So the files alone, without their rules, take at most half
+ * of that memory, and a file that is refused for this evicts no rules.
  */
 
 #include <linux/fs.h>
