@@ -50,15 +50,11 @@
 #define MAX_INSNS	4096
 /* after a path gave a rule, follow at most this many instructions on other paths to check it */
 #define MAX_MORE	384
-/* on a long path, rules are also cached for some more addresses, about this many bytes apart */
-#define NOTE_DISTANCE	256
-/* the most additional addresses of a path for which rules are cached */
-#define MAX_NOTES	24
 /* the most bytes from the beginning of a function to an address in it */
 #define MAX_BODY	SZ_16K
-/* the most instructions of a prologue, or of the code that removes a frame */
+/* the most instructions of a prologue */
 #define MAX_PROLOGUE	24
-/* the most bytes from the beginning of a function to its prologue, or to a call */
+/* the most bytes from the beginning of a function to its prologue */
 #define MAX_ENTRY	64
 /* the most instructions of a function that only jumps to another one */
 #define MAX_JUST	6
@@ -137,7 +133,6 @@ struct code_written {
  * @other_regs: the registers of @others
  * @called: see struct code_path
  * @forgot: see struct code_path
- * @gone_on: see struct code_path
  * @fp_is_frame: see struct code_path
  *
  * Branches are followed last in, first out.  So when a branch is followed, the words that were
@@ -155,7 +150,6 @@ struct code_fork {
 	u8		other_regs[MAX_OTHERS];
 	u8		called : 1;
 	u8		forgot : 1;
-	u8		gone_on : 1;
 	u8		fp_is_frame : 1;
 };
 
@@ -163,11 +157,6 @@ struct code_fork {
 struct code_behind {
 	struct code_fork	fork;
 	struct code_written	kept[MAX_KEPT];
-};
-
-struct code_note {
-	unsigned long	ip;
-	s32		sp;
 };
 
 /**
@@ -187,28 +176,22 @@ struct code_note {
  * @nr_any: number of unknown values of the stack pointer
  * @called: it continued after a call
  * @jumped: it ended with a jump to another function
- * @gone_on: it continued in another function by a jump
  * @forgot: not all words of @marks are in @written
  * @wrote: it may have written to memory that is not below the first stack pointer
  * @fp_is_frame: the stack pointer was computed or loaded from the first frame pointer
  * @frame_seen: @fp_is_frame was set on a path that has ended
  * @used: bit mask of the registers whose first values were copied
  * @dead: bit mask of the registers that were overwritten before their first values were copied
- * @left: a path ended with a jump to an unknown address
- * @left_at: see struct unwind_code
- * @left_first: @left was set before any call
- * @left_used: registers in @used on all paths that set @left before any call
+ * @left_first: a path ended with a jump to an unknown address, before any call
+ * @left_used: registers in @used on all paths that set @left_first
  * @fp_is_base: memory below the first frame pointer was used
  * @base_first: @fp_is_base was set before any call
- * @nr_notes: number of @notes
- * @noted: add no more notes
  * @insns: how many more instructions may be decoded
  * @written: words that were written to the stack
  * @branches: branches and jumps that were reached
  * @forks: other directions of branches, not followed yet
  * @calls: calls that were reached
  * @bases: words of memory that values of the kinds BASE and AT_BASE refer to
- * @notes: more addresses for which a rule can be cached; see unwind_code_tell()
  */
 struct code_path {
 	struct unwind_code	*code;
@@ -224,27 +207,21 @@ struct code_path {
 	u8			nr_any;
 	bool			called;
 	bool			jumped;
-	bool			gone_on;
 	bool			forgot;
 	bool			wrote;
 	bool			fp_is_frame;
 	bool			frame_seen;
 	u16			used;
 	u16			dead;
-	bool			left;
-	s32			left_at;
 	bool			left_first;
 	u16			left_used;
 	bool			fp_is_base;
 	bool			base_first;
-	unsigned int		nr_notes;
-	bool			noted;
 	unsigned int		insns;
 
 	/* not cleared: the numbers above tell how many elements are valid */
 	struct code_written		written[MAX_WRITTEN + 1];
 	struct code_base		bases[MAX_BASES];
-	struct code_note		notes[MAX_NOTES];
 	unsigned long			*branches;
 	struct code_fork		*forks;
 	struct code_behind		*calls;
@@ -527,18 +504,12 @@ static bool path_return_at(struct code_path *path, struct code_value place)
 {
 	struct unwind_code *code = path->code;
 	struct code_value fp = path->regs[unwind_code_fp];
-	bool moved;
 
-	moved = path_find_written(path, place) ||
-		(value_is_place(fp) && path_find_written(path, code_place_of(fp)));
 	place = path_load(path, place);
 	/* a return address never lies below the frame pointer */
 	if (!value_is_place(place) || (place.kind == AT_FP && place.off < 0))
 		return false;
 
-	/* if the path moved the return address, the noted addresses have other rules */
-	if (moved && !path->noted)
-		path->nr_notes = 0;
 	code->by_fp = place.kind == AT_FP;
 	code->by_mem = place.kind == AT_BASE;
 	if (code->by_mem) {
@@ -559,14 +530,14 @@ static bool path_return_at(struct code_path *path, struct code_value place)
 }
 
 /* Make the rule of a usual frame: fp points to the caller's fp, saved below the return address. */
-static bool path_return_by_fp(struct code_path *path, bool extends)
+static bool path_return_by_fp(struct code_path *path)
 {
 	struct code_value place = { .kind = FP, .off = path->code->word };
 
 	path->regs[unwind_code_fp] = (struct code_value) { .kind = AT_FP };
 	if (!path_return_at(path, place))
 		return false;
-	path->code->extends = extends && path->code->by_fp;
+	path->code->extends = path->code->by_fp;
 	return true;
 }
 
@@ -666,7 +637,6 @@ static struct code_fork path_fork_at(const struct code_path *path, unsigned long
 		.dead = path->dead,
 		.called = path->called,
 		.forgot = path->forgot,
-		.gone_on = path->gone_on,
 		.fp_is_frame = path->fp_is_frame,
 	};
 	unsigned int i, nr = 0;
@@ -706,11 +676,8 @@ static void path_take(struct code_path *path, const struct code_fork *fork)
 	path->dead = fork->dead;
 	path->called = fork->called;
 	path->forgot = fork->forgot;
-	path->gone_on = fork->gone_on;
 	path->wrote = true;
 	path->nr_written = fork->nr_written;
-	if (!path->noted)
-		path->nr_notes = 0;
 }
 
 /* Continue after this call later, when all other paths have ended. */
@@ -888,42 +855,13 @@ static enum step path_call(struct code_path *path, const struct unwind_code_insn
 	return NO_WAY;
 }
 
-/* Was the frame at the frame pointer removed from the stack? */
-static bool path_has_left_frame(const struct code_path *path, struct code_value above)
-{
-	struct code_value sp = path->regs[unwind_code_sp];
-	s64 distance = path->code->fp_above_sp;
-
-	if (above.kind != FP || sp.kind != SP || !distance)
-		return false;
-	return path->called || path->code->returned ?
-	       above.off == (s32)path->code->word : above.off + distance == sp.off;
-}
-
-/*
- * Is this a jump to another function? Before such a jump, a function has just popped its
- * caller's frame pointer; or it has loaded its caller's frame pointer and moved the stack
- * pointer above the loaded word; or it has pushed a copy of its return address.
- */
+/* Is this a jump to another function? Before that, a function pops its caller's frame pointer. */
 static bool path_ends(struct code_path *path)
 {
 	struct code_value sp = path->regs[unwind_code_sp], fp = path->regs[unwind_code_fp];
-	const struct code_value own = { .kind = FP };
-	struct code_value v;
 
-	if (value_is_place(fp)) {
-		v = code_place_behind(path, fp);
-		if (value_same(v, sp))
-			return path_return_at(path, v);
-		return path_has_left_frame(path, v) && path_return_at(path, v);
-	}
-	v = path_load(path, sp);
-	if (!value_same(fp, own) || (!value_is_below(sp) && sp.kind != ANY))
-		return false;
-	/* HotSpot's adapters realign the stack before they jump to the function */
-	if (v.kind == AT_SP && sp.kind == ANY)
-		return path_return_at(path, sp);
-	return v.kind == AT_FP && v.off == (s32)path->code->word && path_return_by_fp(path, false);
+	return value_is_place(fp) && value_same(code_place_behind(path, fp), sp) &&
+	       path_return_at(path, sp);
 }
 
 /* A jump to an address that was popped is a return. */
@@ -935,12 +873,6 @@ static enum step path_jump(struct code_path *path, struct code_value to)
 		return path_return_at(path, code_place_of(to)) ? FOUND : NO_WAY;
 	if (path_ends(path))
 		return FOUND;
-	/* in these cases, the place of the return address at the jump is unknown */
-	if (sp.kind != SP || sp.off < 0 || path->called || path->gone_on ||
-	    (path->left && path->left_at != sp.off))
-		sp.off = -1;
-	path->left = true;
-	path->left_at = sp.off;
 	if (!path->called) {
 		path->left_first = true;
 		path->left_used &= path->used;
@@ -1020,7 +952,6 @@ static enum step path_step(struct code_path *path, const struct unwind_code_insn
 			path->jumped = path_ends(path);
 			if (path->jumped)
 				return FOUND;
-			path->gone_on = true;
 		}
 		if (path_was_here(path))
 			return NO_WAY;
@@ -1040,55 +971,8 @@ static enum step path_step(struct code_path *path, const struct unwind_code_insn
 	return GO_ON;
 }
 
-/* Is the frame pointer unchanged, and the stack pointer known relative to its first value? */
-static bool path_is_simple(const struct code_path *path)
-{
-	const struct code_value fp = { .kind = FP };
-
-	return path->regs[unwind_code_sp].kind == SP &&
-	       value_same(path->regs[unwind_code_fp], fp);
-}
-
-/* Finish the path with the rule of path->ip, if code->known() gives one. */
-static bool path_use_known(struct code_path *path)
-{
-	struct code_value cfa, fp = path->regs[unwind_code_fp];
-	struct unwind_code *code = path->code, known = *code;
-
-	if (!code->known || !code->known(code->ctx, path->ip, &known))
-		return false;
-	cfa = value_plus(known.by_fp ? fp : path->regs[unwind_code_sp], known.cfa_off);
-	if (known.fp_saved)
-		path->regs[unwind_code_fp] = path_load(path, value_plus(cfa, known.fp_off));
-	else if (known.fp_lost)
-		path->regs[unwind_code_fp] = (struct code_value) {};
-	if (!path_return_at(path, value_plus(cfa, -(s64)code->word))) {
-		path->regs[unwind_code_fp] = fp;
-		return false;
-	}
-	code->extends = known.extends;
-	path->jumped |= known.is_doubtful;
-	code->end = path->ip;
-	return true;
-}
-
-static bool path_come_to(struct code_path *path, unsigned long from)
-{
-	if (from / NOTE_DISTANCE == path->ip / NOTE_DISTANCE || !path_is_simple(path))
-		return false;
-	if (path_use_known(path))
-		return true;
-	if (path->nr_notes < MAX_NOTES && !path->noted)
-		path->notes[path->nr_notes++] = (struct code_note) {
-			.ip = path->ip, .sp = path->regs[unwind_code_sp].off,
-		};
-	return false;
-}
-
 static bool path_follow(struct code_path *path)
 {
-	unsigned long from;
-
 	struct unwind_code *code = path->code;
 	u8 bytes[UNWIND_CODE_INSN_BYTES];
 	struct unwind_code_insn insn;
@@ -1099,14 +983,11 @@ static bool path_follow(struct code_path *path)
 		nr = code->read(code->ctx, path->ip, bytes, sizeof(bytes));
 		if (!unwind_code_decode(bytes, nr, code->word, &insn))
 			break;
-		from = path->ip;
 		path->ip += insn.len;
 		code->end = path->ip;
 		path->insns--;
 		path_note_use(path, &insn);
 		step = path_step(path, &insn);
-		if (step == GO_ON && path_come_to(path, from))
-			step = FOUND;
 	}
 	path->frame_seen |= path->fp_is_frame;
 	return step == FOUND;
@@ -1136,7 +1017,6 @@ static void path_begin(struct code_path *path, struct unwind_code *code, unsigne
 	path->calls = code->memory[3];
 	path->ip = ip;
 	path->insns = MAX_INSNS;
-	path->left_at = -1;
 	path->left_used = ~0;
 	for (i = 0; code->word == sizeof(u64) && i < UNWIND_CODE_NR_REGS; i++) {
 		if (!(scratch & BIT(i)))
@@ -1194,10 +1074,9 @@ static bool path_is_doubtful(const struct code_path *path)
 /* No path gave a rule: if a path set the stack pointer from its first fp, guess a usual frame. */
 static bool path_guess(struct code_path *path)
 {
-	path->nr_notes = 0;
 	path->nr_written = 0;
 	path->forgot = false;
-	return path->frame_seen && path_return_by_fp(path, true);
+	return path->frame_seen && path_return_by_fp(path);
 }
 
 /**
@@ -1216,7 +1095,6 @@ int unwind_code_find(struct unwind_code *code, unsigned long ip)
 	path_begin(path, code, ip);
 	found = path_search(path);
 	code->fp_is_base = path->fp_is_base;
-	code->left_at = path->left_at;
 	if (!found)
 		found = path_guess(path);
 	if (!found)
@@ -1224,7 +1102,6 @@ int unwind_code_find(struct unwind_code *code, unsigned long ip)
 	code->is_doubtful = path_is_doubtful(path);
 
 	first = *code;
-	path->noted = true;
 	path->insns = min_t(unsigned int, path->insns, MAX_MORE);
 	for (found = false; !found && path_next(path);)
 		found = path_follow(path);
@@ -1240,29 +1117,6 @@ int unwind_code_find(struct unwind_code *code, unsigned long ip)
 	}
 	*code = first;
 	return 0;
-}
-
-/**
- * unwind_code_tell - report the rules of other addresses on the path of a rule
- * @code: the code and the rule, as unwind_code_find() has just set them
- */
-void unwind_code_tell(const struct unwind_code *code)
-{
-	const struct code_path *path = code->memory[0];
-	struct unwind_code rule;
-	unsigned int i;
-
-	if (code->by_mem || code->fp_at_fp)
-		return;
-	for (i = 0; i < path->nr_notes; i++) {
-		rule = *code;
-		if (!rule.by_fp)
-			rule.cfa_off -= path->notes[i].sp;
-		/* no rule for an address where the return address is not on the stack */
-		if (!rule.by_fp && rule.cfa_off < (s32)code->word)
-			continue;
-		code->note(code->ctx, path->notes[i].ip, &rule);
-	}
 }
 
 /* The registers that an instruction writes to, except sp in push, pop, leave, call and return. */
@@ -1288,29 +1142,20 @@ static bool frame_keeps_pointers(const struct unwind_code_insn *insn)
 
 /**
  * struct code_frame - the frame of a function with a frame pointer
- * @fp: the frame pointer
  * @ip: the address for which the frame is wanted
  * @body: where the prologue ends
  * @size: distance of the frame pointer from the stack pointer at the end of the prologue, in
  *	  bytes
- * @more: bytes added to @size by aligning the stack pointer, and by moving it after that, up to
- *	  the first branch or call
  * @pushed: bytes pushed since the prologue or the last branch or call
- * @is_aligned: the stack pointer was aligned, so @more depends on @fp
- * @is_forked: a call or branch lies between the prologue and the current instruction
  * @is_left: after the current instruction, the frame pointer may no longer be that of the frame
  * @left_from: the lowest target of branches and jumps that were reached with @is_left set
  * @left_to: the highest of these targets
  */
 struct code_frame {
-	unsigned long	fp;
 	unsigned long	ip;
 	unsigned long	body;
 	s64		size;
-	s64		more;
 	s64		pushed;
-	bool		is_aligned;
-	bool		is_forked;
 	bool		is_left;
 	unsigned long	left_from;
 	unsigned long	left_to;
@@ -1482,43 +1327,18 @@ static bool insn_sets_sp(const struct unwind_code_insn *insn)
 	return (code_written_by(insn) & BIT(unwind_code_sp)) && !insn_moves_sp(insn);
 }
 
-/* Get code_frame::pushed after an instruction from its value before. */
-static s64 frame_push(s64 pushed, const struct unwind_code *code,
-		      const struct unwind_code_insn *insn)
+/* Update code_frame::pushed for an instruction behind the prologue. */
+static void frame_push(struct code_frame *frame, const struct unwind_code *code,
+		       const struct unwind_code_insn *insn)
 {
 	if (insn_moves_sp(insn))
-		return pushed - insn->off;
-	switch (insn->op) {
-	case UNWIND_CODE_PUSH:
-	case UNWIND_CODE_PUSH_MEM:
-		return pushed + code->word;
-	case UNWIND_CODE_POP:
-	case UNWIND_CODE_POP_MEM:
-		return pushed - code->word;
-	}
-	return insn->op >= UNWIND_CODE_LEAVE ? 0 : pushed;
-}
-
-/* Update the size of the frame for an instruction behind the prologue. */
-static void frame_resize(struct code_frame *frame, const struct unwind_code *code,
-			 const struct unwind_code_insn *insn, const u8 *bytes)
-{
-	const unsigned long sp = frame->fp - frame->size - frame->more - frame->pushed;
-
-	if (!frame->is_forked && unwind_code_aligns_sp(bytes, insn->len, code->word)) {
-		frame->more = frame->fp - ALIGN_DOWN(sp, 16) - frame->size;
+		frame->pushed -= insn->off;
+	else if (insn->op == UNWIND_CODE_PUSH || insn->op == UNWIND_CODE_PUSH_MEM)
+		frame->pushed += code->word;
+	else if (insn->op == UNWIND_CODE_POP || insn->op == UNWIND_CODE_POP_MEM)
+		frame->pushed -= code->word;
+	else if (insn->op >= UNWIND_CODE_LEAVE || insn_sets_sp(insn))
 		frame->pushed = 0;
-		frame->is_aligned = true;
-	} else if (insn_sets_sp(insn)) {
-		frame->more = 0;
-		frame->pushed = 0;
-		frame->is_aligned = false;
-	} else if (frame->is_aligned && !frame->is_forked && insn_moves_sp(insn)) {
-		frame->more -= insn->off;
-	} else {
-		frame->pushed = frame_push(frame->pushed, code, insn);
-	}
-	frame->is_forked |= insn->op >= UNWIND_CODE_LEAVE;
 }
 
 /*
@@ -1586,7 +1406,7 @@ static bool prologue_fits(struct unwind_code *code, unsigned long at, unsigned l
 		    (insn.op == UNWIND_CODE_CALL || insn.op == UNWIND_CODE_CALL_OTHER))
 			break;
 		frame_leave(frame, &insn, at);
-		frame_resize(frame, code, &insn, bytes);
+		frame_push(frame, code, &insn);
 	}
 	return at == ip;
 }
@@ -1660,115 +1480,41 @@ bool unwind_code_has_fp(struct unwind_code *code, unsigned long start)
 }
 
 /*
- * Does code behind a call remove @depth bytes from the stack, then move the stack pointer by an
- * unknown size?
- */
-static bool frame_is_taken_down(struct unwind_code *code, unsigned long ip, s64 depth)
-{
-	u8 bytes[UNWIND_CODE_INSN_BYTES];
-	struct unwind_code_insn insn;
-	unsigned int nr, i;
-
-	for (i = 0; i < MAX_PROLOGUE; i++, ip += insn.len) {
-		nr = code->read(code->ctx, ip, bytes, sizeof(bytes));
-		if (!unwind_code_decode(bytes, nr, code->word, &insn))
-			return false;
-		if (insn_moves_sp(&insn))
-			depth -= insn.off;
-		else if (insn.op == UNWIND_CODE_OTHER && insn.clobbers == BIT(unwind_code_sp))
-			return !depth;
-		else if (!frame_keeps_pointers(&insn))
-			return false;
-	}
-	return false;
-}
-
-/**
- * unwind_code_depth - the size of a function's frame at a call
- * @code: the code
- * @start: address of the function, any value
- * @ip: the address that the call returns to
- *
- * The instructions from @start to @ip must be straight-line code.  After the call, the code
- * must remove as many bytes from the stack as these instructions have added, and then change the
- * stack pointer by an unknown size.  It must not change stack and frame pointer otherwise.
- *
- * Return: the distance of the return address from the stack pointer, in bytes, above 0;
- *	   -ENOENT if the code does not have this form.
- */
-s64 unwind_code_depth(struct unwind_code *code, unsigned long start, unsigned long ip)
-{
-	u8 bytes[UNWIND_CODE_INSN_BYTES];
-	struct unwind_code_insn insn;
-	unsigned long at = start;
-	unsigned int nr;
-	s64 depth = 0;
-
-	if (!start || start >= ip || ip - start > MAX_ENTRY)
-		return -ENOENT;
-	while (at < ip && depth >= 0) {
-		nr = code->read(code->ctx, at, bytes, sizeof(bytes));
-		if (!unwind_code_decode(bytes, nr, code->word, &insn))
-			return -ENOENT;
-		at += insn.len;
-		if (insn_moves_sp(&insn))
-			depth -= insn.off;
-		else if (insn.op == UNWIND_CODE_PUSH || insn.op == UNWIND_CODE_PUSH_MEM)
-			depth += code->word;
-		else if (!frame_keeps_pointers(&insn))
-			break;
-	}
-	if (at != ip || depth <= 0)
-		return -ENOENT;
-	/* a call of the next instruction is a push of its address */
-	if (insn.op != UNWIND_CODE_CALL_OTHER && (insn.op != UNWIND_CODE_CALL || !insn.off))
-		return -ENOENT;
-	return frame_is_taken_down(code, ip, depth) ? depth : -ENOENT;
-}
-
-/*
  * @frame is the frame that the last prologue in front of @frame->ip sets up. Can this frame have
  * @size bytes at @frame->ip? @size includes arguments that were pushed for a call.
  */
-static enum unwind_code_frame frame_is_of(struct unwind_code *code, struct code_frame *frame,
-					  s64 size)
+static bool frame_is_of(struct unwind_code *code, struct code_frame *frame, s64 size)
 {
-	const s64 has = frame->size;
-
-	if ((has != size && (has <= 0 || has > size)) || !IS_ALIGNED(size, code->word))
-		return UNWIND_CODE_FRAME_OTHER;
-	if (!prologue_fits(code, code->prologue, frame->ip, frame))
-		return has == size ? UNWIND_CODE_FRAME_IN_FRONT : UNWIND_CODE_FRAME_OTHER;
-	size -= frame->size + frame->more;
-	if (frame->is_left || (size && size != frame->pushed))
-		return UNWIND_CODE_FRAME_OTHER;
-	return frame->is_aligned ? UNWIND_CODE_FRAME_ALIGNED : UNWIND_CODE_FRAME_OWN;
+	if ((frame->size != size && (frame->size <= 0 || frame->size > size)) ||
+	    !IS_ALIGNED(size, code->word) ||
+	    !prologue_fits(code, code->prologue, frame->ip, frame))
+		return false;
+	size -= frame->size;
+	return !frame->is_left && (!size || size == frame->pushed);
 }
 
 /**
  * unwind_code_has_frame - does the function of an address set up a frame of this size?
- * @code: the code; @prologue is filled in, valid unless UNWIND_CODE_FRAME_OTHER is returned
+ * @code: the code; @prologue is filled in
  * @ip: address in the code, not the first of a function
- * @fp: the frame pointer at @ip, without the base of the stack segment
  * @size: distance of the frame pointer from the stack pointer at @ip, in bytes
  *
  * Finds the last prologue in front of @ip that sets a frame pointer.  The prologue belongs to
  * the function of @ip if the instructions from the prologue lead to @ip.
  *
- * Return: which function has a frame of this size.
+ * Return: true if it does, and @ip lies between the setup and the removal of the frame.
  */
-enum unwind_code_frame unwind_code_has_frame(struct unwind_code *code, unsigned long ip,
-					     unsigned long fp, unsigned long size)
+bool unwind_code_has_frame(struct unwind_code *code, unsigned long ip, unsigned long size)
 {
 	unsigned long at, low = ip > MAX_BODY ? ip - MAX_BODY : 0;
 	u8 bytes[64 + UNWIND_CODE_FRAME_BYTES];
-	struct code_frame frame = { .fp = fp, .ip = ip, .left_from = ~0UL };
+	struct code_frame frame = { .ip = ip, .left_from = ~0UL };
 	int i;
 
 	for (at = ALIGN_DOWN(ip, 64); at >= low; at -= 64) {
 		memset(bytes, 0, sizeof(bytes));
 		if (!code->read(code->ctx, at, bytes, 64))
-			return UNWIND_CODE_FRAME_OTHER;
+			return false;
 		code->read(code->ctx, at + 64, bytes + 64, UNWIND_CODE_FRAME_BYTES);
 		for (i = 63; i >= 0; i--) {
 			code->prologue = at + i;
@@ -1778,7 +1524,7 @@ enum unwind_code_frame unwind_code_has_frame(struct unwind_code *code, unsigned 
 				return frame_is_of(code, &frame, size);
 		}
 	}
-	return UNWIND_CODE_FRAME_OTHER;
+	return false;
 }
 
 /**

@@ -86,15 +86,9 @@ struct unwind_code_insn {
  * struct unwind_code - code, and the rule that was found in it
  * @read: reads up to @len bytes of code at an address; returns how many it has read
  * @ctx: for @read
- * @known: optional: returns true and fills in the rule of an address if the caller has it
- *	   already, which shortens long paths
- * @note: for unwind_code_tell(): called for other addresses on the path, with their rules
  * @word: bytes of a stack word of the code, 4 or 8
- * @fp_above_sp: distance of the frame pointer from the stack pointer, in bytes, to check
- *		 rules that use both; 0 if it is not known
  * @returned: @ip is a return address: the called function may remove its arguments on return
- * @memory: scratch memory, of the sizes in unwind_code_parts, for unwind_code_find() and
- *	    unwind_code_tell()
+ * @memory: scratch memory, of the sizes in unwind_code_parts, for unwind_code_find()
  *
  * @cfa_off: offset of the CFA from the base register, in bytes; if @by_mem, the number to add
  *	     to the word in memory
@@ -113,9 +107,6 @@ struct unwind_code_insn {
  * @end: address of the end of the last instruction of the path
  * @live: bit mask of the registers that may hold a return address; valid even if
  *	  there is no rule
- * @left_at: if a path jumps to an unknown address: the stack pointer at the jump,
- *	     minus the stack pointer at @ip, in bytes; -1 without such a jump, or if the place of
- *	     the return address at the jump is unknown; valid even if there is no rule
  * @is_doubtful: the rule was found after a call that may not return, or by a jump that
  *		 may stay within the function
  * @fp_is_base: the code uses memory below the frame pointer, so it has a frame; valid even
@@ -130,12 +121,8 @@ struct unwind_code_insn {
 struct unwind_code {
 	unsigned int	(*read)(void *ctx, unsigned long addr, u8 *to,
 				unsigned int len);
-	bool		(*known)(void *ctx, unsigned long ip, struct unwind_code *rule);
-	void		(*note)(void *ctx, unsigned long ip,
-				const struct unwind_code *rule);
 	void		*ctx;
 	unsigned int	word;
-	s64		fp_above_sp;
 	bool		returned;
 	void		*memory[UNWIND_CODE_PARTS];
 
@@ -151,43 +138,22 @@ struct unwind_code {
 	bool		extends;
 	unsigned long	end;
 	u16		live;
-	s32		left_at;
 	bool		is_doubtful;
 	bool		fp_is_base;
 	unsigned long	prologue;
-};
-
-/**
- * enum unwind_code_frame - the function whose frame the frame pointer points to
- * @UNWIND_CODE_FRAME_OTHER: unknown
- * @UNWIND_CODE_FRAME_OWN: the function of the code, provided that its frame is set up there
- * @UNWIND_CODE_FRAME_ALIGNED: the same, but the function aligns its stack, so the size of the
- *			       frame depends on the address of the frame
- * @UNWIND_CODE_FRAME_IN_FRONT: maybe the function with the last prologue in front of the code:
- *				the frame has the right size, but the code may belong to
- *				another function
- */
-enum unwind_code_frame {
-	UNWIND_CODE_FRAME_OTHER,
-	UNWIND_CODE_FRAME_OWN,
-	UNWIND_CODE_FRAME_ALIGNED,
-	UNWIND_CODE_FRAME_IN_FRONT,
 };
 
 /* bytes of each part of unwind_code::memory; each part has at most a page */
 extern const unsigned int unwind_code_parts[UNWIND_CODE_PARTS];
 
 int unwind_code_find(struct unwind_code *code, unsigned long ip);
-void unwind_code_tell(const struct unwind_code *code);
 bool unwind_code_goes_on(struct unwind_code *code, unsigned long ip, unsigned long *to);
 bool unwind_code_is_one(struct unwind_code *code, unsigned long at, unsigned long ip);
 bool unwind_code_is_straight(struct unwind_code *code, unsigned long at, unsigned long ip,
 			     unsigned long *sp, unsigned long *high);
 bool unwind_code_has_fp(struct unwind_code *code, unsigned long start);
 unsigned long unwind_code_prologue(struct unwind_code *code, unsigned long start);
-s64 unwind_code_depth(struct unwind_code *code, unsigned long start, unsigned long ip);
-enum unwind_code_frame unwind_code_has_frame(struct unwind_code *code, unsigned long ip,
-					     unsigned long fp, unsigned long size);
+bool unwind_code_has_frame(struct unwind_code *code, unsigned long ip, unsigned long size);
 u16 unwind_code_keeps(struct unwind_code *code, unsigned long start, unsigned long ip);
 
 /* The architecture implements all that follows. */

@@ -2,8 +2,8 @@
 /*
  * Steps that only frames of code without tables need.
  *
- * A frame of an interpreter may include a part of its caller's frame, so that two stack pointers
- * are possible for the caller.  And assembly may rely on its own functions not to change a
+ * A frame of an interpreter may include a part of its caller's frame: then the stack pointer of
+ * the caller is not known.  And assembly may rely on its own functions not to change a
  * caller-saved register, in which a table then has the CFA.
  */
 
@@ -62,80 +62,6 @@ static int apply_any_rule(struct unwind_user_state *state, const struct unwind_u
 {
 	return rule->kind == UNWIND_RULE_CODE ? unwind_apply_code_rule(state, rule) :
 						unwind_apply_rule(state, rule, full);
-}
-
-/* Is the frame pointer two words below the CFA, where frame-pointer code has it? */
-static bool fp_fits(struct unwind_user_state *state, unsigned long cfa)
-{
-	unsigned long fp;
-
-	return !unwind_read_reg(state, UNWIND_REG_FP, &fp) && fp == cfa - 2 * state->word;
-}
-
-/* Apply the rule with another stack pointer, without a change of @state. */
-static int apply_from(struct unwind_user_state *state, unsigned long sp,
-		      const struct unwind_user_rule *rule, const struct unwind_full_rule *full,
-		      struct unwind_frame *next)
-{
-	const struct unwind_frame here = state->frame;
-	int ret;
-
-	state->sp = sp;
-	state->sp_is_low = false;
-	ret = apply_any_rule(state, rule, full);
-	*next = state->frame;
-	state->frame = here;
-	return ret;
-}
-
-static bool leads_to_return_address(struct unwind_user_state *state,
-				    const struct unwind_frame *next)
-{
-	const struct unwind_frame here = state->frame;
-	bool leads;
-
-	state->frame = *next;
-	leads = unwind_may_return_to(state, next->ip, /*unsure=*/true);
-	state->frame = here;
-	return leads;
-}
-
-/*
- * Two stack pointers are possible: the one computed from the frame below, and the one that the
- * frame below has saved.  Apply the rule to both.  If both give the same frame, because the rule
- * uses only the frame pointer, take it.  Otherwise take the one that leads to a return address;
- * if both do, take the one that the frame pointer fits.  If that leaves both or neither, fail.
- */
-static noinline int apply_either(struct unwind_user_state *state,
-				 const struct unwind_user_rule *rule,
-				 const struct unwind_full_rule *full)
-{
-	const unsigned long low_sp = state->sp;
-	struct unwind_frame low, high;
-	bool low_good, high_good;
-	unsigned long high_sp;
-	int ret, ret_high;
-
-	if (unwind_read_word(state, low_sp - 3 * state->word, &high_sp))
-		return -EFAULT;
-	ret = apply_from(state, low_sp, rule, full, &low);
-	ret_high = apply_from(state, high_sp, rule, full, &high);
-	if (ret && ret_high)
-		return ret;
-	if (ret || ret_high || low.ip != high.ip || low.sp != high.sp) {
-		low_good = !ret && leads_to_return_address(state, &low);
-		high_good = !ret_high && leads_to_return_address(state, &high);
-		if (low_good && high_good) {
-			low_good = fp_fits(state, low.sp);
-			high_good = fp_fits(state, high.sp);
-		}
-		if (low_good == high_good)
-			return -EINVAL;
-		if (high_good)
-			low = high;
-	}
-	state->frame = low;
-	return 0;
 }
 
 static unsigned int steps_taken(const struct unwind_user_state *state)
@@ -198,8 +124,10 @@ int unwind_code_step(struct unwind_user_state *state, const struct unwind_user_r
 {
 	int ret;
 
-	if (unlikely(state->sp_is_low))
-		return apply_either(state, rule, full);
+	/* the stack pointer of this frame is not known */
+	if (unlikely(state->sp_is_low) && rule->kind >= UNWIND_RULE_FULL &&
+	    (rule->kind == UNWIND_RULE_FULL || rule->cfa_reg != UNWIND_REG_FP))
+		return -EOPNOTSUPP;
 	ret = apply_any_rule(state, rule, full);
 	if (ret == -EOPNOTSUPP && rule_is_volatile(state, rule) && called_innermost(state))
 		ret = apply_left_alone(state, rule, full);

@@ -12,9 +12,6 @@
  * - If the code gives no rule, as in an interpreter's loop: a frame pointer, if no word from
  *   the stack pointer up to it could be a return address, or if the function sets up a frame
  *   of just this size.
- * - The return address on top of the stack where an interpreter's handler jumps to other code.
- * - The words that a function pushes from its beginning to a call, if the return address
- *   above them follows a call of this function.
  */
 
 #include <linux/align.h>
@@ -44,8 +41,6 @@
 #define MAX_FRAME_WORDS	512
 /* the largest distance of code from the beginning of its function, in bytes */
 #define MAX_FUNCTION_BYTES	SZ_64K
-/* the most words that a function pushes before its first call; see rule_by_start() */
-#define MAX_STRAIGHT_WORDS	32
 /* the largest distance of startup code from the entry point, in bytes */
 #define MAX_ENTRY_BYTES	256
 /* the most words that startup code may have on the stack */
@@ -116,7 +111,7 @@ static bool is_uncommon(const struct unwind_user_rule *rule)
 	return rule->kind == UNWIND_RULE_CODE_FULL || rule->kind == UNWIND_RULE_CODE_MEM;
 }
 
-/* Make the full rule of UNWIND_RULE_CODE_FULL or UNWIND_RULE_CODE_MEM. */
+/* Make the full rule of an uncommon one. */
 static void make_full(struct unwind_user_rule *rule, s32 word, struct unwind_full_rule *full)
 {
 	bool by_mem = rule->kind == UNWIND_RULE_CODE_MEM;
@@ -266,7 +261,7 @@ static enum evidence leads_to_caller(struct unwind_user_state *state,
 		if (read_fp(state, &base))
 			return NONE;
 	} else if (state->sp_is_low) {
-		return SOME;	/* see apply_either() */
+		return NONE;	/* see unwind_code_step() */
 	}
 	slot = base + rule->cfa_off - state->word;
 	if (unwind_read_word(state, slot, &ra))
@@ -317,25 +312,6 @@ struct code_search {
 	u8				bytes[CODE_WINDOW];
 };
 
-static bool known_rule(void *ctx, unsigned long ip, struct unwind_code *code)
-{
-	struct code_search *search = ctx;
-	struct unwind_full_rule full __uninitialized;
-	struct unwind_user_rule rule;
-
-	if (unwind_cache_find_rule(unwind_code_key(search->state, ip), &rule, &full) ||
-	    rule.kind != UNWIND_RULE_CODE || !code_holds(ip, &rule))
-		return false;
-	code->by_fp = rule.cfa_reg == UNWIND_REG_FP;
-	code->cfa_off = rule.cfa_off;
-	code->fp_off = rule.fp_off;
-	code->fp_saved = rule.kept;
-	code->fp_lost = rule.lost & BIT(UNWIND_SLOT_FP);
-	code->extends = rule.extends;
-	code->is_doubtful = rule.doubt;
-	return true;
-}
-
 static void keep_rule(struct code_search *search, unsigned long ip, u64 key,
 		      unsigned long end, struct unwind_user_rule *rule)
 {
@@ -363,17 +339,6 @@ static void note_doubt(const struct code_search *search, const struct unwind_cod
 		      UNWIND_DOUBT_CALL : UNWIND_DOUBT_RETURN;
 }
 
-static void note_rule(void *ctx, unsigned long ip, const struct unwind_code *code)
-{
-	struct code_search *search = ctx;
-	struct unwind_user_rule rule;
-
-	if (!make_rule(code, &rule))
-		return;
-	note_doubt(search, code, &rule);
-	keep_rule(search, ip, unwind_code_key(search->state, ip), code->end, &rule);
-}
-
 /* Read from a window, because instructions are read one by one, and mostly in order. */
 static unsigned int search_read(void *ctx, unsigned long addr, u8 *to, unsigned int len)
 {
@@ -399,7 +364,7 @@ static unsigned int search_read(void *ctx, unsigned long addr, u8 *to, unsigned 
 static struct unwind_user_rule no_path(void)
 {
 	return (struct unwind_user_rule) {
-		.kind = UNWIND_RULE_NO_PATH, .live = U16_MAX, .left_at = -1,
+		.kind = UNWIND_RULE_NO_PATH, .live = U16_MAX,
 	};
 }
 
@@ -414,8 +379,6 @@ static void search_code(struct code_search *search, struct unwind_code *code,
 	if (unwind_code_find(code, ip)) {
 		rule->live = code->live;
 		rule->extends = code->fp_is_base;
-		if (code->left_at == (s16)code->left_at)
-			rule->left_at = code->left_at;
 		if (state->table_bytes)
 			keep_rule(search, ip, unwind_rule_key(state), ip, rule);
 		return;
@@ -434,7 +397,6 @@ static void search_code(struct code_search *search, struct unwind_code *code,
 	search->of_file = code->is_doubtful && unwind_is_of_file(ip);
 	note_doubt(search, code, rule);
 	keep_rule(search, ip, unwind_rule_key(state), code->end, rule);
-	unwind_code_tell(code);
 }
 
 /*
@@ -504,38 +466,20 @@ static bool rule_by_code(struct unwind_user_state *state, struct unwind_user_rul
 {
 	struct code_search search = { .state = state };
 	struct unwind_code code = {
-		.read = search_read, .known = known_rule, .note = note_rule,
-		.ctx = &search, .word = state->word, .end = state->ip,
+		.read = search_read, .ctx = &search,
+		.word = state->word, .end = state->ip,
 		.returned = !state->exact,
 	};
-	unsigned long fp;
 
 	*rule = no_path();
 	if (time_after(jiffies, state->deadline) || !unwind_cache_begin(&search.begun))
 		return false;
-	if (!state->sp_is_low && !read_fp(state, &fp) &&
-	    fp - state->sp < MAX_FRAME_WORDS * state->word)
-		code.fp_above_sp = fp - state->sp;
 	code_count_search(state);
 	if (!get_code_memory(code.memory))
 		return false;
 	search_code(&search, &code, rule);
 	put_code_memory(code.memory);
 	return true;
-}
-
-/*
- * Is the frame pointer that of this frame? The innermost function may not have set up its
- * frame yet, or may have removed it already.  Code that accesses memory below the frame pointer
- * has a frame, unless it is a handler that uses the frame of its interpreter.
- */
-static bool may_have_frame(struct unwind_user_state *state,
-			   const struct unwind_user_rule *rule)
-{
-	if (!state->exact)
-		return true;
-	return rule->extends && (rule->left_at < 0 ||
-				 !unwind_is_return_address(state, state->sp + rule->left_at));
 }
 
 /* The function whose call pushed the return address above the frame pointer; 0 if not known. */
@@ -565,36 +509,11 @@ static bool may_scan(struct unwind_user_state *state)
 	return unwind_may_read(state, 8 * state->word) && !time_after(jiffies, state->deadline);
 }
 
-/*
- * Distance of the frame pointer above the stack pointer, in bytes.  If the frame below may
- * include a part of this frame, use the stack pointer that the frame below may have saved.
- * In that case, the return address above the frame pointer must follow a direct call of a function
- * whose prologue sets up this frame.  The callers of frame_size() check that.
- */
+/* Distance of the frame pointer above the stack pointer, in bytes. */
 static bool frame_size(struct unwind_user_state *state, unsigned long fp, unsigned long *size)
 {
-	unsigned long sp = state->sp;
-
-	if (state->sp_is_low) {
-		if (unwind_read_word(state, sp - 3 * state->word, &sp))
-			return false;
-		sp += state->ss_base;
-	}
-	*size = fp - sp;
-	return fp >= sp && *size <= MAX_FRAME_WORDS * state->word;
-}
-
-/*
- * Is this HotSpot's deoptimization handler? Before HotSpot replaces a frame, it overwrites
- * the return address into the frame with the address of this handler. The handler follows the code
- * of the frame's function and uses the same frame.
- */
-static bool is_deoptimized(struct unwind_user_state *state)
-{
-	u8 bytes[UNWIND_ARCH_SELF_BYTES];
-
-	return !state->exact && !unwind_read(state, state->ip, bytes, sizeof(bytes)) &&
-	       arch_unwind_pushes_itself(bytes, state->ip);
+	*size = fp - state->sp;
+	return !state->sp_is_low && *size <= MAX_FRAME_WORDS * state->word;
 }
 
 /* May a register of @live hold a return address that the innermost code has popped? */
@@ -656,11 +575,11 @@ static bool has_caller_at_fp(struct unwind_user_state *state, unsigned long fp)
 /*
  * Does the function set up a frame as large as the distance from the stack pointer to @fp? If so,
  * cache the size.  If the return address above the frame pointer follows a call of a function
- * with another prologue, then the frame pointer is a caller's.  If the innermost code is not known
- * to have a frame, that return address must follow a call of this function.  Even then the frame
- * may be a caller's: the function may have removed its own frame, and its caller may be the same
- * function or one that tail-calls it.  So refuse if a return address may be on top of the stack or
- * in a register.
+ * with another prologue, then the frame pointer is a caller's.  Innermost code may have no frame
+ * yet or any more, so there that return address must follow a call of this function.  Even then the
+ * frame may be a caller's: the function may have removed its own frame, and its caller may be the
+ * same function or one that tail-calls it.  So refuse if a return address may be on top of the stack
+ * or in a register.
  */
 static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 			  const struct unwind_user_rule *none)
@@ -671,40 +590,30 @@ static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 		.returned = !state->exact,
 	};
 	struct unwind_user_rule rule = unwind_fp_set_up(state->word);
-	enum unwind_code_frame frame;
-	unsigned long size, start = 0, called;
-	bool by_call, is_saved;
+	unsigned long size, start, called;
+	bool is_saved;
 
 	if (!frame_size(state, fp, &size) || !unwind_cache_begin(&search.begun))
 		return false;
-	by_call = !may_have_frame(state, none);
-	if (by_call || !state->exact)
-		start = function_at_fp(state, fp);
-	if (by_call && (!start || may_have_left(state, none)))
+	start = function_at_fp(state, fp);
+	if (state->exact && (!start || may_have_left(state, none)))
 		return false;
-	frame = unwind_code_has_frame(&code, state->ip, fp - state->ss_base, size);
-	if (frame == UNWIND_CODE_FRAME_OTHER)
+	if (!unwind_code_has_frame(&code, state->ip, size))
 		return false;
 	called = prologue_of(state, start);
-	if (called ? called != code.prologue : by_call || state->sp_is_low)
+	if (called ? called != code.prologue : state->exact)
 		return false;
-	if (frame == UNWIND_CODE_FRAME_IN_FRONT)
-		return called && is_deoptimized(state);
 	if (!leads_to_caller(state, &rule, false))
 		return false;
 	is_saved = saves_fp(state, code.prologue);
 	if (!is_saved && !has_caller_at_fp(state, fp))
 		return false;
-	/* do not cache an answer that depends on the frame's address, or on a word of the stack */
-	if (frame == UNWIND_CODE_FRAME_ALIGNED ||
-	    (state->exact && !by_call && none->left_at >= 0))
-		return true;
 	rule = (struct unwind_user_rule) {
 		.kind = UNWIND_RULE_CODE_SIZE,
 		.size = size,
 		.after = state->ip - code.prologue,
 		.start_off = called && state->ip - start < SZ_32K ? state->ip - start : 0,
-		.by_call = by_call || (!is_saved && unwind_is_fixed(state->ip)),
+		.by_call = state->exact || (!is_saved && unwind_is_fixed(state->ip)),
 	};
 	keep_rule(&search, state->ip, unwind_rule_key(state),
 		  code.prologue + UNWIND_CODE_LAST, &rule);
@@ -723,29 +632,7 @@ static bool has_kept_size(struct unwind_user_state *state, const struct unwind_u
 	if (rule->start_off && start == state->ip - rule->start_off)
 		return true;
 	called = prologue_of(state, start);
-	return called ? called == state->ip - rule->after :
-			!rule->by_call && !state->sp_is_low;
-}
-
-/*
- * Is the word above the frame pointer the first return address on the stack,
- * from the stack pointer up?  If code that has called another function gives no
- * rule, the code usually belongs to a runtime that uses frame pointers
- * everywhere.
- */
-static bool frame_by_call(struct unwind_user_state *state, unsigned long fp)
-{
-	unsigned long addr = state->sp;
-
-	if (state->exact || fp < addr || fp - addr > MAX_FRAME_WORDS * state->word ||
-	    !IS_ALIGNED(fp - addr, state->word) ||
-	    !unwind_is_return_address(state, fp + state->word))
-		return false;
-	for (; addr <= fp; addr += state->word) {
-		if (!may_scan(state) || unwind_is_return_address(state, addr))
-			return false;
-	}
-	return true;
+	return called ? called == state->ip - rule->after : !rule->by_call;
 }
 
 /*
@@ -771,19 +658,6 @@ static bool fp_is_certain(struct unwind_user_state *state, unsigned long fp,
 	if (unwind_read_word(state, addr, &word))
 		return false;
 	return unwind_may_return_to(state, word + state->cs_base, false) &&
-	       !is_in_register(state, rule->live);
-}
-
-/*
- * Handlers of an interpreter that is made at run time have no frame of their own: when they jump
- * to other code, their return address is on top of the stack.
- */
-static bool is_on_top(struct unwind_user_state *state, const struct unwind_user_rule *rule)
-{
-	return state->exact && rule->kind == UNWIND_RULE_NO_PATH && !rule->extends &&
-	       !unwind_is_of_file(state->ip) &&
-	       rule->left_at >= 0 && !state->sp_is_low &&
-	       unwind_is_return_address(state, state->sp + rule->left_at) &&
 	       !is_in_register(state, rule->live);
 }
 
@@ -889,71 +763,19 @@ static bool find_kept(struct unwind_user_state *state, struct unwind_user_rule *
 	}
 }
 
-/* The rule of code where CFA = SP + @cfa_off and the frame pointer is still the caller's. */
-static struct unwind_user_rule rule_at_sp(s32 cfa_off)
-{
-	return (struct unwind_user_rule) {
-		.kind = UNWIND_RULE_CODE,
-		.cfa_reg = UNWIND_REG_SP,
-		.cfa_off = cfa_off,
-		.lost = (BIT(UNWIND_NR_KEPT) - 1) & ~BIT(UNWIND_SLOT_FP),
-	};
-}
-
 static bool rule_by_fp(struct unwind_user_state *state, struct unwind_user_rule *rule)
 {
 	unsigned long fp;
-	bool certain;
 
 	if (read_fp(state, &fp))
 		return false;
-	certain = (fp_is_certain(state, fp, rule) && has_caller_at_fp(state, fp)) ||
-		  frame_by_code(state, fp, rule) ||
-		  (frame_by_call(state, fp) && has_caller_at_fp(state, fp));
-	if (!certain)
+	if (!(fp_is_certain(state, fp, rule) && has_caller_at_fp(state, fp)) &&
+	    !frame_by_code(state, fp, rule))
 		return false;
 	*rule = unwind_fp_set_up(state->word);
 	rule->kind = UNWIND_RULE_CODE;
 	rule->extends = true;
 	return true;
-}
-
-/* The target of the direct call in front of an address, or 0. */
-static unsigned long direct_target(struct unwind_user_state *state, unsigned long ra)
-{
-	u8 insn[UNWIND_ARCH_DIRECT_BYTES];
-
-	if (!unwind_may_return_to(state, ra, false) || !unwind_is_after_call(state, ra) ||
-	    unwind_read(state, ra - sizeof(insn), insn, sizeof(insn)))
-		return 0;
-	return arch_unwind_call_target(insn, ra);
-}
-
-/*
- * HotSpot's code that replaces a compiled frame loads sizes from memory, so the path after
- * the call in it does not give the size of the frame.  But this code has a small frame of its own,
- * whose size follows from the instructions between the beginning of the code and the call.  The
- * return address above that frame must follow a direct call to the beginning of the code.
- */
-static bool rule_by_start(struct unwind_user_state *state, struct unwind_user_rule *rule)
-{
-	struct unwind_code code = {
-		.read = read_code, .ctx = state, .word = state->word,
-	};
-	unsigned long word, start, depth;
-
-	if (state->exact || state->sp_is_low || unwind_is_of_file(state->ip))
-		return false;
-	for (depth = state->word; depth <= MAX_STRAIGHT_WORDS * state->word; depth += state->word) {
-		if (!may_scan(state) || unwind_read_word(state, state->sp + depth, &word))
-			return false;
-		start = direct_target(state, word + state->cs_base);
-		if (unwind_code_depth(&code, start, state->ip) != depth)
-			continue;
-		*rule = rule_at_sp(depth + state->word);
-		return true;
-	}
-	return false;
 }
 
 /*
@@ -1043,12 +865,7 @@ int unwind_no_tables_rule(struct unwind_user_state *state, struct unwind_user_ru
 		make_full(rule, state->word, full);
 	if (rule->kind != UNWIND_RULE_NO_PATH)
 		return 0;
-
-	if (is_on_top(state, rule)) {
-		*rule = rule_at_sp(rule->left_at + state->word);
-		return 0;
-	}
-	return rule_by_fp(state, rule) || rule_by_start(state, rule) ? 0 : -ENOENT;
+	return rule_by_fp(state, rule) ? 0 : -ENOENT;
 }
 
 /**

@@ -127,7 +127,7 @@ struct unwind_user_state {
 		/**
 		 * @sp_is_low: @sp was found by the frame pointer of a frame that includes a part of
 		 * this one, as those of HotSpot's interpreter do, which keeps locals there.  The
-		 * true stack pointer may be higher: it is in the word below that frame pointer.
+		 * true stack pointer may be higher.
 		 */
 		bool			sp_is_low;
 		/**
@@ -254,8 +254,6 @@ struct unwind_user_rule {
 			union {
 				/** @fp_off: the first of @kept_off, for the frame pointer */
 				s16	fp_off;
-				/** @left_at: NO_PATH: unwind_code::left_at */
-				s16	left_at;
 				/** @after: CODE_SIZE: distance from the prologue to the address */
 				s16	after;
 			};

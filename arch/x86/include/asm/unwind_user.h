@@ -306,20 +306,6 @@ static inline unsigned long arch_unwind_call_target(const u8 *insn, unsigned lon
 	__builtin_memcpy(&distance, insn + 1, sizeof(distance));
 	return end + distance;
 }
-
-/* Does code at @ip push @ip, by "mov $ip,%r10; push %r10" or "call .+5; subq $5,(%rsp)"? */
-#define UNWIND_ARCH_SELF_BYTES	12
-
-static inline bool arch_unwind_pushes_itself(const u8 *code, u64 ip)
-{
-	static const u8 call[] = { 0xe8, 0, 0, 0, 0, 0x48, 0x83, 0x2c, 0x24, 5 };
-	u64 val;
-
-	__builtin_memcpy(&val, code + 2, sizeof(val));
-	if (code[0] == 0x49 && code[1] == 0xba)
-		return val == ip && code[10] == 0x41 && code[11] == 0x52;
-	return !__builtin_memcmp(code, call, sizeof(call));
-}
 #endif
 
 /* Do these bytes end in a near call: e8 rel32, or ff /2 in any length? */

@@ -135,6 +135,12 @@ static int again(void)
 	return check_program("no_tables_again", 2);
 }
 
+static int room(void)
+{
+	/* the stack pointer of the third function is not known */
+	return check_program("no_tables_room", 3);
+}
+
 static int tail_call(void)
 {
 	return check_program("no_tables_tail_call", 1);
@@ -220,6 +226,7 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(doubt),
 	PD_TEST(drop),
 	PD_TEST(again),
+	PD_TEST(room),
 	PD_TEST(tail_call),
 	PD_TEST(switch_stacks),
 	PD_TEST(link_register),

@@ -154,6 +154,52 @@ inner:
 	TRUE_STACK(inner, worked, started)
 #endif
 
+#ifdef PROG_room
+/*
+ * Like a function in HotSpot's interpreter, room() moves its return address down, to make room for
+ * local variables above it.  So the stack pointer of outer() is not the one above the return
+ * address.  One of the variables has the address behind a call, where outer() would have its
+ * return address then.
+ */
+_start:
+	call outer
+started:
+	EXIT
+	call *%rax
+behind_call:
+	nop
+outer:
+	sub $24, %rsp
+	call room
+back:
+	add $24, %rsp
+	ret
+room:
+	pop %rax
+	mov %rsp, %r11
+	sub $64, %rsp
+	lea behind_call(%rip), %rcx
+	mov %rcx, 24(%rsp)
+	push %rax
+	push %rbp
+	mov %rsp, %rbp
+	push %r11
+	sub $8, %rsp
+	call work
+worked:
+	mov -8(%rbp), %rcx
+	leave
+	pop %rdx
+	mov %rcx, %rsp
+	jmp *%rdx
+work:
+	GETPPID
+inner:
+	ret
+
+	TRUE_STACK(inner, worked, back, started)
+#endif
+
 #ifdef PROG_tail_call
 /* As PROG_again, but a function with a frame jumps to the entry point. */
 _start:
