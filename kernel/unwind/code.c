@@ -241,6 +241,15 @@ static_assert(sizeof(struct code_fork) * MAX_FORKS <= SZ_4K, "no part is larger 
 static_assert(sizeof(struct code_behind) * MAX_CALLS <= SZ_4K, "no part is larger than a page");
 static_assert(MAX_WRITTEN < 255, "see struct code_fork");
 
+static bool code_read_insn(const struct unwind_code *code, unsigned long ip,
+			   struct unwind_code_insn *insn)
+{
+	u8 bytes[UNWIND_CODE_INSN_BYTES];
+	unsigned int nr = code->read(code->ctx, ip, bytes, sizeof(bytes));
+
+	return unwind_code_decode(bytes, nr, code->word, insn);
+}
+
 static struct code_value value_plus(struct code_value v, s64 off)
 {
 	if (!off)
@@ -733,11 +742,9 @@ static bool insn_is_memory(u8 op)
  */
 static bool path_is_within(const struct code_path *path, unsigned long ip)
 {
-	u8 bytes[UNWIND_CODE_INSN_BYTES];
 	struct unwind_code_insn insn;
-	unsigned int nr = path->code->read(path->code->ctx, ip, bytes, sizeof(bytes));
 
-	if (!unwind_code_decode(bytes, nr, path->code->word, &insn))
+	if (!code_read_insn(path->code, ip, &insn))
 		return false;
 	return insn.uses_flags ||
 	       (insn_is_memory(insn.op) && insn.base == unwind_code_fp && insn.off < 0);
@@ -749,16 +756,13 @@ static bool path_is_within(const struct code_path *path, unsigned long ip)
  */
 static bool path_at_function(const struct code_path *path)
 {
-	u8 bytes[UNWIND_CODE_INSN_BYTES];
 	unsigned long ip = path->ip;
 	struct unwind_code_insn insn;
-	unsigned int nr;
 
 	if (path_is_within(path, ip))
 		return false;
 	while (!IS_ALIGNED(ip, FUNCTION_ALIGN)) {
-		nr = path->code->read(path->code->ctx, ip, bytes, sizeof(bytes));
-		if (!unwind_code_decode(bytes, nr, path->code->word, &insn) ||
+		if (!code_read_insn(path->code, ip, &insn) ||
 		    insn.op != UNWIND_CODE_NOP)
 			return false;
 		/* Go's compiler ends blocks with a one-byte nop: any code may follow */
@@ -974,14 +978,11 @@ static enum step path_step(struct code_path *path, const struct unwind_code_insn
 static bool path_follow(struct code_path *path)
 {
 	struct unwind_code *code = path->code;
-	u8 bytes[UNWIND_CODE_INSN_BYTES];
 	struct unwind_code_insn insn;
 	enum step step = GO_ON;
-	unsigned int nr;
 
 	while (step == GO_ON && path->insns && path->nr_written <= MAX_WRITTEN) {
-		nr = code->read(code->ctx, path->ip, bytes, sizeof(bytes));
-		if (!unwind_code_decode(bytes, nr, code->word, &insn))
+		if (!code_read_insn(code, path->ip, &insn))
 			break;
 		path->ip += insn.len;
 		code->end = path->ip;
@@ -1165,13 +1166,11 @@ struct code_frame {
 static bool prologue_size(struct unwind_code *code, unsigned long ip, struct code_frame *frame)
 {
 	struct unwind_code_insn insn;
-	u8 bytes[UNWIND_CODE_INSN_BYTES];
 	s64 fp = -1, sp = 0;
-	unsigned int nr, i;
+	unsigned int i;
 
 	for (i = 0; i < MAX_PROLOGUE; i++, ip += insn.len) {
-		nr = code->read(code->ctx, ip, bytes, sizeof(bytes));
-		if (!unwind_code_decode(bytes, nr, code->word, &insn))
+		if (!code_read_insn(code, ip, &insn))
 			break;
 		if (insn.op == UNWIND_CODE_MOVE && insn.reg == unwind_code_fp &&
 		    insn.base == unwind_code_sp && fp < 0)
@@ -1200,13 +1199,11 @@ static bool prologue_size(struct unwind_code *code, unsigned long ip, struct cod
  */
 bool unwind_code_goes_on(struct unwind_code *code, unsigned long ip, unsigned long *to)
 {
-	u8 bytes[UNWIND_CODE_INSN_BYTES];
 	struct unwind_code_insn insn;
-	unsigned int nr, i;
+	unsigned int i;
 
 	for (i = 0; i < MAX_JUST; i++) {
-		nr = code->read(code->ctx, ip, bytes, sizeof(bytes));
-		if (!unwind_code_decode(bytes, nr, code->word, &insn))
+		if (!code_read_insn(code, ip, &insn))
 			return false;
 		ip += insn.len;
 		switch (insn.op) {
@@ -1278,19 +1275,16 @@ static bool straight_sp(const struct unwind_code *code, const struct unwind_code
 bool unwind_code_is_straight(struct unwind_code *code, unsigned long at, unsigned long ip,
 			     unsigned long *sp, unsigned long *high)
 {
-	u8 bytes[UNWIND_CODE_INSN_BYTES];
 	struct unwind_code_insn insn;
 	unsigned long before;
 	bool called = false;
-	unsigned int nr;
 
 	for (; at < ip; at += insn.len) {
-		nr = code->read(code->ctx, at, bytes, sizeof(bytes));
-		if (!unwind_code_decode(bytes, nr, code->word, &insn) ||
+		if (!code_read_insn(code, at, &insn) ||
 		    insn.op == UNWIND_CODE_BRANCH || code_insn_is_last(&insn))
 			return false;
 		before = *sp;
-		if (unwind_code_aligns_sp(bytes, insn.len, code->word))
+		if (insn.aligns_sp)
 			*sp = ALIGN_DOWN(*sp, 16);
 		else if (!straight_sp(code, &insn, sp))
 			return false;
@@ -1303,14 +1297,17 @@ bool unwind_code_is_straight(struct unwind_code *code, unsigned long at, unsigne
 }
 
 /*
- * Did the compiler write this breakpoint?  Compilers write several in a row, or a branch over one.
- * A debugger's breakpoint replaces the first byte of an instruction.  The other bytes of the
- * instruction follow, and no branch leads to them.
+ * Did the compiler write the breakpoint before @end?  Compilers write several in a row, or a branch
+ * over one.  A debugger's breakpoint replaces the first byte of an instruction.  The other bytes of
+ * the instruction follow, and no branch leads to them.
  */
-static bool code_is_own_trap(const u8 *bytes, unsigned int nr, unsigned long end,
+static bool code_is_own_trap(const struct unwind_code *code, unsigned long end,
 			     unsigned long target, bool after_trap)
 {
-	return after_trap || target == end || (nr > 1 && bytes[1] == bytes[0]);
+	u8 bytes[2];
+
+	return after_trap || target == end ||
+	       (code->read(code->ctx, end - 1, bytes, 2) == 2 && bytes[1] == bytes[0]);
 }
 
 static bool insn_moves_sp(const struct unwind_code_insn *insn)
@@ -1374,18 +1371,16 @@ static bool prologue_fits(struct unwind_code *code, unsigned long at, unsigned l
 			  struct code_frame *frame)
 {
 	bool trap, after_trap = false, taken_down = false;
-	u8 bytes[UNWIND_CODE_INSN_BYTES];
 	struct unwind_code_insn insn;
 	unsigned long far = at, target = 0;
-	unsigned int nr, i;
+	unsigned int i;
 
 	for (i = 0; i < MAX_INSNS && at < ip; i++) {
-		nr = code->read(code->ctx, at, bytes, sizeof(bytes));
-		if (!unwind_code_decode(bytes, nr, code->word, &insn))
+		if (!code_read_insn(code, at, &insn))
 			return false;
 		at += insn.len;
 		trap = insn.op == UNWIND_CODE_END && insn.len == 1;
-		if (trap && !code_is_own_trap(bytes, nr, at, target, after_trap))
+		if (trap && !code_is_own_trap(code, at, target, after_trap))
 			return false;
 		after_trap = trap;
 		target = 0;
@@ -1434,14 +1429,11 @@ bool unwind_code_is_one(struct unwind_code *code, unsigned long at, unsigned lon
  */
 unsigned long unwind_code_prologue(struct unwind_code *code, unsigned long start)
 {
-	u8 bytes[UNWIND_CODE_INSN_BYTES];
 	struct unwind_code_insn insn;
 	unsigned long ip = start;
-	unsigned int nr;
 
 	while (start && ip - start <= MAX_ENTRY) {
-		nr = code->read(code->ctx, ip, bytes, sizeof(bytes));
-		if (!unwind_code_decode(bytes, nr, code->word, &insn) || code_insn_is_last(&insn))
+		if (!code_read_insn(code, ip, &insn) || code_insn_is_last(&insn))
 			return 0;
 		if (insn.op == UNWIND_CODE_MOVE && insn.reg == unwind_code_fp &&
 		    insn.base == unwind_code_sp)
@@ -1462,14 +1454,11 @@ unsigned long unwind_code_prologue(struct unwind_code *code, unsigned long start
 bool unwind_code_has_fp(struct unwind_code *code, unsigned long start)
 {
 	unsigned long ip, prologue = unwind_code_prologue(code, start);
-	u8 bytes[UNWIND_CODE_INSN_BYTES];
 	struct unwind_code_insn insn;
 	bool is_pushed = false;
-	unsigned int nr;
 
 	for (ip = start; ip < prologue; ip += insn.len) {
-		nr = code->read(code->ctx, ip, bytes, sizeof(bytes));
-		if (!unwind_code_decode(bytes, nr, code->word, &insn))
+		if (!code_read_insn(code, ip, &insn))
 			return false;
 		if (insn.op == UNWIND_CODE_PUSH)
 			is_pushed = insn.reg == unwind_code_fp;
@@ -1544,13 +1533,11 @@ u16 unwind_code_keeps(struct unwind_code *code, unsigned long start, unsigned lo
 	unsigned long at = start, end, target, far = start;
 	u16 keeps = (u16)~code_reg_bit(unwind_code_sp);
 	struct unwind_code_insn insn;
-	u8 bytes[UNWIND_CODE_INSN_BYTES];
 	bool is_in = false;
-	unsigned int nr, i;
+	unsigned int i;
 
 	for (i = 0; i < MAX_INSNS && keeps; i++, at = end) {
-		nr = code->read(code->ctx, at, bytes, sizeof(bytes));
-		if (!unwind_code_decode(bytes, nr, code->word, &insn))
+		if (!code_read_insn(code, at, &insn))
 			return 0;
 		end = at + insn.len;
 		is_in |= at == ip;

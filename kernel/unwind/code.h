@@ -67,6 +67,7 @@ enum unwind_code_op {
  * @width: bytes that UNWIND_CODE_STORE writes
  * @writes: if @op is UNWIND_CODE_OTHER: it may write to memory
  * @uses_flags: it depends on the flags that an earlier instruction has set
+ * @aligns_sp: it aligns the stack pointer to 16 bytes
  */
 struct unwind_code_insn {
 	s32	off;
@@ -78,6 +79,7 @@ struct unwind_code_insn {
 	u8	width;
 	bool	writes;
 	bool	uses_flags;
+	bool	aligns_sp;
 };
 
 #define UNWIND_CODE_PARTS	4
@@ -162,11 +164,9 @@ bool unwind_code_decode(const u8 *bytes, unsigned int nr, unsigned int word,
 /* unwind_code_saves_fp() needs this many bytes before an instruction, and as many from it on */
 #define UNWIND_CODE_SAVE_BYTES	8
 bool unwind_code_saves_fp(const u8 *bytes, unsigned int word);
-bool unwind_code_aligns_sp(const u8 *insn, unsigned int len, unsigned int word);
 /* how many bytes of an instruction unwind_code_sets_frame() needs */
 #define UNWIND_CODE_FRAME_BYTES	4
 bool unwind_code_sets_frame(const u8 *bytes, unsigned int word);
-unsigned int unwind_code_length(const u8 *bytes, unsigned int nr, unsigned int word);
 u16 unwind_code_scratch(unsigned int word);
 extern const u8 unwind_code_sp;
 extern const u8 unwind_code_fp;

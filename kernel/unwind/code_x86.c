@@ -163,6 +163,7 @@ static void decode_group1(const struct insn *insn, const struct operands *o,
 		x86_set_insn(to, UNWIND_CODE_MOVE, o->rm, o->rm, o->ext ? -imm : imm);
 	else
 		to->clobbers = REG(o->rm);
+	to->aligns_sp = o->full && o->ext == 4 && imm == -16 && o->rm == unwind_code_sp;
 }
 
 /* push or pop of the r/m operand; @op is UNWIND_CODE_PUSH or UNWIND_CODE_POP */
@@ -739,23 +740,6 @@ bool unwind_code_decode(const u8 *bytes, unsigned int nr, unsigned int word,
 }
 
 /**
- * unwind_code_length - the length of an instruction
- * @bytes: the code
- * @nr: bytes in @bytes
- * @word: bytes of a stack word of the code, 4 or 8
- *
- * Return: its length in bytes; 0 if it is invalid.
- */
-unsigned int unwind_code_length(const u8 *bytes, unsigned int nr, unsigned int word)
-{
-	struct insn insn;
-
-	if (!nr || insn_decode(&insn, bytes, nr, word == 8 ? INSN_MODE_64 : INSN_MODE_32))
-		return 0;
-	return insn.length;
-}
-
-/**
  * unwind_code_scratch - the registers that a function may destroy
  * @word: bytes of a stack word of the code, 4 or 8
  *
@@ -819,21 +803,4 @@ bool unwind_code_saves_fp(const u8 *bytes, unsigned int word)
 	save = insn - rex - 3 - offset;
 	return (!rex || save[0] == insn[0]) && save[rex] == 0x89 &&
 	       !memcmp(save + rex + 1, insn + rex + 1, 2 + offset);
-}
-
-/**
- * unwind_code_aligns_sp - does an instruction align the stack pointer to 16 bytes?
- * @insn: its bytes
- * @len: its length in bytes
- * @word: bytes of a stack word of the code, 4 or 8
- *
- * Return: true for "and $-16, %rsp" in the form that compilers write; "and $-16, %esp" in 32-bit
- *	   code.
- */
-bool unwind_code_aligns_sp(const u8 *insn, unsigned int len, unsigned int word)
-{
-	static const u8 aligns[] = { 0x48, 0x83, 0xe4, 0xf0 };
-	unsigned int skip = word == sizeof(u32);
-
-	return len == sizeof(aligns) - skip && !memcmp(insn, aligns + skip, len);
 }

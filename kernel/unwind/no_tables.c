@@ -30,8 +30,13 @@
 #include <asm/unwind_user.h>
 
 #include "code.h"
-#include "code_sum.h"
-#include "code_tables.h"
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+#include "cache.h"
+#include "object.h"
+#endif
+#ifdef CONFIG_UNWIND_USER_FILES
+#include "file_elf.h"
+#endif
 #include "full_rule.h"
 #include "no_tables.h"
 #include "task.h"
@@ -50,6 +55,116 @@
 /* how many jumps to another function to follow; see unwind_code_goes_on() */
 #define MAX_GOING_ON	2
 
+/* Tables and their cache. In a kernel without tables, rules of code are not cached. */
+
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+
+static void code_count_search(struct unwind_user_state *state)
+{
+	state->found[UNWIND_FOUND_CODE]++;
+}
+
+/* Will the walk be repeated with registers that it did not know so far? */
+static bool code_is_walked_again(const struct unwind_user_state *state)
+{
+	return state->again;
+}
+
+/* Does the code at an address have tables? Returns an error if that cannot be found out now. */
+static int code_has_tables(struct unwind_user_state *state, unsigned long addr)
+{
+	struct unwind_object object __uninitialized;
+	struct unwind_cache_state begun;
+	int ret;
+
+	if (unwind_cache_find_object(addr, &object)) {
+		if (!unwind_cache_begin(&begun))
+			return -ENOMEM;
+		ret = unwind_eh_frame_object(state, &begun, addr, &object);
+		if (ret)
+			return ret;
+		if (object.transient)
+			return true;
+	}
+#ifndef CONFIG_UNWIND_USER_EH_INDEX
+	/* it is not known whether a static program has tables */
+	if (unwind_is_of_file(addr))
+		return true;
+#endif
+	return unwind_object_has_tables(&object);
+}
+
+/* Is the object of an address known, and does it have tables? */
+static bool code_has_known_tables(unsigned long ip)
+{
+	struct unwind_object object __uninitialized;
+
+	return !unwind_cache_find_object(ip, &object) && unwind_object_has_tables(&object);
+}
+
+#else /* !CONFIG_UNWIND_USER_EH_FRAME */
+
+struct unwind_cache_state {};
+
+static bool unwind_cache_begin(struct unwind_cache_state *state)
+{
+	return true;
+}
+
+static void unwind_cache_add_rule(const struct unwind_cache_state *state, u64 key,
+				  const struct unwind_user_rule *rule,
+				  const struct unwind_full_rule *full)
+{
+}
+
+static int unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
+				  struct unwind_full_rule *full)
+{
+	return -ENOENT;
+}
+
+static u64 unwind_code_key(const struct unwind_user_state *state, unsigned long ip)
+{
+	return ip;
+}
+
+static u64 unwind_rule_key(const struct unwind_user_state *state)
+{
+	return state->ip;
+}
+
+static void code_count_search(struct unwind_user_state *state) {}
+
+static bool code_is_walked_again(const struct unwind_user_state *state)
+{
+	return false;
+}
+
+/* as for code with tables, a call must precede a return address in code of a file */
+static int code_has_tables(struct unwind_user_state *state, unsigned long addr)
+{
+	return unwind_is_of_file(addr);
+}
+
+static bool code_has_known_tables(unsigned long ip)
+{
+	return false;
+}
+
+#endif /* !CONFIG_UNWIND_USER_EH_FRAME */
+
+#ifdef CONFIG_UNWIND_USER_FILES
+static int code_file_entry(unsigned long ip, unsigned long base, unsigned long *entry)
+{
+	return unwind_file_entry(ip, base, entry);
+}
+#else
+static int code_file_entry(unsigned long ip, unsigned long base, unsigned long *entry)
+{
+	return -ENOENT;
+}
+#endif
+
 /* Read up to @len bytes: fewer if the next page is missing. */
 static unsigned int read_code(void *ctx, unsigned long addr, u8 *to, unsigned int len)
 {
@@ -62,23 +177,6 @@ static unsigned int read_code(void *ctx, unsigned long addr, u8 *to, unsigned in
 	if (!unwind_read(state, addr, to, len))
 		return len;
 	return here < len && !unwind_read(state, addr, to, here) ? here : 0;
-}
-
-static int code_sum(unsigned long ip, unsigned long end, u32 *sum)
-{
-	int ret;
-
-	pagefault_disable();
-	ret = unwind_code_sum(ip, end, sum);
-	pagefault_enable();
-	return ret;
-}
-
-static bool code_holds(unsigned long ip, const struct unwind_user_rule *rule)
-{
-	u32 sum;
-
-	return !code_sum(ip, ip + rule->code_end, &sum) && sum == rule->code_sum;
 }
 
 /* Convert the rule in @code to @rule. False if an offset does not fit. */
@@ -324,7 +422,7 @@ static void keep_rule(struct code_search *search, unsigned long ip, u64 key,
 	if (end > ip)
 		end = max(end, (ip & PAGE_MASK) + UNWIND_CODE_LAST);
 	length = end - ip;
-	if (length != (s32)length || code_sum(ip, end, &rule->code_sum))
+	if (length != (s32)length || unwind_code_sum(ip, end, &rule->code_sum))
 		return;
 	rule->code_end = length;
 	unwind_cache_add_rule(&search->begun, key, rule, NULL);
@@ -578,8 +676,8 @@ static bool has_caller_at_fp(struct unwind_user_state *state, unsigned long fp)
  * with another prologue, then the frame pointer is a caller's.  Innermost code may have no frame
  * yet or any more, so there that return address must follow a call of this function.  Even then the
  * frame may be a caller's: the function may have removed its own frame, and its caller may be the
- * same function or one that tail-calls it.  So refuse if a return address may be on top of the stack
- * or in a register.
+ * same function or one that tail-calls it.  So refuse if a return address may be on top of the
+ * stack or in a register.
  */
 static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 			  const struct unwind_user_rule *none)
@@ -738,18 +836,18 @@ static bool find_kept(struct unwind_user_state *state, struct unwind_user_rule *
 	case UNWIND_RULE_CODE:
 	case UNWIND_RULE_CODE_FULL:
 	case UNWIND_RULE_CODE_MEM:
-		if (!code_holds(state->ip, rule))
+		if (!unwind_code_holds(state->ip, rule))
 			return false;
 		check_doubt(state, rule);
 		return true;
 	case UNWIND_RULE_NO_PATH:
-		return code_holds(state->ip, rule);
+		return unwind_code_holds(state->ip, rule);
 	case UNWIND_RULE_BEGIN:
 		rule->kind = UNWIND_RULE_END;
 		return state->sp + rule->args_off == unwind_start_stack() &&
 		       is_at_bottom(state, unwind_start_stack() + rule->args_room);
 	case UNWIND_RULE_CODE_SIZE:
-		if (!code_holds(state->ip, rule))
+		if (!unwind_code_holds(state->ip, rule))
 			return false;
 		if (!has_kept_size(state, rule)) {
 			*rule = no_path();

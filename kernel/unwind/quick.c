@@ -21,7 +21,6 @@
 #include "cache.h"
 #include "cfi.h"
 #ifdef CONFIG_UNWIND_USER_CODE
-#include "code_sum.h"
 #include "no_tables.h"
 #endif
 #include "rules.h"

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <asm/insn.h>
+
 #include "cfi.h"
 #include "cfi_elf.h"
 #include "code.h"
@@ -131,6 +133,7 @@ static void compare_fde(struct cfi_elf *elf, struct unwind_cfi *cfi, unsigned lo
 	struct unwind_full_rule rule;
 	unsigned long ip, end;
 	u8 bytes[UNWIND_CODE_INSN_BYTES];
+	struct insn insn;
 	unsigned int nr;
 
 	if (unwind_cfi_rule(cfi, fde, 0, &rule) != -ENOENT)
@@ -139,12 +142,13 @@ static void compare_fde(struct cfi_elf *elf, struct unwind_cfi *cfi, unsigned lo
 	end = cfi->row_end;
 	while (ip < end) {
 		nr = cfi_elf_code(elf, ip, bytes, sizeof(bytes));
-		if (!unwind_code_length(bytes, nr, elf->word))
+		if (!nr || insn_decode(&insn, bytes, nr,
+				       elf->word == 8 ? INSN_MODE_64 : INSN_MODE_32))
 			break;
 		if (!is_nop(bytes, nr, elf->word) &&
 		    !unwind_cfi_rule(cfi, fde, ip, &rule) && is_plain(&rule, elf->word))
 			compare_rule(elf, ip, &rule, counts);
-		ip += unwind_code_length(bytes, nr, elf->word);
+		ip += insn.length;
 	}
 }
 
