@@ -19,7 +19,8 @@ hooks_stamp() {
 }
 
 # hook_commit HOOK PARENT: commit the patch HOOK on top of PARENT; the index must have PARENT's
-# files. The last lines of the message name the hook's section and the overlay files that it adds.
+# files. The last lines of the message name the hook's section and the overlay files that it adds,
+# and have the notes below the --- of the patch.
 hook_commit() {
 	local hook=$1 parent=$2 msg=$work/msg diff=$work/diff info=$work/info when
 
@@ -37,7 +38,8 @@ hook_commit() {
 		cat "$msg"
 		echo
 		echo "Section: ${hook%%/*}"
-		sed -n -e '/^diff --git /q' -e 's/^+ /Overlay: /p' "$diff"
+		sed -n -e '/^diff --git /q' -e '/^\(---\)\?$/d' -e 's/^+ /Overlay: /p' -e t \
+			-e 's/^/Note: /p' "$diff"
 	} | tgit stripspace >"$work/text"
 	tgit commit-tree -p "$parent" -F "$work/text" "$(tgit write-tree)"
 }

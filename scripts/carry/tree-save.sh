@@ -74,10 +74,11 @@ export_commit() {
 	tgit -c core.abbrev=12 format-patch --stdout -1 -p -N --always --zero-commit \
 		--no-signature --no-renames -U3 --src-prefix=a/ --dst-prefix=b/ "$1" |
 	awk '
-		function cut() { printf "\n---\n%s", overlay; body = 1 }
+		function cut() { printf "\n---\n%s%s", overlay, note; body = 1 }
 		/^diff --git / && !body { cut() }
 		!body && /^Section: / { next }
 		!body && /^Overlay: / { overlay = overlay "+ " substr($0, 10) "\n"; next }
+		!body && /^Note: / { note = note substr($0, 7) "\n"; next }
 		!body && /^$/ { blank = blank "\n"; next }
 		/^index [0-9a-f]+\.\.[0-9a-f]+( [0-7]+)?$/ { next }
 		{ printf "%s", body ? "" : blank; blank = ""; print }
