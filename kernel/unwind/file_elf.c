@@ -3,7 +3,8 @@
  * Unwind tables of a file: read its headers, find its mappings in a process, and decode
  * rules.
  *
- * All data are read from the page cache of the file, which is filled as by a page fault.
+ * All data are read from the page cache of the file.  If a page is missing, the tables in the
+ * process's memory are read instead (eh_frame.c), which brings it in for the next walk.
  * Addresses are those that the file was linked for.  A process uses the file's rules only if
  * it has mapped the tables from that file, at the places that the program headers give, not
  * writable, and without private pages; so the process has the same bytes.  Changes of such a
@@ -20,7 +21,6 @@
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/highmem.h>
-#include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/pagemap.h>
@@ -35,9 +35,7 @@
 #include "elf_tables.h"
 #include "file.h"
 #include "file_elf.h"
-#include "memory_file.h"
 #include "object.h"
-#include "task.h"
 #include "unwind.h"
 
 /* the most mappings of a segment with tables */
@@ -47,7 +45,6 @@
  * struct reader - reads a file, a folio at a time
  * @state: the walk, whose budgets are charged
  * @mapping: the file's page cache
- * @file: the open file, to wait for missing pages; NULL under RCU
  * @folio: the folio that was read last, with a reference; or NULL
  * @known: the known file whose tables are read; NULL while its headers are read
  * @layout: the layout of @known, to look up addresses
@@ -57,7 +54,6 @@
 struct reader {
 	struct unwind_user_state		*state;
 	struct address_space			*mapping;
-	struct file				*file;
 	struct folio				*folio;
 	struct unwind_file			*known;
 	const struct unwind_file_layout		*layout;
@@ -70,13 +66,6 @@ static void reader_end(struct reader *reader)
 	if (reader->folio)
 		folio_put(reader->folio);
 	reader->folio = NULL;
-}
-
-/* May the walk wait for a page? The conditions are those for page faults. */
-static bool may_wait(struct unwind_user_state *state)
-{
-	return state->faults && !unwind_task_is_dying() &&
-	       !time_after(jiffies, state->deadline);
 }
 
 /*
@@ -111,18 +100,10 @@ static bool is_pinned(struct folio *folio)
 
 static int reader_get(struct reader *reader, pgoff_t index)
 {
-	struct address_space *mapping = reader->mapping;
 	struct folio *folio;
 
 	reader_end(reader);
-	folio = filemap_get_folio(mapping, index);
-	if ((IS_ERR(folio) || !folio_test_uptodate(folio)) && reader->file &&
-	    mapping->a_ops->read_folio && may_wait(reader->state)) {
-		if (!IS_ERR(folio))
-			folio_put(folio);
-		reader->state->faults--;
-		folio = unwind_bring_in_folio(reader->file, index);
-	}
+	folio = filemap_get_folio(reader->mapping, index);
 	if (IS_ERR(folio))
 		return -EFAULT;
 	reader->folio = folio;
@@ -334,22 +315,6 @@ static struct vm_area_struct *code_mapping(unsigned long ip)
 	       unwind_is_plain_file(vma) ? vma : NULL;
 }
 
-/* Get the file of the code at an address, with a reference. */
-static struct file *get_code_file(unsigned long ip)
-{
-	struct mm_struct *mm = current->mm;
-	struct vm_area_struct *vma;
-	struct file *file = NULL;
-
-	if (mmap_read_lock_killable(mm))
-		return NULL;
-	vma = code_mapping(ip);
-	if (vma)
-		file = get_file(vma->vm_file);
-	mmap_read_unlock(mm);
-	return file;
-}
-
 static bool has_layout(const struct unwind_file *known)
 {
 	/* pairs with unwind_file_set_layout() */
@@ -365,9 +330,7 @@ static bool has_layout(const struct unwind_file *known)
 static int find_layout(struct unwind_user_state *state, struct file *file,
 		       struct unwind_file *known)
 {
-	struct reader reader = {
-		.state = state, .mapping = file->f_mapping, .file = file,
-	};
+	struct reader reader = { .state = state, .mapping = file->f_mapping };
 	struct unwind_file_layout layout;
 	int ret;
 
@@ -786,8 +749,7 @@ static void begin_decoding(struct unwind_user_state *state, const struct unwind_
 }
 
 /*
- * Find the rule in the usual case: all pages are in the page cache.  This runs under RCU and
- * needs no reference.  The process has an object of the file in its cache, so it had the inode
+ * Find the rule, under RCU and without a reference.  The process has an object of the file in its cache, so it had the inode
  * mapped, and the memory of an inode is freed a grace period after its last mapping.  If the
  * object is dropped meanwhile, the caller refuses the result.
  * @grow: set to the file, with a reference, if its rules need more room
@@ -833,39 +795,6 @@ unlock:
 	return ret;
 }
 
-/*
- * Decode the rule only to bring in missing pages of the file: the caller decodes it again.
- * Returns 0 if that is worth while.
- */
-static int wait_for_pages(struct unwind_user_state *state, unsigned long ip,
-			  struct unwind_user_rule *rule, struct unwind_full_rule *full)
-{
-	struct unwind_file *known;
-	unsigned long bias;
-	struct reader reader = { .state = state };
-	int ret = -EFAULT;
-
-	reader.file = get_code_file(ip);
-	if (!reader.file)
-		return ret;
-	reader.mapping = reader.file->f_mapping;
-	rcu_read_lock();
-	known = unwind_cache_find_file(ip, &bias);
-	if (known && (known->inode != file_inode(reader.file) ||
-		      !refcount_inc_not_zero(&known->refs)))
-		known = NULL;
-	rcu_read_unlock();
-	if (known) {
-		reader.known = known;
-		reader.layout = &known->layout;
-		begin_decoding(state, known);
-		ret = elf_decode_rule(&reader, ip - bias, rule, full);
-		unwind_file_put(known);
-	}
-	fput(reader.file);
-	return ret == -ENOENT ? 0 : min(ret, 0);
-}
-
 /**
  * unwind_file_rule - find a rule in the tables of a file
  * @state: the walk, whose budgets are charged
@@ -889,8 +818,6 @@ int unwind_file_rule(struct unwind_user_state *state,
 	int ret;
 
 	ret = rule_of_cached_pages(state, ip, rule, full, &grow);
-	if (ret == -EFAULT && may_wait(state) && !wait_for_pages(state, ip, rule, full))
-		ret = rule_of_cached_pages(state, ip, rule, full, &grow);
 	if (grow) {
 		unwind_file_grow(grow);
 		unwind_file_put(grow);

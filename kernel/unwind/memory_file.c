@@ -60,18 +60,11 @@ static struct folio *begin_to_read_folio(struct file *file, pgoff_t index)
 	return ERR_PTR(ret < 0 ? ret : -EAGAIN);
 }
 
-/**
- * unwind_bring_in_folio - read a folio of a file into the page cache
- * @file: the open file
- * @index: index of the page
- *
- * Unlike read_mapping_folio(), this function waits for the folio in a killable state, even if
- * another task is reading it.
- *
- * Context: Task context of a user task, without the mmap lock; may sleep.
- * Return: the folio, with a reference, which may not be up to date; or an error.
+/*
+ * Read a folio of a file into the page cache.  Unlike read_mapping_folio(), wait in a killable
+ * state, even if another task is reading it.  The folio may not be up to date.
  */
-struct folio *unwind_bring_in_folio(struct file *file, unsigned long index)
+static struct folio *bring_in_folio(struct file *file, unsigned long index)
 {
 	struct folio *folio = filemap_get_folio(file->f_mapping, index);
 
@@ -92,7 +85,7 @@ static int read_file_page(struct file *file, u64 pos, void *to, size_t len, bool
 	struct page *page;
 	int ret = -EFAULT;
 
-	folio = wait ? unwind_bring_in_folio(file, index) :
+	folio = wait ? bring_in_folio(file, index) :
 		       filemap_get_folio(file->f_mapping, index);
 	if (IS_ERR(folio))
 		return ret;

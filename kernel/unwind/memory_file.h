@@ -7,12 +7,9 @@
 
 #include <linux/types.h>
 
-struct file;
-struct folio;
 struct unwind_user_state;
 
 int unwind_read_file(struct unwind_user_state *state, unsigned long addr, u64 pos,
 		     void *to, size_t len);
-struct folio *unwind_bring_in_folio(struct file *file, unsigned long index);
 
 #endif /* _KERNEL_UNWIND_MEMORY_FILE_H */
