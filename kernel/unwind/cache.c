@@ -80,7 +80,7 @@ static void cache_free_parts(struct unwind_cache *cache)
 {
 	kfree(rcu_dereference_raw(cache->list));
 	unwind_rules_free_now(rcu_dereference_raw(cache->rules));
-	kfree(rcu_dereference_raw(cache->full));
+	unwind_cache_free_full_now(cache);
 }
 
 static void cache_free_now(struct unwind_cache *cache)

@@ -21,8 +21,8 @@
 #include "unwind.h"
 
 struct mm_struct;
+struct unwind_full_entry;
 struct unwind_full_rule;
-struct unwind_full_table;
 struct unwind_object;
 struct unwind_rule_table;
 
@@ -30,6 +30,9 @@ struct unwind_rule_table;
 
 #define UNWIND_FIRST_OBJECTS	5	/* 64 bytes */
 #define UNWIND_FIRST_RULES_BITS	3	/* 256 bytes */
+
+#define UNWIND_FULL_RULES_BITS	4
+#define UNWIND_FULL_RULES	BIT(UNWIND_FULL_RULES_BITS)
 
 /* objects, sorted by @code_start; their code does not overlap */
 struct unwind_object_list {
@@ -43,7 +46,6 @@ struct unwind_object_list {
  * struct unwind_cache - unwind rules and objects of one mm
  * @rules: by address
  * @list: objects
- * @full: rules that need a struct unwind_full_rule; NULL if there are none
  * @all_regs_until: until this time, in jiffies, walks follow all registers; 0 for never
  * @used: a walk has used it since the shrinker last looked at it
  * @mm: its mm; valid under all_caches_lock only
@@ -54,6 +56,7 @@ struct unwind_object_list {
  * @unmaps: number of calls of __unwind_user_invalidate()
  * @last_replaced: index of the object that was last dropped to make room
  * @displaced: for unwind_rules_count_displaced()
+ * @full: rules that need a struct unwind_full_rule, by a hash of the key
  * @node: in all_caches
  *
  * A step whose rule is in @rules reads only the first cache line.  The fields that each
@@ -62,7 +65,6 @@ struct unwind_object_list {
 struct unwind_cache {
 	struct unwind_rule_table __rcu	*rules;
 	struct unwind_object_list __rcu	*list;
-	struct unwind_full_table __rcu	*full;
 #ifdef CONFIG_UNWIND_USER_FILES
 	/** @files_seen: unwind_files_changes() at the last check of the objects for dead files */
 	u64				files_seen;
@@ -78,6 +80,7 @@ struct unwind_cache {
 	unsigned long			unmaps;
 	unsigned int			last_replaced;
 	u32				displaced;
+	struct unwind_full_entry __rcu	*full[UNWIND_FULL_RULES];
 #ifdef CONFIG_UNWIND_USER_CODE
 	/** @code_start: lowest address that has a rule and whose code may have no tables */
 	unsigned long			code_start;
@@ -125,6 +128,7 @@ bool unwind_cache_peek_full(struct unwind_cache *cache, u64 key, struct unwind_u
 			    struct unwind_full_rule *full);
 void unwind_cache_add_compact(struct unwind_cache *cache, u64 key,
 			      const struct unwind_user_rule *rule);
+void unwind_cache_free_full_now(struct unwind_cache *cache);
 size_t unwind_cache_rules_bytes(struct unwind_cache *cache);
 
 u64 unwind_cache_next_gen(void);

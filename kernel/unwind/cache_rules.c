@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The rules of a cache, by address.  Compact rules are in a table that grows (rules.c).  The
- * few rules that need a struct unwind_full_rule are in a small second table.
+ * The rules of a cache, by address.  Compact rules are in a table that grows (rules.c).  The few
+ * rules that need a struct unwind_full_rule are allocated one by one: most are those of signal
+ * frames, and of functions that keep the CFA in memory.
  */
 
 #include <linux/atomic.h>
@@ -22,20 +23,14 @@
 #define MAX_RULES_BITS	11
 /* most displaced rules are found again soon, so do not grow too soon */
 #define RULES_SPILL	32
-#define FULL_RULE_BITS	4
-#define FULL_RULES	BIT(FULL_RULE_BITS)
 
-/* A full rule; most full rules are those of signal frames and procedure linkage tables. */
 struct unwind_full_entry {
+	struct rcu_head		rcu;
 	u64			key;
-	u32			seq;
 	struct unwind_full_rule	rule;
 };
 
-struct unwind_full_table {
-	struct rcu_head			rcu;
-	struct unwind_full_entry	entries[FULL_RULES];
-};
+#define FULL_BYTES	kmalloc_size_roundup(sizeof(struct unwind_full_entry))
 
 /* memory of all caches */
 atomic_long_t unwind_caches_bytes;
@@ -50,90 +45,60 @@ void unwind_cache_add_compact(struct unwind_cache *cache, u64 key,
 	unwind_rules_count_displaced(table, &cache->displaced, displaced, RULES_SPILL);
 }
 
-static struct unwind_full_entry *cache_full_entry(struct unwind_full_table *table, u64 key)
+static unsigned int cache_full_slot(u64 key)
 {
-	return &table->entries[unwind_rules_hash(key) >> (64 - FULL_RULE_BITS)];
+	return unwind_rules_hash(key) >> (64 - UNWIND_FULL_RULES_BITS);
 }
 
-/* Find the full rule of @key in the second table. Under RCU. */
+/* Find the full rule of a key. Under RCU. */
 bool unwind_cache_peek_full(struct unwind_cache *cache, u64 key, struct unwind_user_rule *rule,
 			    struct unwind_full_rule *full)
 {
-	struct unwind_full_table *table = rcu_dereference(cache->full);
-	struct unwind_full_entry *entry;
-	u32 seq;
+	struct unwind_full_entry *entry = rcu_dereference(cache->full[cache_full_slot(key)]);
 
-	if (!table)
-		return false;
-	entry = cache_full_entry(table, key);
-	/* pairs with the release in cache_add_full() */
-	seq = smp_load_acquire(&entry->seq);
-	if (!seq || (seq & 1) || READ_ONCE(entry->key) != key)
+	if (!entry || entry->key != key)
 		return false;
 	rule->kind = UNWIND_RULE_FULL;
-	/* if the entry is written meanwhile, its count changes, and the copy is not used */
-	data_race((*full = entry->rule, 0));
-	/* pairs with the barriers of cache_add_full() */
-	smp_rmb();
-	return READ_ONCE(entry->seq) == seq;
+	*full = entry->rule;
+	return true;
 }
 
-static struct unwind_full_table *cache_full_table(struct unwind_cache *cache)
+static struct unwind_full_entry *cache_new_full(u64 key, const struct unwind_full_rule *full)
 {
-	return rcu_dereference_protected(cache->full, lockdep_is_held(&cache->lock));
-}
+	struct unwind_full_entry *entry = NULL;
 
-static void cache_add_full(struct unwind_full_table *table, u64 key,
-			   const struct unwind_full_rule *full)
-{
-	struct unwind_full_entry *entry = cache_full_entry(table, key);
-	u32 seq = entry->seq | 1;
-
-	WRITE_ONCE(entry->seq, seq);
-	/* make the count odd before the write; pairs with cache_peek_full() */
-	smp_wmb();
-	WRITE_ONCE(entry->key, key);
-	entry->rule = *full;
-	/* make the count even after the write */
-	smp_store_release(&entry->seq, seq + 1);
-}
-
-/* Allocate the table for the first full rule. */
-static void cache_make_full_table(void)
-{
-	struct unwind_full_table *table;
-	struct unwind_cache *cache;
-
-	if (!unwind_task_may_allocate())
-		return;
-	table = kzalloc(sizeof(*table), UNWIND_CACHE_GFP);
-	if (!table)
-		return;
-	rcu_read_lock();
-	cache = unwind_cache_of_current();
-	if (cache) {
-		spin_lock(&cache->lock);
-		if (cache->gen && !cache_full_table(cache)) {
-			rcu_assign_pointer(cache->full, table);
-			atomic_long_add(sizeof(*table), &unwind_caches_bytes);
-			table = NULL;
-		}
-		spin_unlock(&cache->lock);
+	if (unwind_task_may_allocate())
+		entry = kmalloc(sizeof(*entry), UNWIND_CACHE_GFP);
+	if (entry) {
+		entry->key = key;
+		entry->rule = *full;
 	}
-	rcu_read_unlock();
-	kfree(table);
+	return entry;
 }
 
-static bool cache_has_full_table(void)
+static struct unwind_full_entry *cache_full(const struct unwind_cache *cache, unsigned int slot)
 {
-	struct unwind_cache *cache;
-	bool has;
+	return rcu_dereference_protected(cache->full[slot], lockdep_is_held(&cache->lock));
+}
 
-	rcu_read_lock();
-	cache = unwind_cache_of_current();
-	has = cache && rcu_access_pointer(cache->full);
-	rcu_read_unlock();
-	return has;
+/* Put a full rule, or NULL, into a slot. Under the lock. */
+static void cache_set_full(struct unwind_cache *cache, unsigned int slot,
+			   struct unwind_full_entry *entry)
+{
+	struct unwind_full_entry *old = cache_full(cache, slot);
+
+	rcu_assign_pointer(cache->full[slot], entry);
+	atomic_long_add(((long)!!entry - !!old) * FULL_BYTES, &unwind_caches_bytes);
+	kfree_rcu(old, rcu);
+}
+
+/* Free the full rules of a cache that has no readers. */
+void unwind_cache_free_full_now(struct unwind_cache *cache)
+{
+	unsigned int i;
+
+	for (i = 0; i < UNWIND_FULL_RULES; i++)
+		kfree(rcu_dereference_raw(cache->full[i]));
 }
 
 #ifdef CONFIG_UNWIND_USER_CODE
@@ -162,11 +127,15 @@ void unwind_cache_add_rule(const struct unwind_cache_state *state, u64 key,
 			   const struct unwind_user_rule *rule,
 			   const struct unwind_full_rule *full)
 {
-	struct unwind_cache *cache;
 	bool is_full = rule->kind == UNWIND_RULE_FULL;
+	struct unwind_full_entry *entry = NULL;
+	struct unwind_cache *cache;
 
-	if (is_full && !cache_has_full_table())
-		cache_make_full_table();
+	if (is_full) {
+		entry = cache_new_full(key, full);
+		if (!entry)
+			return;
+	}
 	rcu_read_lock();
 	cache = unwind_cache_of_current();
 	if (cache) {
@@ -175,14 +144,16 @@ void unwind_cache_add_rule(const struct unwind_cache_state *state, u64 key,
 #ifdef CONFIG_UNWIND_USER_CODE
 			cache_note_code(cache, unwind_key_addr(key));
 #endif
-			if (!is_full)
+			if (is_full)
+				cache_set_full(cache, cache_full_slot(key), entry);
+			else
 				unwind_cache_add_compact(cache, key, rule);
-			else if (cache_full_table(cache))
-				cache_add_full(cache_full_table(cache), key, full);
+			entry = NULL;
 		}
 		spin_unlock(&cache->lock);
 	}
 	rcu_read_unlock();
+	kfree(entry);
 }
 
 static bool cache_key_is_in_range(u64 key, unsigned long start, unsigned long end)
@@ -194,15 +165,14 @@ static bool cache_key_is_in_range(u64 key, unsigned long start, unsigned long en
 void unwind_cache_drop_rules(struct unwind_cache *cache, unsigned long start,
 			     unsigned long end)
 {
-	struct unwind_full_table *full = cache_full_table(cache);
+	struct unwind_full_entry *entry;
 	unsigned int i;
 
 	unwind_rules_drop(cache_rules(cache), cache_key_is_in_range, start, end);
-	for (i = 0; full && i < FULL_RULES; i++) {
-		struct unwind_full_entry *entry = &full->entries[i];
-
-		if (!(entry->seq & 1) && cache_key_is_in_range(entry->key, start, end))
-			WRITE_ONCE(entry->seq, entry->seq + 1);
+	for (i = 0; i < UNWIND_FULL_RULES; i++) {
+		entry = cache_full(cache, i);
+		if (entry && cache_key_is_in_range(entry->key, start, end))
+			cache_set_full(cache, i, NULL);
 	}
 }
 
@@ -258,9 +228,13 @@ void unwind_cache_grow_rules(void)
 	unwind_rules_free_now(table);
 }
 
-/* Memory of the tables of rules. Under the lock. */
+/* Memory of the rules. Under the lock. */
 size_t unwind_cache_rules_bytes(struct unwind_cache *cache)
 {
-	return unwind_rules_bytes(cache_rules(cache)->bits) +
-	       (cache_full_table(cache) ? sizeof(struct unwind_full_table) : 0);
+	size_t bytes = unwind_rules_bytes(cache_rules(cache)->bits);
+	unsigned int i;
+
+	for (i = 0; i < UNWIND_FULL_RULES; i++)
+		bytes += cache_full(cache, i) ? FULL_BYTES : 0;
+	return bytes;
 }
