@@ -2,42 +2,17 @@
 /*
  * The cache of an mm: unwind rules and objects that walks have found.
  *
- * A cache belongs to one mm and is made by the first walk that searches for a rule in it.
- * It is small at first and grows with use: rules are in a hash table of pages, objects in a
- * list sorted by the addresses of their code.
- *
- * Unmapping a part of a known object, making it writable, or changing the protection of its
- * code, drops the object.  If the object has tables, that also drops the rules of its code and
- * starts a new generation: searches in progress then know that their results may be invalid.
- *
- * A search may be in progress in an object that is not in the cache yet.  So the cache also
- * counts each call of unwind_user_invalidate() for an executable mapping or a file mapping,
- * whether or not the mapping has a known object.  A search notes the generation and the count
- * before it takes the mmap lock to look for the object, and passes both back with its result.  A
- * mapping that the search saw under the lock is unmapped only after the search has released the
- * lock.  The unmap is counted after the page table is cleared, and before anything else is mapped
- * there.  A change of the protection is counted before the flags change, with the mmap lock
- * held.  So rules from tables that are unmapped or replaced during the search are not kept,
- * and they are not used either: unwind_cache_holds() returns false.
- *
- * An unmap is counted after the page table entries are gone, maybe before the TLB is flushed.
- * With MADV_DONTNEED and truncation the mapping stays.  So a search that begins between the
- * count and the flush finds the mapping, notes the new count, and may read the old page
- * through a stale TLB entry.  Therefore a search also notes whether a flush is pending.  If so, its
- * result is not cached.  mm->tlb_flush_pending is raised before the page table is cleared and
- * lowered after the flush.  The release of the count in __unwind_user_invalidate() pairs with the
- * acquire in cache_note_state(): a search that sees the count sees the flush pending, or
- * begins after the flush.
- *
- * A dying task, and one that cannot allocate memory, makes no cache.  Without a cache, a
- * result is valid if no writer has held the mmap lock meanwhile.
+ * It is made by the first walk that searches for a rule, and grows with use.  Unmapping a part of a
+ * known object, making it writable, or changing the protection of its code, drops the object and
+ * its rules, and starts a new generation.  Such a call is also counted for executable and file
+ * mappings without a known object.  A search notes the generation and the count before it takes the
+ * mmap lock to look for an object, and passes both back with its result, which is refused if they
+ * have changed.  Documentation/core-api/unwind-deferred.rst says why that is enough.
  *
  * Readers are under RCU.  Each entry of a rule table has a sequence count, and so has the list of
  * objects.  Objects do not change.  Writers hold the lock, and allocate before they take it.  The
- * shrinker detaches whole caches from their mm, first those that no walk has used since its last
- * look; the next walk makes a new one.  Readers of a detached cache find its rules, but no
- * objects.  All caches take their generations from one counter, so the generation of a cache that
- * was freed is never that of its successor.
+ * shrinker detaches whole caches from their mm; readers of a detached cache find its rules, but no
+ * objects.
  */
 
 #include <linux/atomic.h>

@@ -20,13 +20,7 @@ static size_t page_bytes(unsigned int bits)
 	return min_t(size_t, PAGE_SIZE, sizeof(struct unwind_rule_entry) << bits);
 }
 
-/**
- * unwind_rules_bytes - memory of a table, as kmalloc() rounds it up
- * @bits: number of bits of its hash
- *
- * Context: Any.
- * Return: bytes.
- */
+/* Memory of a table with @bits bits of the hash, as kmalloc() rounds it up. */
 size_t unwind_rules_bytes(unsigned int bits)
 {
 	size_t table = struct_size_t(struct unwind_rule_table, pages, nr_pages(bits));
@@ -34,12 +28,7 @@ size_t unwind_rules_bytes(unsigned int bits)
 	return kmalloc_size_roundup(table) + nr_pages(bits) * page_bytes(bits);
 }
 
-/**
- * unwind_rules_free_now - free a table that has no readers
- * @table: the table, or NULL
- *
- * Context: Any.
- */
+/* Free a table, or NULL, that has no readers. */
 void unwind_rules_free_now(struct unwind_rule_table *table)
 {
 	unsigned int i;
@@ -57,14 +46,7 @@ static void free_rcu_callback(struct rcu_head *rcu)
 	unwind_rules_free_now(container_of(rcu, struct unwind_rule_table, rcu));
 }
 
-/**
- * unwind_rules_alloc - make a table without rules
- * @bits: number of bits of its hash; at least one
- * @gfp: how to allocate
- *
- * Context: As @gfp says.
- * Return: the table or NULL.
- */
+/* Make a table without rules, with @bits bits of the hash, at least one; or return NULL. */
 struct unwind_rule_table *unwind_rules_alloc(unsigned int bits, gfp_t gfp)
 {
 	struct unwind_rule_table *table;
@@ -87,12 +69,7 @@ struct unwind_rule_table *unwind_rules_alloc(unsigned int bits, gfp_t gfp)
 	return table;
 }
 
-/**
- * unwind_rules_free - free a table after a grace period
- * @table: the table, which new readers cannot find; or NULL
- *
- * Context: Any.
- */
+/* Free a table, or NULL, that new readers cannot find, after a grace period. */
 void unwind_rules_free(struct unwind_rule_table *table)
 {
 	if (table)
@@ -118,17 +95,9 @@ static void write_entry(struct unwind_rule_entry *entry, u64 key,
 	smp_store_release(&entry->seq, seq + 1);
 }
 
-/**
- * unwind_rules_add - put a rule into a table
- * @table: the table
- * @hash: hash of @key
- * @key: the key of the rule
- * @rule: the rule
- *
- * The rule becomes the first of its set. A previous first rule of another key becomes the second.
- *
- * Context: The owner's lock is held.
- * Return: true if that displaced a rule of a third key.
+/*
+ * Put a rule into a table, under the owner's lock.  It becomes the first of its set.  A previous
+ * first rule of another key becomes the second.  Returns true if that displaced a third key's rule.
  */
 bool unwind_rules_add(struct unwind_rule_table *table, u64 hash, u64 key,
 		      const struct unwind_user_rule *rule)
@@ -144,16 +113,10 @@ bool unwind_rules_add(struct unwind_rule_table *table, u64 hash, u64 key,
 	return displaced;
 }
 
-/**
- * unwind_rules_count_displaced - count displaced rules, and see if the table is crowded
- * @table: the table
- * @displaced: the owner's count, outside of the cache lines that readers read
- * @nr: how many more rules were displaced
- * @spill: for each 32 entries, how many rules may be displaced before the table is crowded
- *
- * With a @spill of 1, some 40 % of the entries are in use when the table becomes crowded.
- *
- * Context: The owner's lock is held.
+/*
+ * Add @nr displaced rules to the owner's count, which is outside of the cache lines that readers
+ * read, and mark the table as crowded after @spill of them for each 32 entries.  With a @spill of
+ * 1, some 40 % of the entries are in use then.  Under the owner's lock.
  */
 void unwind_rules_count_displaced(struct unwind_rule_table *table, u32 *displaced, u32 nr,
 				  u32 spill)
@@ -173,14 +136,9 @@ static struct unwind_rule_entry *nth_entry(const struct unwind_rule_table *table
 	return &table->pages[i / UNWIND_RULE_PAGE][i % UNWIND_RULE_PAGE];
 }
 
-/**
- * unwind_rules_are_many - would rules be displaced less often in a larger table?
- * @table: the table
- *
- * A larger table does not help if too many rules share a few sets and other sets are unused.
- *
- * Context: Under RCU, or the owner's lock is held.
- * Return: true if at least a quarter of the entries have a rule.
+/*
+ * Have at least a quarter of the entries a rule?  If not, too many rules share a few sets, and a
+ * larger table does not help.  Under RCU or the owner's lock.
  */
 bool unwind_rules_are_many(const struct unwind_rule_table *table)
 {
@@ -191,15 +149,7 @@ bool unwind_rules_are_many(const struct unwind_rule_table *table)
 	return used >= BIT(table->bits) / 4;
 }
 
-/**
- * unwind_rules_drop - take rules out of a table
- * @table: the table
- * @is_dropped: tells if the rule of a key must be dropped
- * @start: for @is_dropped
- * @end: for @is_dropped
- *
- * Context: The owner's lock is held.
- */
+/* Take the rules out of a table for whose keys @is_dropped is true, under the owner's lock. */
 void unwind_rules_drop(struct unwind_rule_table *table,
 		       bool (*is_dropped)(u64 key, unsigned long start, unsigned long end),
 		       unsigned long start, unsigned long end)
@@ -214,13 +164,9 @@ void unwind_rules_drop(struct unwind_rule_table *table,
 	}
 }
 
-/**
- * unwind_rules_copy - copy all rules of a table into another
- * @to: the table to copy to
- * @from: the table to copy from
- * @add: adds a rule under all hashes by which readers look for it
- *
- * Context: The owner's lock is held.
+/*
+ * Copy all rules of a table into another, under the owner's lock.  @add adds a rule under all
+ * hashes by which readers look for it.
  */
 void unwind_rules_copy(struct unwind_rule_table *to, struct unwind_rule_table *from,
 		       void (*add)(struct unwind_rule_table *table, u64 key,
