@@ -71,7 +71,6 @@ static unsigned long nr_files;
 static u64 last_serial;
 static atomic_long_t files_bytes;	/* files and rules */
 static atomic_long_t alone_bytes;	/* files without their rules */
-static unsigned long vain_looks;	/* since note_looks() saw an eviction; under files_lock */
 static unsigned long full_since;	/* all files had objects at this time, in jiffies */
 
 static_assert(UNWIND_FILE_BIT == AS_UNWIND_RULES);
@@ -272,19 +271,6 @@ static bool take_unused(struct unwind_file *file, bool alone)
 }
 
 /*
- * Note the result of an attempt to evict a file. All tasks together look at each file twice, as the
- * first look at a used file only clears file->used. Under files_lock.
- */
-static void note_looks(bool made)
-{
-	vain_looks = made ? 0 : vain_looks + MAX_LOOKS;
-	if (vain_looks > 2 * nr_files) {
-		vain_looks = 0;
-		WRITE_ONCE(full_since, jiffies);
-	}
-}
-
-/*
  * Have all files objects? Then each frame in any other file asks in vain, so do not take files_lock
  * each time.
  */
@@ -308,8 +294,6 @@ static bool files_make_room(bool alone)
 		list_move_tail(&file->lru, &files_lru);
 		made = take_unused(file, alone);
 	}
-	if (alone)
-		note_looks(made);
 	spin_unlock(&files_lock);
 	return made;
 }
@@ -344,6 +328,8 @@ static bool files_charge_to(atomic_long_t *sum, long max, long bytes)
 	if (bytes > max)
 		return false;
 	while (!files_add_to(sum, max, bytes)) {
+		if (alone && !tries)
+			WRITE_ONCE(full_since, jiffies);
 		if (!tries || !rounds || fatal_signal_pending(current))
 			return false;
 		if (alone && files_are_full())
