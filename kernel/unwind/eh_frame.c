@@ -108,11 +108,29 @@ static int eh_read_entry(void *ctx, unsigned long addr, void *to, size_t len)
 	return unwind_read(reader->state, addr, to, len);
 }
 
-/* Find the full rule of @ip in the tables, and whether it may be cached. */
-static int eh_interpret_fde(struct unwind_user_state *state,
-			    const struct unwind_object *object, unsigned long ip,
-			    struct unwind_full_rule *full, bool *stays)
+/**
+ * struct eh_search - a search for the rule of an address
+ * @state: the walk
+ * @ip: the address
+ * @rule: filled in
+ * @full: filled in if @rule is UNWIND_RULE_FULL
+ * @object: the object that has the address
+ * @stays: the rule may be cached
+ */
+struct eh_search {
+	struct unwind_user_state	*state;
+	unsigned long			ip;
+	struct unwind_user_rule		*rule;
+	struct unwind_full_rule		*full;
+	struct unwind_object		object;
+	bool				stays;
+};
+
+/* Find the full rule in the tables, and whether it may be cached. */
+static int eh_interpret_fde(struct eh_search *search)
 {
+	const struct unwind_object *object = &search->object;
+	struct unwind_user_state *state = search->state;
 	struct entry_reader reader = {
 		.state = state,
 		.start = object->stay_start,
@@ -128,14 +146,14 @@ static int eh_interpret_fde(struct unwind_user_state *state,
 	cfi->limit = object->end;
 	cfi->data = object->base;
 	cfi->word = object->word;
-	ret = eh_find_fde(state, object, ip, &fde) ?:
-	      unwind_cfi_rule(cfi, fde, ip, full);
-	*stays &= !reader.strayed;
-	if (!*stays)
+	ret = eh_find_fde(state, object, search->ip, &fde) ?:
+	      unwind_cfi_rule(cfi, fde, search->ip, search->full);
+	search->stays &= !reader.strayed;
+	if (!search->stays)
 		unwind_cfi_moved(cfi);
 #ifdef CONFIG_UNWIND_USER_EH_INDEX
 	if (ret == -ENOENT && object->eh_frame_size)
-		ret = unwind_eh_stub_rule(state, object, ip, full);
+		ret = unwind_eh_stub_rule(state, object, search->ip, search->full);
 #endif
 	return ret;
 }
@@ -206,20 +224,20 @@ int unwind_eh_frame_object(struct unwind_user_state *state,
  * A signal restorer can begin right after a function, at @ip + 1.  Then the return address
  * @ip + 1 can belong to the function or to the restorer: find out which rule to use.
  */
-static int eh_look_behind(struct unwind_user_state *state, unsigned long ip,
-			  struct unwind_user_rule *rule, struct unwind_full_rule *full,
-			  bool *stays)
+static int eh_look_behind(struct eh_search *search)
 {
 	struct unwind_full_rule signal __uninitialized;
-	int ret = unwind_sigframe_behind(state, ip, &signal);
+	int ret = unwind_sigframe_behind(search->state, search->ip, &signal);
 
 	if (ret == -ENOENT)
 		return 0;
-	*stays = false;
-	if (ret || state->exact)
-		return state->exact ? 0 : ret;
-	*full = signal;
-	rule->kind = UNWIND_RULE_FULL;
+	search->stays = false;
+	if (search->state->exact)
+		return 0;
+	if (ret)
+		return ret;
+	*search->full = signal;
+	search->rule->kind = UNWIND_RULE_FULL;
 	return 0;
 }
 
@@ -249,30 +267,29 @@ static void eh_leave_file(struct unwind_user_state *state)
 #endif
 
 /*
- * Check that the rule is valid, and cache it if @stays.  @is_last: @ip is the last address of the
- * rule's row.
+ * Check that the rule is valid, and cache it if it stays.  @is_last: the address is the last one of
+ * the rule's row.
  */
-static int eh_use_rule(struct unwind_user_state *state, const struct unwind_object *object,
-		       unsigned long ip, struct unwind_user_rule *rule,
-		       struct unwind_full_rule *full, bool is_last, bool stays)
+static int eh_use_rule(struct eh_search *search, bool is_last)
 {
+	struct unwind_user_state *state = search->state;
 	const struct unwind_cache_state *begun = &state->tables;
 	int ret;
 
-	if (is_last && ip + 1 < object->code_end) {
-		ret = eh_look_behind(state, ip, rule, full, &stays);
+	if (is_last && search->ip + 1 < search->object.code_end) {
+		ret = eh_look_behind(search);
 		if (ret)
 			return ret;
 	}
 #ifdef CONFIG_UNWIND_USER_FILES
 	/* check the file first: if the object is dropped after that, the next check fails */
-	if (object->file && unwind_file_at_is_dead(ip))
+	if (search->object.file && unwind_file_at_is_dead(search->ip))
 		return -ESTALE;
 #endif
 	if (!unwind_cache_holds(begun))
 		return -EAGAIN;
-	if (stays)
-		unwind_cache_add_rule(begun, unwind_rule_key(state), rule, full);
+	if (search->stays)
+		unwind_cache_add_rule(begun, unwind_rule_key(state), search->rule, search->full);
 	return 0;
 }
 
@@ -281,12 +298,42 @@ static int eh_use_rule(struct unwind_user_state *state, const struct unwind_obje
  * the read may succeed the next time. If there is no usable rule, that is
  * cached.
  */
-static int eh_search_tables(struct unwind_user_state *state, unsigned long ip,
-			    struct unwind_user_rule *rule, struct unwind_full_rule *full)
+static int eh_search_memory(struct eh_search *search)
 {
-	const struct unwind_cache_state *begun = &state->tables;
-	struct unwind_object object __uninitialized;
-	bool stays;
+	struct unwind_object *object = &search->object;
+	struct unwind_user_state *state = search->state;
+	int ret;
+
+#ifdef CONFIG_UNWIND_USER_EH_INDEX
+	if (object->eh_frame_size && !object->nr && !object->no_index)
+		return unwind_eh_index_build(state, &state->tables, search->ip, object);
+#endif
+#ifdef CONFIG_UNWIND_USER_FILES
+	/* if the file has changed, do not fall back to reading its code */
+	if (!object->nr && object->file && unwind_file_at_is_dead(search->ip))
+		return -ESTALE;
+#endif
+	if (!object->nr)
+		return unwind_cache_holds(&state->tables) ? -ENOENT : -EAGAIN;
+	if (object->word != state->word)
+		return -EOPNOTSUPP;
+	search->stays = !object->transient && !object->unkept;
+	state->found[UNWIND_FOUND_TABLES]++;
+	ret = eh_interpret_fde(search);
+	if (ret == -EFAULT || ret == -EINTR || ret == -EAGAIN)
+		return ret;
+	if (ret)
+		*search->rule = (struct unwind_user_rule) {
+			.kind = ret == -ENOENT ? UNWIND_RULE_NONE : UNWIND_RULE_STOP,
+		};
+	else
+		unwind_compact_rule(search->full, object->word, search->rule);
+	return eh_use_rule(search, !ret && state->cfi->row_end == search->ip + 1);
+}
+
+static int eh_search_tables(struct eh_search *search)
+{
+	struct unwind_user_state *state = search->state;
 	int ret;
 
 	cond_resched();
@@ -294,57 +341,40 @@ static int eh_search_tables(struct unwind_user_state *state, unsigned long ip,
 		return -EFAULT;
 	if (!eh_begin_search(state))
 		return -ENOMEM;
-	ret = eh_find_object(state, begun, ip, &object);
+	ret = eh_find_object(state, &state->tables, search->ip, &search->object);
 	if (ret)
 		return ret;
 
 #ifdef CONFIG_UNWIND_USER_FILES
-	if (object.by_file && object.word == state->word) {
-		ret = unwind_file_rule(state, begun, ip, rule, full);
-		if (ret > 0)
-			return eh_use_rule(state, &object, ip, rule, full, true, true);
+	if (search->object.by_file && search->object.word == state->word) {
+		ret = unwind_file_rule(state, &state->tables, search->ip, search->rule,
+				       search->full);
+		if (ret > 0) {
+			search->stays = true;
+			return eh_use_rule(search, true);
+		}
 		if (ret == -EBUSY)
-			object.unkept = true;
+			search->object.unkept = true;
 		else if (ret != -ENOENT)
 			return ret;
 	}
 	eh_leave_file(state);
 #endif
-#ifdef CONFIG_UNWIND_USER_EH_INDEX
-	if (object.eh_frame_size && !object.nr && !object.no_index)
-		return unwind_eh_index_build(state, begun, ip, &object);
-#endif
-#ifdef CONFIG_UNWIND_USER_FILES
-	/* if the file has changed, do not fall back to reading its code */
-	if (!object.nr && object.file && unwind_file_at_is_dead(ip))
-		return -ESTALE;
-#endif
-	if (!object.nr)
-		return unwind_cache_holds(begun) ? -ENOENT : -EAGAIN;
-	if (object.word != state->word)
-		return -EOPNOTSUPP;
-	stays = !object.transient && !object.unkept;
-	state->found[UNWIND_FOUND_TABLES]++;
-	ret = eh_interpret_fde(state, &object, ip, full, &stays);
-	if (ret == -EFAULT || ret == -EINTR || ret == -EAGAIN)
-		return ret;
-	if (ret)
-		*rule = (struct unwind_user_rule) {
-			.kind = ret == -ENOENT ? UNWIND_RULE_NONE : UNWIND_RULE_STOP,
-		};
-	else
-		unwind_compact_rule(full, object.word, rule);
-	return eh_use_rule(state, &object, ip, rule, full,
-			   !ret && state->cfi->row_end == ip + 1, stays);
+	return eh_search_memory(search);
 }
 
 static int eh_find_in_tables(struct unwind_user_state *state, unsigned long ip,
 			     struct unwind_user_rule *rule,
 			     struct unwind_full_rule *full)
 {
+	struct eh_search search __uninitialized;
 	int ret;
 
-	ret = eh_search_tables(state, ip, rule, full);
+	search.state = state;
+	search.ip = ip;
+	search.rule = rule;
+	search.full = full;
+	ret = eh_search_tables(&search);
 #ifdef CONFIG_UNWIND_USER_FILES
 	ret = unwind_file_end_search(state, ret);
 #endif

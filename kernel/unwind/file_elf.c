@@ -749,14 +749,14 @@ static void begin_decoding(struct unwind_user_state *state, const struct unwind_
 }
 
 /*
- * Find the rule, under RCU and without a reference.  The process has an object of the file in its cache, so it had the inode
- * mapped, and the memory of an inode is freed a grace period after its last mapping.  If the
- * object is dropped meanwhile, the caller refuses the result.
+ * Find the rule, under RCU and without a reference.  The process has an object of the file in its
+ * cache, so it had the inode mapped, and the memory of an inode is freed a grace period after its
+ * last mapping.  If the object is dropped meanwhile, the caller refuses the result.
  * @grow: set to the file, with a reference, if its rules need more room
  */
-static int rule_of_cached_pages(struct unwind_user_state *state, unsigned long ip,
-				struct unwind_user_rule *rule, struct unwind_full_rule *full,
-				struct unwind_file **grow)
+static int file_decode_rule(struct unwind_user_state *state, unsigned long ip,
+			    struct unwind_user_rule *rule, struct unwind_full_rule *full,
+			    struct unwind_file **grow)
 {
 	struct reader reader = { .state = state };
 	struct unwind_cfi *cfi = state->cfi;
@@ -817,7 +817,7 @@ int unwind_file_rule(struct unwind_user_state *state,
 	struct unwind_file *grow = NULL;
 	int ret;
 
-	ret = rule_of_cached_pages(state, ip, rule, full, &grow);
+	ret = file_decode_rule(state, ip, rule, full, &grow);
 	if (grow) {
 		unwind_file_grow(grow);
 		unwind_file_put(grow);
