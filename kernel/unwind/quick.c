@@ -339,24 +339,6 @@ other_steps(struct unwind_user_state *state, struct unwind_cache *cache,
 	return entries;
 }
 
-/* Is the first rule known?  If not, as in new programs, quick_steps() takes no step. */
-static bool known_or_peeked(struct unwind_user_state *state, struct unwind_cache *cache,
-			    const struct unwind_rule_table *table)
-{
-#ifdef CONFIG_UNWIND_USER_FILES
-	struct unwind_user_rule rule __uninitialized;
-#endif
-	u64 key = unwind_rule_key(state);
-
-	if (unwind_rules_may_have(table, key))
-		return true;
-#ifdef CONFIG_UNWIND_USER_FILES
-	if (unwind_cache_peek_file(cache, key, &rule))
-		return true;
-#endif
-	return false;
-}
-
 /*
  * Fast path: steps with a known rule over resident memory, with page faults off.  It stops
  * at the first step that needs a rule that is not cached or memory that is not resident;
@@ -377,7 +359,7 @@ static bool quick_steps(struct unwind_user_state *state,
 	pagefault_disable();
 	state->quick = true;
 	cache = unwind_cache_use(state, &table);
-	if (cache && known_or_peeked(state, cache, table)) {
+	if (cache) {
 		if (is_plain(state))
 			entries = plain_steps(state, table, entries, end, &ended);
 		if (!ended)
@@ -393,8 +375,8 @@ static bool quick_steps(struct unwind_user_state *state,
 	return ended;
 }
 
-static __always_inline int walk_frames(struct unwind_user_state *state,
-				       struct unwind_stacktrace *trace, unsigned int max)
+static __always_inline int quick_walk_frames(struct unwind_user_state *state,
+					     struct unwind_stacktrace *trace, unsigned int max)
 {
 	int ret;
 
@@ -432,7 +414,7 @@ static noinline int walk_again(struct unwind_user_state *state, struct unwind_st
 	state->crowded = first.crowded;
 	state->all_regs = true;
 	trace->nr = 0;
-	return walk_frames(state, trace, max);
+	return quick_walk_frames(state, trace, max);
 }
 
 /**
@@ -452,7 +434,7 @@ int unwind_walk_by_tables(struct unwind_user_state *state, struct unwind_stacktr
 
 	unwind_cfi_init(&cfi);
 	state->cfi = &cfi;
-	ret = walk_frames(state, trace, max);
+	ret = quick_walk_frames(state, trace, max);
 	if (unlikely(state->again))
 		ret = walk_again(state, trace, max);
 	if (unlikely(state->crowded))

@@ -124,14 +124,6 @@ static __always_inline bool unwind_rules_find(const struct unwind_rule_table *ta
 	return unwind_rules_read_if(&set[0], key, rule) || unwind_rules_read_if(&set[1], key, rule);
 }
 
-/* May the table have a rule of the key? Under RCU. */
-static __always_inline bool unwind_rules_may_have(const struct unwind_rule_table *table, u64 key)
-{
-	const struct unwind_rule_entry *set = unwind_rules_set(table, unwind_rules_hash(key));
-
-	return READ_ONCE(set[0].key) == key || READ_ONCE(set[1].key) == key;
-}
-
 struct unwind_rule_table *unwind_rules_alloc(unsigned int bits, gfp_t gfp);
 void unwind_rules_free(struct unwind_rule_table *table);
 void unwind_rules_free_now(struct unwind_rule_table *table);
