@@ -284,7 +284,7 @@ static int index_events(struct perf_session *session, struct cost *cost)
 	for (u64 at = header->data_offset; !ret && at < end;) {
 		union perf_event *event = (void *)(map + at);
 
-		ret = deferred_callchains__read(session, event);
+		ret = deferred_callchains__index(session, event);
 		at += event->header.size;
 	}
 	cost->ns = cpu_time() - start;

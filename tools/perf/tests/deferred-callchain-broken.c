@@ -393,7 +393,9 @@ struct broken_case {
 
 static const struct broken_case broken_cases[] = {
 	{ "unknown event", build_unknown, .expect = "", .ret = -EINVAL },
-	{ "unknown event, later", build_unknown_later, .expect = "100@10 k2 -\n", .ret = -EINVAL },
+	/* native: a file of the other byte order is read like a pipe, see "held at an error" */
+	{ "unknown event, later", build_unknown_later, .expect = "100@10 k2 -\n", .ret = -EINVAL,
+	  .native = true },
 	{ "inflated raw data", build_inflated_raw, .expect = "", .ret = -EFAULT },
 	{ "many namespaces", build_many_namespaces, .expect = "" },
 	{ "many branches", build_many_branches, .expect = "", .ret = -EFAULT },

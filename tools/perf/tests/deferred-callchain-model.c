@@ -26,6 +26,7 @@
 #include "deferred-callchain-load.h"
 #include "deferred-callchain-model.h"
 #include "event.h"
+#include "events_stats.h"
 #include "evsel.h"
 #include "sample.h"
 #include "tool.h"

@@ -5,32 +5,31 @@
  * A deferred sample has a cookie in place of its user callchain.  The callchain follows later, in
  * a PERF_RECORD_CALLCHAIN_DEFERRED of the same thread with the same cookie.  The ordered queue of
  * the session delivers events in time order.  Just before the queue delivers a sample,
- * deferred_callchains__turn() copies the callchain of the record into the sample.  By then the
+ * deferred_callchains__stitch() copies the callchain of the record into the sample.  By then the
  * record must be in the index, which is filled by the reader and by a scan of the file:
  *
- *  perf.data ---> reader ---> ordered queue ---> deferred_callchains__turn() ---> tool
+ *  perf.data ---> reader ---> ordered queue ---> deferred_callchains__stitch() ---> tool
  *      |            |              ^                    |   ^   |
- *      |            |              +-- hold, uncertain -+   |   | scan on
+ *      |            |              +-- hold, not final -+   |   | scan on
  *      |            |                          look up      |   v
- *      |            +-- deferred_callchains__read() ---> index: thread -> items by time
+ *      |            +-- deferred_callchains__index() --> index: thread -> items by time
  *      +--------------- scan_file() ----------------------^
  *
- * session.c calls read() for each valid event, turn() before each delivery (again if the event was
- * held), and stop() at the end.  perf top and perf trace, which read the buffers themselves, call
- * these functions for the session's queue, and set_live() between read() and turn().  perf top
- * sorts events in queues of its own first.
+ * session.c calls index() for each valid event, stitch() before each delivery (again if the event
+ * was held), and finish() at the end.  perf top and perf trace, which read the buffers themselves,
+ * call these functions for the session's queue, and set_live() between index() and stitch().  perf
+ * top sorts events in queues of its own first.
  *
  * A file that is mapped as a whole is scanned ahead of the reader, in steps: a look-up scans until
- * its result is certain, and the reader scans a step when it gets to an event that has not been
+ * its result is final, and the reader scans a step when it gets to an event that has not been
  * scanned.  The scan pauses at events that only the reader understands: attr, id index, AUX and
- * tracing data, compressed data.  All other input, also what is decompressed, is a stream: its
- * records enter the index when they are read.  In a stream, or while the scan pauses, the queue
- * holds a sample with an uncertain result (struct verdict), and all events behind it.  The hold
- * ends when the result is certain, the data have ended, or a limit of memory or time is reached.
- * Time is limited only in live pipes and live commands.  A sample without a record is delivered
- * without its user half, and counted.  Data without flush rounds (record --threads) are read to
- * their end before anything is delivered, so nothing is held.  Data without times stay in the order
- * of reading, except events that perf synthesized (queue_untimed).
+ * tracing data, compressed data.  All other input is a stream, also what is decompressed, and a
+ * file of the other byte order: its records enter the index when they are read.  In a stream, or
+ * while the scan pauses, the queue holds a sample until its look-up is final, and all events
+ * behind it, but only up to a limit of memory or time.  Time is limited only in live pipes and
+ * live commands.  A sample without a record is delivered without its user half, and counted.  Data
+ * without flush rounds (record --threads) are read to their end before anything is delivered, so
+ * nothing is held.  Events without a time are delivered when they are read.
  *
  * For each thread, the index has its records, and the ends of the thread or its program (exit, fork
  * of another thread with the same tid, exec).  The record with a sample's cookie is its record,
@@ -41,7 +40,6 @@
  * clears merge_deferred_callchains (inject, record, buildid-list, script --no-merge-callchains)
  * gets the records, and nothing is stitched.
  */
-#include <byteswap.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -81,8 +79,6 @@
 #define MAX_KEPT_BYTES		(16UL << 20)
 /* Number of trees of threads. The tid chooses the tree. */
 #define NR_TREES		65536UL
-/* Warn above this percentage of incomplete samples: data always end before some records. */
-#define WARN_PERCENT		2
 
 /* Memory limit of a session for held events and the index. */
 u64 deferred_callchain_limit = 512 << 20;
@@ -134,7 +130,7 @@ struct deferred_callchains {
 	const char *map, *scan, *end;	/* the file, the next event to scan, end of events */
 	struct ui_progress progress;	/* of the scan, updated when a sample waits for it */
 	u64 newest, newest_before;	/* time of the newest item: now, at start of the round */
-	u64 certain;			/* all items up to this time are indexed */
+	u64 indexed_until;		/* all items up to this time are indexed */
 
 	size_t queued_bytes;		/* memory used by events in the ordered queue */
 	u64 max_wait;			/* how long the queue may be held; 0: no limit */
@@ -479,7 +475,7 @@ static void thread_keep(struct deferred_callchains *dc, struct indexed_thread *t
 		thread_remove(dc, thread, prev);
 }
 
-static void loss_turn(struct deferred_callchains *dc, u64 time)
+static void losses_delivered(struct deferred_callchains *dc, u64 time)
 {
 	struct entry *first;
 
@@ -492,7 +488,7 @@ static void index_clear(struct deferred_callchains *dc)
 	struct indexed_thread *thread, *next;
 	struct entry *entry, *behind;
 
-	loss_turn(dc, -1ULL);
+	losses_delivered(dc, -1ULL);
 	/* end with the last thread: do not touch the unused rest of the table */
 	for (size_t i = 0; dc->bytes && i < NR_TREES; i++) {
 		rbtree_postorder_for_each_entry_safe(thread, next, &dc->threads[i], node) {
@@ -573,15 +569,12 @@ static int index_add(struct deferred_callchains *dc, struct indexed_thread *thre
 
 /*
  * Add @event to the index if it is a deferred record, the end of a thread or program, or a loss.
- * @event is in this machine's byte order.  @place is the same event in the file or stream, maybe
- * still in the byte order of another machine.  Set @copy if @place is valid only during this call:
- * the index then stores a copy.
+ * Set @copy if @event is valid only during this call: the index then stores a copy.
  */
-static int index_event(struct perf_session *session, union perf_event *event,
-		       const union perf_event *place, bool copy)
+static int index_event(struct perf_session *session, union perf_event *event, bool copy)
 {
 	struct deferred_callchains *dc = session->deferred;
-	struct entry entry = { .event = place };
+	struct entry entry = { .event = event };
 	struct evlist *evlist = session->evlist;
 	const struct ip_callchain *chain;
 	u32 tid = ended_tid(event);
@@ -616,35 +609,11 @@ static int index_event(struct perf_session *session, union perf_event *event,
 /* Buffers are read in turn, so older events may come until the end of the next flush round. */
 static void index_end_round(struct deferred_callchains *dc)
 {
-	dc->certain = dc->newest_before;
+	dc->indexed_until = dc->newest_before;
 	dc->newest_before = dc->newest;
 }
 
 /* The scan. */
-
-/* The reader swaps foreign events in place. Before that, their type looks like a large number. */
-static bool is_foreign(const union perf_event *event)
-{
-	return event->header.type > 0xffff;
-}
-
-static int scan_foreign(struct perf_session *session, const union perf_event *event,
-			const struct perf_event_header *header)
-{
-	union perf_event *swapped = memdup(event, header->size);
-	int ret = 0;
-
-	if (!swapped)
-		return -ENOMEM;
-
-	swapped->header = *header;
-	if (perf_event__fits(swapped, /*swapped=*/true)) {
-		perf_event__swap(swapped, evlist__sample_id_all(session->evlist));
-		ret = index_event(session, swapped, event, /*copy=*/false);
-	}
-	free(swapped);
-	return ret;
-}
 
 /* Index the next event. Return: 0, 1 to stop the scan before this event, or an error. */
 static int scan_event(struct perf_session *session)
@@ -657,8 +626,6 @@ static int scan_event(struct perf_session *session)
 
 	if (left >= sizeof(header))
 		header = event->header;
-	if (session->header.needs_swap && header.type > 0xffff)
-		perf_event_header__bswap(&header);
 	if (header.size < sizeof(header) || header.size > left ||
 	    header.type >= PERF_RECORD_HEADER_MAX) {
 		/* the reader stops here, too */
@@ -672,10 +639,8 @@ static int scan_event(struct perf_session *session)
 	case PERF_RECORD_EXIT:
 	case PERF_RECORD_COMM:
 	case PERF_RECORD_LOST:
-		if (is_foreign(event))
-			ret = scan_foreign(session, event, &header);
-		else if (perf_event__fits(event, /*swapped=*/false))
-			ret = index_event(session, event, event, /*copy=*/false);
+		if (perf_event__fits(event, /*swapped=*/false))
+			ret = index_event(session, event, /*copy=*/false);
 		break;
 	case PERF_RECORD_FINISHED_ROUND:
 		index_end_round(dc);
@@ -707,14 +672,17 @@ static int scan_file(struct perf_session *session)
 	return ret < 0 ? ret : dc->scan > from;
 }
 
-/* Scan a file only if it is mapped as a whole and has deferred callchains. */
+/*
+ * Scan a file only if it is mapped as a whole, has deferred callchains, and has this machine's byte
+ * order: the reader swaps foreign events in place, when it gets to them.
+ */
 static void start_scan(struct perf_session *session)
 {
 	struct deferred_callchains *dc = session->deferred;
 	const struct perf_header *header = &session->header;
 
-	if (!session->one_mmap || !session->tool->merge_deferred_callchains ||
-	    !evlist__deferring_evsel(session->evlist))
+	if (!session->one_mmap || header->needs_swap ||
+	    !session->tool->merge_deferred_callchains || !evlist__deferring_evsel(session->evlist))
 		return;
 
 	dc->map = session->one_mmap_addr;
@@ -756,7 +724,7 @@ static size_t queued_size(const struct perf_session *session, const union perf_e
 }
 
 /**
- * deferred_callchains__read - take note of an event that was read
+ * deferred_callchains__index - index an event that was read
  * @session: the session
  * @event: any event, in this machine's byte order
  *
@@ -765,7 +733,7 @@ static size_t queued_size(const struct perf_session *session, const union perf_e
  *
  * Return: 0, a positive number if the event must be skipped, or a negative error code.
  */
-int deferred_callchains__read(struct perf_session *session, union perf_event *event)
+int deferred_callchains__index(struct perf_session *session, union perf_event *event)
 {
 	struct deferred_callchains *dc = session->deferred;
 
@@ -794,14 +762,6 @@ int deferred_callchains__read(struct perf_session *session, union perf_event *ev
 	if (!session->tool->merge_deferred_callchains)
 		return 0;
 
-	/*
-	 * By default, events without a time are delivered when they are read.  If the data have no
-	 * times (time -1), queue the events of a stream instead, each behind the events read before
-	 * it.  Events that perf synthesized have time 0 and are never queued: their names and maps
-	 * apply to earlier samples.
-	 */
-	session->ordered_events.queue_untimed = session->defers &&
-						!is_between(event, dc->map, dc->end);
 	if (event->header.type < PERF_RECORD_USER_TYPE_START)
 		dc->queued_bytes += queued_size(session, event);
 	if (is_between(event, dc->map, dc->scan))
@@ -815,7 +775,7 @@ int deferred_callchains__read(struct perf_session *session, union perf_event *ev
 	dc->last_read = 0;
 	if (event->header.type == PERF_RECORD_FINISHED_ROUND)
 		index_end_round(dc);
-	return index_event(session, event, event, session->ordered_events.copy_on_queue);
+	return index_event(session, event, session->ordered_events.copy_on_queue);
 }
 
 /**
@@ -844,10 +804,9 @@ void deferred_callchains__set_live(struct perf_session *session, u64 now, u64 ma
 /* Delivery of a sample. */
 
 /* Result of a look-up in the index. */
-struct verdict {
+struct match {
 	struct entry *record;			/* the sample's record, or NULL */
 	enum deferred_incomplete reason;	/* why there is no record */
-	bool certain;				/* events not yet read cannot change the result */
 };
 
 /*
@@ -878,7 +837,7 @@ static bool was_lost(struct deferred_callchains *dc, const struct perf_sample *s
  * kernels keep the cookie across an exec: a record behind an exec, by the clock of one CPU, has the
  * stack of the new program.
  */
-static struct entry *search(struct entry *next, struct entry *prev, u64 cookie, u64 time)
+static struct entry *find_cookie(struct entry *next, struct entry *prev, u64 cookie, u64 time)
 {
 	struct entry *entry = next, *exec = NULL;
 
@@ -902,11 +861,11 @@ static struct entry *search(struct entry *next, struct entry *prev, u64 cookie, 
 	return NULL;
 }
 
-static struct verdict look_up(struct deferred_callchains *dc, struct indexed_thread *thread,
-			      u64 cookie, const struct perf_sample *sample)
+/* Look up the record of @sample. Return: is the result final, whatever events are read later? */
+static bool look_up(struct deferred_callchains *dc, struct indexed_thread *thread, u64 cookie,
+		    const struct perf_sample *sample, struct match *match)
 {
 	bool timed = is_time(sample->time);
-	struct verdict verdict = { .reason = DEFERRED_INCOMPLETE__END };
 	struct entry *next = NULL, *prev = NULL;
 
 	if (thread) {
@@ -915,16 +874,17 @@ static struct verdict look_up(struct deferred_callchains *dc, struct indexed_thr
 			next = thread_first(thread);
 		prev = next ? entry_prev(next) : thread->newest;
 	}
-	verdict.record = search(next, prev, cookie, sample->time);
-	if (verdict.record)	/* a record long before the sample may be that of a reused cookie */
-		verdict.certain = !is_past(verdict.record, sample->time);
-	else if (next)
-		verdict.reason = was_lost(dc, sample, next) ? DEFERRED_INCOMPLETE__LOST :
-				 next->cookie || next->exec ? DEFERRED_INCOMPLETE__NO_RECORD :
-							      DEFERRED_INCOMPLETE__EXIT;
-	/* is everything indexed up to the last record that search() would take? */
-	verdict.certain |= (dc->map && dc->scan == dc->end) || (next && is_past(next, dc->certain));
-	return verdict;
+	match->record = find_cookie(next, prev, cookie, sample->time);
+	match->reason = DEFERRED_INCOMPLETE__END;
+	if (!match->record && next)
+		match->reason = was_lost(dc, sample, next) ? DEFERRED_INCOMPLETE__LOST :
+				next->cookie || next->exec ? DEFERRED_INCOMPLETE__NO_RECORD :
+							     DEFERRED_INCOMPLETE__EXIT;
+	/* a record long before the sample may be that of a reused cookie */
+	if (match->record && !is_past(match->record, sample->time))
+		return true;
+	/* is everything indexed up to the last record that find_cookie() would take? */
+	return (dc->map && dc->scan == dc->end) || (next && is_past(next, dc->indexed_until));
 }
 
 /*
@@ -932,12 +892,11 @@ static struct verdict look_up(struct deferred_callchains *dc, struct indexed_thr
  * apply this limit to stitched callchains, too.  If the event has no limit, a sysctl of the
  * recording system was the limit, but its value is not known: keep all frames.
  */
-static void append_user(struct ip_callchain *chain, u64 max_stack, const u64 *ips, u64 nr,
-			bool swap)
+static void append_user(struct ip_callchain *chain, u64 max_stack, const u64 *ips, u64 nr)
 {
 	u64 kernel = ip_callchain__nr_frames(chain->ips, chain->nr);
 
-	if (nr && (swap ? bswap_64(ips[0]) : ips[0]) == PERF_CONTEXT_USER) {
+	if (nr && ips[0] == PERF_CONTEXT_USER) {
 		ips++;
 		nr--;
 	}
@@ -947,16 +906,16 @@ static void append_user(struct ip_callchain *chain, u64 max_stack, const u64 *ip
 		return;
 
 	chain->ips[chain->nr++] = PERF_CONTEXT_USER;
-	for (u64 i = 0; i < nr; i++)
-		chain->ips[chain->nr++] = swap ? bswap_64(ips[i]) : ips[i];
+	memcpy(chain->ips + chain->nr, ips, nr * sizeof(u64));
+	chain->nr += nr;
 }
 
 /*
  * Replace marker and cookie by the frames of @record.  If @record is NULL, use the sample's ip if
  * that is in user space.
  */
-static int stitch_sample(struct perf_session *session, struct perf_sample *sample,
-			 const struct entry *record)
+static int build_callchain(struct perf_session *session, struct perf_sample *sample,
+			   const struct entry *record)
 {
 	struct deferred_callchains *dc = session->deferred;
 	const struct evsel *evsel = evlist__id2evsel(session->evlist, sample->id);
@@ -979,12 +938,11 @@ static int stitch_sample(struct perf_session *session, struct perf_sample *sampl
 	memcpy(chain->ips, raw->ips, kernel_nr * sizeof(u64));
 	if (record)
 		append_user(chain, attr->sample_max_stack,
-			    (const u64 *)record->event->callchain_deferred.ips, record->nr,
-			    is_foreign(record->event));
+			    (const u64 *)record->event->callchain_deferred.ips, record->nr);
 	else if (!sample->deferred_unmerged && sample->cpumode == PERF_RECORD_MISC_USER &&
 		 attr->sample_type & PERF_SAMPLE_IP)
 		/* a sample in user space has its innermost frame in ip */
-		append_user(chain, attr->sample_max_stack, &sample->ip, 1, /*swap=*/false);
+		append_user(chain, attr->sample_max_stack, &sample->ip, 1);
 
 	sample->callchain = chain;
 	sample->deferred_raw = raw;
@@ -1022,8 +980,7 @@ static int wait_for_record(struct perf_session *session, const struct perf_sampl
 	else if (indexed + dc->queued_bytes > deferred_callchain_limit ||
 		 oe->last_flush_type == OE_FLUSH__HALF)
 		*reason = DEFERRED_INCOMPLETE__LIMIT;
-	else if (!session->tool->ordered_events ||
-		 (!is_time(sample->time) && (!sample->time || !oe->queue_untimed)))
+	else if (!session->tool->ordered_events || !is_time(sample->time))
 		*reason = DEFERRED_INCOMPLETE__UNORDERED;
 	else if (dc->max_wait && age > dc->max_wait)
 		*reason = DEFERRED_INCOMPLETE__EXPIRED;
@@ -1032,9 +989,9 @@ static int wait_for_record(struct perf_session *session, const struct perf_sampl
 	return 1;
 }
 
-/* Find the record of a sample. Return: 0 with a verdict, ORDERED_EVENTS__HOLD, or an error. */
+/* Find the record of a sample. Return: 0 with a match, ORDERED_EVENTS__HOLD, or an error. */
 static int find_record(struct perf_session *session, const struct perf_sample *sample,
-		       u64 cookie, struct verdict *verdict)
+		       u64 cookie, struct match *match)
 {
 	struct deferred_callchains *dc = session->deferred;
 	const struct key key = make_key(sample, sample->tid, cookie);
@@ -1044,52 +1001,51 @@ static int find_record(struct perf_session *session, const struct perf_sample *s
 
 	do {
 		thread = thread_find(dc, &key);
-		*verdict = look_up(dc, thread, cookie, sample);
-		ret = verdict->certain ? 1 : wait_for_record(session, sample, &reason);
-		if (ret < 0)
-			return ret;
+		ret = look_up(dc, thread, cookie, sample, match) ? 1 :
+		      wait_for_record(session, sample, &reason);
 	} while (!ret);
+	if (ret < 0)
+		return ret;
 
 	/* a reason from the index is more precise than DEFERRED_INCOMPLETE__END */
-	if (!verdict->certain && (verdict->reason == DEFERRED_INCOMPLETE__END ||
-				  reason != DEFERRED_INCOMPLETE__END))
-		verdict->reason = reason;
-	if (verdict->record)
-		verdict->record->used = true;
-	if (verdict->record && !verdict->record->nr)
-		*verdict = (struct verdict){ .reason = DEFERRED_INCOMPLETE__EMPTY };
+	if (match->reason == DEFERRED_INCOMPLETE__END || reason != DEFERRED_INCOMPLETE__END)
+		match->reason = reason;
+	if (match->record)
+		match->record->used = true;
+	if (match->record && !match->record->nr)
+		*match = (struct match){ .reason = DEFERRED_INCOMPLETE__EMPTY };
 	if (thread && session->tool->ordered_events)
 		thread_advance(dc, thread, sample->time, cookie);
 	return 0;
 }
 
-static int sample_turn(struct perf_session *session, struct perf_sample *sample)
+static int stitch_sample(struct perf_session *session, struct perf_sample *sample)
 {
 	struct deferred_callchains *dc = session->deferred;
 	u64 cookie = chain_cookie(sample->callchain);
 	bool guest = machine_pid(sample) == DEFAULT_GUEST_KERNEL_ID;
-	struct verdict verdict = {
+	struct match match = {
 		.reason = guest ? DEFERRED_INCOMPLETE__GUEST : DEFERRED_INCOMPLETE__COOKIE,
 	};
 	bool merge = session->tool->merge_deferred_callchains;
-	int ret = merge && cookie && !guest ? find_record(session, sample, cookie, &verdict) : 0;
+	int ret = merge && cookie && !guest ? find_record(session, sample, cookie, &match) : 0;
 
 	if (ret)
 		return ret;
 
 	dc->stats->samples++;
 	sample->deferred_unmerged = !merge;
-	sample->deferred_callchain = verdict.record ? 0 : 1 + verdict.reason;
-	if (verdict.record)
+	sample->deferred_callchain = match.record ? 0 : 1 + match.reason;
+	if (match.record)
 		dc->stats->stitched++;
 	else if (merge)
-		dc->stats->incomplete[verdict.reason]++;
-	return stitch_sample(session, sample, verdict.record);
+		dc->stats->incomplete[match.reason]++;
+	return build_callchain(session, sample, match.record);
 }
 
 /* The event of an item is delivered. */
-static void item_turn(struct perf_session *session, const struct perf_sample *sample, u32 tid,
-		      u64 cookie)
+static void item_delivered(struct perf_session *session, const struct perf_sample *sample, u32 tid,
+			   u64 cookie)
 {
 	struct deferred_callchains *dc = session->deferred;
 	const struct key key = make_key(sample, tid, cookie);
@@ -1105,8 +1061,8 @@ static void item_turn(struct perf_session *session, const struct perf_sample *sa
 		thread_advance(dc, thread, sample->time, cookie);
 }
 
-static void record_turn(struct perf_session *session, union perf_event *event,
-			const struct perf_sample *sample)
+static void record_delivered(struct perf_session *session, union perf_event *event,
+			     const struct perf_sample *sample)
 {
 	struct deferred_callchains *dc = session->deferred;
 
@@ -1114,7 +1070,7 @@ static void record_turn(struct perf_session *session, union perf_event *event,
 	if (!deferred_record__callchain(session->evlist, event))
 		dc->stats->malformed++;
 	else if (session->tool->merge_deferred_callchains)
-		item_turn(session, sample, sample->tid, event->callchain_deferred.cookie);
+		item_delivered(session, sample, sample->tid, event->callchain_deferred.cookie);
 }
 
 /* Parsing swaps some fields in place. A held event is parsed again, so parse a copy. */
@@ -1132,8 +1088,8 @@ static int parse_sample(struct perf_session *session, union perf_event *event,
 	return ret;
 }
 
-static int take_turn(struct perf_session *session, union perf_event *event,
-		     struct perf_sample *sample)
+static int stitch_event(struct perf_session *session, union perf_event *event,
+			struct perf_sample *sample)
 {
 	const struct evsel *evsel;
 
@@ -1143,17 +1099,17 @@ static int take_turn(struct perf_session *session, union perf_event *event,
 		evsel = evlist__id2evsel(session->evlist, sample->id);
 		return evsel && evsel->core.attr.defer_callchain &&
 		       ip_callchain__marker_nr(sample->callchain) ?
-		       sample_turn(session, sample) : 0;
+		       stitch_sample(session, sample) : 0;
 	case PERF_RECORD_CALLCHAIN_DEFERRED:
-		record_turn(session, event, sample);
+		record_delivered(session, event, sample);
 		return 0;
 	case PERF_RECORD_FORK:
 	case PERF_RECORD_EXIT:
 	case PERF_RECORD_COMM:
-		item_turn(session, sample, ended_tid(event), /*cookie=*/0);
+		item_delivered(session, sample, ended_tid(event), /*cookie=*/0);
 		return 0;
 	case PERF_RECORD_LOST:
-		loss_turn(session->deferred, sample->time);
+		losses_delivered(session->deferred, sample->time);
 		return 0;
 	default:
 		return 0;
@@ -1161,7 +1117,7 @@ static int take_turn(struct perf_session *session, union perf_event *event,
 }
 
 /**
- * deferred_callchains__turn - parse an event that is about to be delivered, and stitch it
+ * deferred_callchains__stitch - parse an event that is about to be delivered, and stitch it
  * @session: the session
  * @event: any event
  * @sample: set to the parsed event. A stitched callchain is valid until the next call
@@ -1170,8 +1126,8 @@ static int take_turn(struct perf_session *session, union perf_event *event,
  *
  * Return: 0, ORDERED_EVENTS__HOLD to keep the event queued until more is read, or an error.
  */
-int deferred_callchains__turn(struct perf_session *session, union perf_event *event,
-			      struct perf_sample *sample)
+int deferred_callchains__stitch(struct perf_session *session, union perf_event *event,
+				struct perf_sample *sample)
 {
 	struct deferred_callchains *dc = session->deferred;
 	int ret = parse_sample(session, event, sample);
@@ -1179,152 +1135,20 @@ int deferred_callchains__turn(struct perf_session *session, union perf_event *ev
 	if (!dc)	/* no event defers, or read() was never called: kvm stat live */
 		return ret;
 
-	ret = ret ?: take_turn(session, event, sample);
+	ret = ret ?: stitch_event(session, event, sample);
 	if (ret != ORDERED_EVENTS__HOLD)
 		dc->queued_bytes -= min(dc->queued_bytes, queued_size(session, event));
 	return ret;
 }
 
-/* Messages to the user. */
-
-static const struct {
-	const char *label;
-	const char *text;
-	const char *advice;
-} reasons[DEFERRED_INCOMPLETE__MAX] = {
-	[DEFERRED_INCOMPLETE__NO_RECORD] = {
-		"no record", "no record before the thread's next kernel entry or execve",
-		"Records may be lost when the buffer is full: try a larger 'perf record -m'."
-	},
-	[DEFERRED_INCOMPLETE__LOST] = {
-		"lost record", "the record was lost because the buffer was full",
-		"Try a larger 'perf record -m', or a lower frequency."
-	},
-	[DEFERRED_INCOMPLETE__END] = {
-		"end of data", "no record before the end of the data",
-		"Threads did not return to user space before the end: record for longer.  With\n"
-		"--switch-output, their records may be in the next file."
-	},
-	[DEFERRED_INCOMPLETE__EXIT] = {
-		"thread exit", "no record before the thread's exit",
-		"Records may be lost when the buffer is full: try a larger 'perf record -m'."
-	},
-	[DEFERRED_INCOMPLETE__EXPIRED] = {
-		"expired", "no record within the time limit",
-		"Save the data in a file and read that: then only memory limits the wait."
-	},
-	[DEFERRED_INCOMPLETE__LIMIT] = {
-		"limit", "the memory limit was reached before the record was read",
-		"Try a larger 'perf config call-graph.defer-limit', or a larger\n"
-		"'perf config report.queue-size' if that is set."
-	},
-	[DEFERRED_INCOMPLETE__UNORDERED] = {
-		"not read yet", "the sample was delivered before its record was read",
-		"Record with timestamps, read an uncompressed file, or let perf sort events."
-	},
-	[DEFERRED_INCOMPLETE__EMPTY] = {
-		"empty record", "the record has no frames: the stack was gone or could not be read",
-		"Such samples keep the user frame in which they were taken, if there is one."
-	},
-	[DEFERRED_INCOMPLETE__COOKIE] = {
-		"bad cookie", "the sample has no valid cookie",
-		"The data is damaged."
-	},
-	[DEFERRED_INCOMPLETE__GUEST] = {
-		"guest", "the sample was taken in a guest, and the host cannot unwind its stack",
-		"Record in the guest to get its user callchains."
-	},
-};
-
 /**
- * deferred_callchain_stats__incomplete - count samples without their user half
- * @stats: the counts of a session
- *
- * Return: their number, for all reasons together.
- */
-u64 deferred_callchain_stats__incomplete(const struct deferred_callchain_stats *stats)
-{
-	u64 sum = 0;
-
-	for (int i = 0; i < DEFERRED_INCOMPLETE__MAX; i++)
-		sum += stats->incomplete[i];
-	return sum;
-}
-
-static size_t stats_row(FILE *fp, const char *label, u64 value, bool always)
-{
-	if (!value && !always)
-		return 0;
-	return fprintf(fp, "%20s: %10llu\n", label, (unsigned long long)value);
-}
-
-/**
- * deferred_callchain_stats__fprintf - print the counts of a session
- * @stats: the counts
- * @fp: where to print to
- *
- * Return: the number of characters printed: 0 for data without deferred callchains.
- */
-size_t deferred_callchain_stats__fprintf(const struct deferred_callchain_stats *stats, FILE *fp)
-{
-	u64 incomplete = deferred_callchain_stats__incomplete(stats);
-	size_t printed;
-
-	if (!stats->samples && !stats->records)
-		return 0;
-
-	printed = fprintf(fp, "\nDeferred callchains:\n");
-	printed += stats_row(fp, "deferred samples", stats->samples, true);
-	printed += stats_row(fp, "stitched", stats->stitched, true);
-	printed += stats_row(fp, "incomplete", incomplete, true);
-	printed += stats_row(fp, "not merged", stats->samples - stats->stitched - incomplete,
-			     false);
-	for (int i = 0; i < DEFERRED_INCOMPLETE__MAX; i++)
-		printed += stats_row(fp, reasons[i].label, stats->incomplete[i], false);
-	printed += stats_row(fp, "deferred records", stats->records, true);
-	printed += stats_row(fp, "duplicate records", stats->duplicates, false);
-	printed += stats_row(fp, "orphan records", stats->orphans, false);
-	printed += stats_row(fp, "malformed records", stats->malformed, false);
-	return printed;
-}
-
-/* Warn at the end if user callchains are missing. */
-static void stats_warn(const struct deferred_callchain_stats *stats)
-{
-	u64 incomplete = deferred_callchain_stats__incomplete(stats);
-	int worst = 0;
-
-	if (!stats->samples && !stats->records)
-		return;
-
-	pr_debug("deferred callchains: %llu samples, %llu stitched, %llu incomplete\n",
-		 (unsigned long long)stats->samples, (unsigned long long)stats->stitched,
-		 (unsigned long long)incomplete);
-	if (stats->malformed)
-		ui__warning("Ignored %llu deferred callchain records: size or contents invalid.\n",
-			    (unsigned long long)stats->malformed);
-	if (incomplete * 100 <= stats->samples * WARN_PERCENT)
-		return;
-
-	for (int i = 1; i < DEFERRED_INCOMPLETE__MAX; i++) {
-		if (stats->incomplete[i] > stats->incomplete[worst])
-			worst = i;
-	}
-	ui__warning("%llu of %llu samples lack their deferred user callchain.\n\n"
-		    "The most frequent reason (%llu samples): %s.\n%s\n\n",
-		    (unsigned long long)incomplete, (unsigned long long)stats->samples,
-		    (unsigned long long)stats->incomplete[worst], reasons[worst].text,
-		    reasons[worst].advice);
-}
-
-/**
- * deferred_callchains__stop - end reading, maybe after an error
+ * deferred_callchains__finish - end reading, maybe after an error
  * @session: the session
  *
- * Delivers events that are still held, but not after ^C, and not in perf top.  Warns of missing
- * user callchains, and frees the stage.  The counts stay in &session->evlist->stats.
+ * Delivers events that are still held, but not after ^C, and not in perf top.  Frees the stage.
+ * The counts stay in &session->evlist->stats.
  */
-void deferred_callchains__stop(struct perf_session *session)
+void deferred_callchains__finish(struct perf_session *session)
 {
 	struct deferred_callchains *dc = session->deferred;
 
@@ -1333,9 +1157,6 @@ void deferred_callchains__stop(struct perf_session *session)
 
 	if (session->ordered_events.holding)
 		ordered_events__flush(&session->ordered_events, OE_FLUSH__FINAL);
-	if (!session->tool->no_warn)
-		stats_warn(dc->stats);
-	session->ordered_events.queue_untimed = false;
 	session->deferred = NULL;
 	index_clear(dc);
 	free(dc->chain);

@@ -43,10 +43,10 @@ struct deferred_callchain_stats {
 extern u64 deferred_callchain_limit;
 
 /* The stage of a session that stitches samples and records together. */
-int deferred_callchains__read(struct perf_session *session, union perf_event *event);
-int deferred_callchains__turn(struct perf_session *session, union perf_event *event,
-			      struct perf_sample *sample);
-void deferred_callchains__stop(struct perf_session *session);
+int deferred_callchains__index(struct perf_session *session, union perf_event *event);
+int deferred_callchains__stitch(struct perf_session *session, union perf_event *event,
+				struct perf_sample *sample);
+void deferred_callchains__finish(struct perf_session *session);
 void deferred_callchains__set_live(struct perf_session *session, u64 now, u64 max_wait);
 
 /* Layout of samples and records. */
@@ -57,9 +57,5 @@ const struct ip_callchain *deferred_record__callchain(struct evlist *evlist,
 						      const union perf_event *event);
 size_t deferred_record__fprintf(struct evlist *evlist, const union perf_event *event,
 				const struct perf_sample *sample, FILE *fp);
-
-/* Messages to the user. */
-size_t deferred_callchain_stats__fprintf(const struct deferred_callchain_stats *stats, FILE *fp);
-u64 deferred_callchain_stats__incomplete(const struct deferred_callchain_stats *stats);
 
 #endif /* __PERF_DEFERRED_CALLCHAIN_H */
