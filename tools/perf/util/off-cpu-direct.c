@@ -8,18 +8,15 @@
  */
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include <sys/stat.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
 #include <linux/time64.h>
-#include <api/fs/fs.h>
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
@@ -29,7 +26,6 @@
 #include <subcmd/parse-options.h>
 
 #include "callchain.h"
-#include "cgroup.h"
 #include "debug.h"
 #include "evlist.h"
 #include "evsel.h"
@@ -48,9 +44,6 @@
 
 /* Upper limit for the size of the records of one task that sleeps when recording ends. */
 #define TASK_BYTES	2048
-
-/* The kernel's PROC_PID_INIT_INO. */
-#define INITIAL_PID_NS	0xEFFFFFFC
 
 static u64 threshold_ms = DEFAULT_THRESHOLD_MS;
 
@@ -110,75 +103,6 @@ u64 off_cpu_clock(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (u64)t.tv_sec * NSEC_PER_SEC + t.tv_nsec - added_by_namespace();
-}
-
-/* Return the mount id of a path, or -1. */
-static int mount_of(const char *path)
-{
-	int fd = open(path, O_PATH | O_CLOEXEC), id = -1;
-	char name[64], line[64];
-	FILE *info;
-
-	if (fd < 0)
-		return -1;
-	snprintf(name, sizeof(name), "/proc/self/fdinfo/%d", fd);
-	info = fopen(name, "r");
-	while (info && fgets(line, sizeof(line), info))
-		if (sscanf(line, "mnt_id: %d", &id) == 1)
-			break;
-	if (info)
-		fclose(info);
-	close(fd);
-	return id;
-}
-
-/* Is a cgroup on the same mount as the root? If not, its name does not tell its level. */
-static bool is_in_place(const char *name)
-{
-	char root[PATH_MAX], path[2 * PATH_MAX];
-	int mount;
-
-	if (cgroupfs_find_mountpoint(root, sizeof(root), "perf_event"))
-		return false;
-	mount = mount_of(root);
-	snprintf(path, sizeof(path), "%s/%s", root, name);
-	return mount >= 0 && mount_of(path) == mount;
-}
-
-/* A lower bound for the number of ancestors of a cgroup, by its name. */
-static int level_of(const char *name)
-{
-	int level = 0;
-	size_t size;
-
-	if (!is_in_place(name))
-		return 0;
-	for (; *name; name += size) {
-		name += strspn(name, "/");
-		size = strcspn(name, "/");
-		if (size == 2 && !strncmp(name, "..", 2))
-			return 0;
-		level += size > 1 || (size && *name != '.');
-	}
-	return level;
-}
-
-/**
- * off_cpu_cgroup__level - lowest level of the recorded cgroups
- * @evlist: the events, some of them of cgroups
- *
- * Return: a lower bound for the distances of these cgroups from the root.
- */
-int off_cpu_cgroup__level(struct evlist *evlist)
-{
-	int least = INT_MAX;
-	struct evsel *evsel;
-
-	evlist__for_each_entry(evlist, evsel) {
-		if (evsel->cgrp)
-			least = min(least, level_of(evsel->cgrp->name));
-	}
-	return least;
 }
 
 /* The event. */
@@ -453,14 +377,6 @@ static void choose_program(bool first, struct bpf_program *one, struct bpf_progr
 	bpf_program__set_autoload(first ? one : other, true);
 }
 
-static bool in_pid_ns(void)
-{
-	struct stat st;
-
-	/* if /proc does not show the PID namespace, assume that it is not the initial one */
-	return stat("/proc/self/ns/pid", &st) || st.st_ino != INITIAL_PID_NS;
-}
-
 /**
  * off_cpu_run__configure - configure the program for the options and the kernel
  * @skel: opened, not yet loaded
@@ -484,10 +400,6 @@ void off_cpu_run__configure(struct off_cpu_bpf *skel)
 	if (can_trace("exit_signals"))
 		choose_program(stays_on, skel->progs.on_exit_at_rest, skel->progs.on_exit);
 	btf__free(btf);
-	if (in_pid_ns()) {
-		skel->rodata->in_pid_ns = true;
-		bpf_program__set_autoload(skel->progs.note_pid_ns, true);
-	}
 }
 
 static bool is_done(int err, const char *what)
@@ -530,26 +442,6 @@ bool off_cpu_run__attach(struct off_cpu_bpf *skel)
 
 	libbpf_set_print(print);
 	return is_done(err, "attached");
-}
-
-/**
- * off_cpu_run__knows_pids - let the program note the PID namespace of perf record
- * @skel: loaded
- *
- * Return: true, or false with a message if that fails.
- */
-bool off_cpu_run__knows_pids(struct off_cpu_bpf *skel)
-{
-	LIBBPF_OPTS(bpf_test_run_opts, opts);
-	int err;
-
-	if (!skel->rodata->in_pid_ns)
-		return true;
-	err = bpf_prog_test_run_opts(bpf_program__fd(skel->progs.note_pid_ns), &opts);
-	if (err)
-		pr_err("Cannot measure time off the CPU: cannot identify the PID namespace: %s.\n",
-		       strerror(-err));
-	return !err;
 }
 
 /* Return the size of the smallest ring buffer that is not in overwrite mode, or 0. */

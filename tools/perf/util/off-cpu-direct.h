@@ -40,7 +40,6 @@ void off_cpu_unpack__stop(void);
 
 /* off-cpu-direct.c: the event and the BPF program */
 u64 off_cpu_clock(void);
-int off_cpu_cgroup__level(struct evlist *evlist);
 int off_cpu_event__add(struct evlist *evlist, bool kernel_callchains);
 void off_cpu_event__before_open(void);
 struct evsel *off_cpu_event__after_open(int output_fd);
@@ -48,7 +47,6 @@ bool off_cpu_run__is_possible(void);
 void off_cpu_run__configure(struct off_cpu_bpf *skel);
 bool off_cpu_run__load(struct off_cpu_bpf *skel);
 bool off_cpu_run__attach(struct off_cpu_bpf *skel);
-bool off_cpu_run__knows_pids(struct off_cpu_bpf *skel);
 void off_cpu_run__begin(struct off_cpu_bpf *skel, bool new_tasks);
 void off_cpu_run__end(struct off_cpu_bpf *skel, struct evlist *evlist);
 void off_cpu_run__report(struct off_cpu_bpf *skel);
