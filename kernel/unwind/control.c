@@ -66,24 +66,13 @@ static const char * const end_names[UNWIND_NR_ENDS] = {
 	[UNWIND_END_GAVE_UP]	= "gave_up",
 };
 
-/**
- * unwind_methods_enabled - which methods are enabled
- *
- * Context: Any.
- * Return: a bit mask by enum unwind_method.
- */
+/* The enabled methods, a bit mask by enum unwind_method. */
 u8 unwind_methods_enabled(void)
 {
 	return READ_ONCE(methods_enabled);
 }
 
-/**
- * unwind_count_walk - add a walk to the statistics
- * @state: the walk
- * @end: why it ended
- *
- * Context: Task context.
- */
+/* Add a walk to the statistics. */
 void unwind_count_walk(const struct unwind_user_state *state,
 		       enum unwind_end end)
 {

@@ -12,7 +12,6 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/sched.h>
-#include <linux/uaccess.h>
 #include <linux/uprobes.h>
 
 #include <asm/unwind_user.h>
@@ -20,54 +19,23 @@
 #ifdef CONFIG_UNWIND_USER_CODE
 #include "no_tables.h"
 #endif
+#include "step.h"
 #include "unwind.h"
 
-/*
- * Read the next instruction of the frame, as the compiler wrote it.  While the handlers of a
- * uprobe run, memory holds the breakpoint, and the uprobe holds the instruction.  *@probed is
- * set in that case.
- */
-static int read_insn(struct unwind_user_state *state, u8 *insn, bool *probed)
-{
-#ifdef CONFIG_UPROBES
-	struct uprobe_task *utask = current->utask;
-
-	if (state->regs && utask && utask->auprobe) {
-		memcpy(insn, utask->auprobe->insn, UNWIND_ARCH_INSN_BYTES);
-		*probed = true;
-		return 0;
-	}
-#endif
-	*probed = false;
-	return unwind_read(state, state->insn, insn, UNWIND_ARCH_INSN_BYTES);
-}
-
-/**
- * unwind_is_after_call - is there a call instruction in front of an address?
- * @state: the walk, whose fault budget is charged
- * @addr: linear user address, any value
- *
- * Context: Task context of a user task; may sleep.
- * Return: true if the bytes look like a call.
- */
+/* Do the bytes in front of an address look like a call?  False if they cannot be read. */
 bool unwind_is_after_call(struct unwind_user_state *state, unsigned long addr)
 {
-	u8 before[UNWIND_ARCH_CALL_BYTES];
+	u8 before[sizeof(u64)] __aligned(sizeof(u64)) __uninitialized;
+	u8 *call = before + sizeof(before) - UNWIND_ARCH_CALL_BYTES;
 
-	if (addr < sizeof(before) ||
-	    unwind_read(state, addr - sizeof(before), before, sizeof(before)))
+	/* the first byte is not needed, and may not be mapped */
+	if (unwind_read_int(state, addr - sizeof(before), (u64 *)before) &&
+	    unwind_read(state, addr - UNWIND_ARCH_CALL_BYTES, call, UNWIND_ARCH_CALL_BYTES))
 		return false;
-	return arch_unwind_is_call(before);
+	return arch_unwind_is_call(call);
 }
 
-/**
- * unwind_is_return_address - does a word on the stack look like a return address?
- * @state: the walk, whose fault budget is charged
- * @addr: linear user address of the word on the stack, any value
- *
- * Context: Task context of a user task; may sleep.
- * Return: true if it does.
- */
+/* Does the word on the stack at @addr look like a return address? */
 bool unwind_is_return_address(struct unwind_user_state *state, unsigned long addr)
 {
 	struct return_instance *ri = state->ri;
@@ -81,58 +49,43 @@ bool unwind_is_return_address(struct unwind_user_state *state, unsigned long add
 }
 
 /*
- * Is the frame in a call or a system call? Then is_nowhere() does not check its code: a system
- * call may have unmapped the code.
- */
-static bool has_made_call(struct unwind_user_state *state)
-{
-	return state->back ||
-	       (state->regs && arch_unwind_in_syscall(state->regs));
-}
-
-/*
- * Has the program called an address without code?  The code of a frame that a signal interrupted
+ * Has the program called an address without code?  Do not check the code of a frame in a call or a
+ * system call: a system call may have unmapped it.  The code of a frame that a signal interrupted
  * may have been made non-executable since then.  So in such a frame the address must be unmapped.
  */
-static bool is_nowhere(struct unwind_user_state *state)
+static noinline bool is_nowhere(struct unwind_user_state *state)
 {
+	struct unwind_mapping mapping;
 	u8 byte;
 
-	if (!state->exact || has_made_call(state))
+	if (state->back || (state->regs && arch_unwind_in_syscall(state->regs)))
 		return false;
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 	if (state->regs && state->nowhere)
 		return true;
 #endif
-	return unwind_read(state, state->ip, &byte, sizeof(byte)) &&
-	       !unwind_is_mapped(state->ip);
+	return unwind_read_int(state, state->ip, &byte) &&
+	       !unwind_find_mapping(state->ip, &mapping);
 }
 
-#ifdef CONFIG_UNWIND_USER_CODE
-/* Is the task at a breakpoint of a uprobe? */
-static bool is_probed(const struct unwind_user_state *state)
-{
-#ifdef CONFIG_UPROBES
-	return state->regs && current->utask && current->utask->auprobe;
-#else
-	return false;
-#endif
-}
-#endif
-
-/* With @nowhere, an address without code was called: the return address is on top of the stack. */
-static enum unwind_arch_frame innermost_frame(struct unwind_user_state *state,
-					      bool nowhere)
+/*
+ * The state of a frame by its next instruction.  With @nowhere, an address without code was
+ * called: the return address is on top of the stack.  With @probed, memory holds a breakpoint, and
+ * the uprobe whose handlers run holds the instruction.
+ */
+static enum unwind_arch_frame innermost_frame(struct unwind_user_state *state, bool nowhere,
+					      bool probed)
 {
 	u8 insn[UNWIND_ARCH_INSN_BYTES];
 	enum unwind_arch_frame frame;
 	unsigned long ra_addr;
-	bool probed;
 
 	if (unlikely(nowhere))
 		return unwind_is_return_address(state, state->sp) ?
 		       UNWIND_FRAME_NONE : UNWIND_FRAME_SET_UP;
-	if (read_insn(state, insn, &probed))
+	if (unlikely(probed))
+		memcpy(insn, current->utask->auprobe->insn, sizeof(insn));
+	else if (unwind_read(state, state->insn, insn, sizeof(insn)))
 		return UNWIND_FRAME_SET_UP;
 
 	frame = arch_unwind_frame(insn, state->word);
@@ -150,100 +103,73 @@ static enum unwind_arch_frame innermost_frame(struct unwind_user_state *state,
 	return frame;
 }
 
-/* As unwind_is_after_call(), but quicker if the code is resident. */
-static bool is_after_call(struct unwind_user_state *state, unsigned long addr)
+/*
+ * Is an address that of Go's goexit() after its first instruction?  The first function of a
+ * goroutine returns there, but no call precedes it.
+ */
+static bool is_goexit(struct unwind_user_state *state, unsigned long addr)
 {
-	u8 before[sizeof(u64)];
-	u64 bytes;
-	int ret;
+	u64 code;
 
-	pagefault_disable();
-	ret = get_user(bytes, (u64 __user *)(addr - sizeof(bytes)));
-	pagefault_enable();
-	if (ret)
-		return unwind_is_after_call(state, addr);
-	memcpy(before, &bytes, sizeof(before));
-	return arch_unwind_is_call(before + sizeof(before) - UNWIND_ARCH_CALL_BYTES);
+	return !unwind_read_int(state, addr - 1, &code) && arch_unwind_is_goexit((const u8 *)&code);
 }
 
 /*
- * Is the address in code of a file?  The mapping of the last answer is tried first, as most
- * frames of a stack are in few mappings.  If it has been unmapped meanwhile, no harm is done.
+ * May an address be a return address?  A call precedes it, or code returns there without a call.
+ * Interpreters, which have no file, may push any address in their code.  Most frames of a stack are
+ * in few mappings, so the last one is tried first.  If it has been unmapped meanwhile, no harm is
+ * done.
  */
-static bool is_code_of_file(struct unwind_user_state *state, unsigned long addr)
+static bool may_return_to(struct unwind_user_state *state, unsigned long addr)
 {
-	unsigned long start = 0, end = 0;
-
-	if (addr >= state->code_start && addr < state->code_end)
-		return true;
-	if (!unwind_is_executable_file(addr, &start, &end))
-		return false;
-	state->code_start = start;
-	state->code_end = end;
-	return true;
-}
-
-/*
- * May an address be the return address of the frame at @fp?  A call precedes it, or it is that of a
- * signal restorer.  Interpreters, which have no file, may push any address in their code.  The
- * outermost function of a stack may be called by a jump: its saved frame pointer is 0.
- */
-static bool may_return_to(struct unwind_user_state *state, unsigned long addr, unsigned long fp)
-{
-	unsigned long saved;
+	struct unwind_mapping *code = &state->code;
 
 	if (addr < PAGE_SIZE || addr >= TASK_SIZE_MAX)
 		return false;
-	if (!is_code_of_file(state, addr))
-		return unwind_is_executable(addr);
-	return is_after_call(state, addr) || unwind_is_restorer(state, addr) ||
-	       (!unwind_read_word(state, fp, &saved) && !saved &&
-		fp >= state->sp && !unwind_other_mapping(state->sp, fp));
+	if ((addr < code->start || addr >= code->end) && !unwind_find_mapping(addr, code))
+		return false;
+	return code->exec && (!code->of_file || unwind_is_after_call(state, addr) ||
+			      unwind_is_restorer(state, addr) || is_goexit(state, addr));
 }
 
 /*
- * Does the frame pointer point to a frame?  Code without frame pointers may use the register for
- * anything.  That the frame lies above the stack pointer is checked when the rule is used.
+ * Step to the caller of a frame whose frame pointer is set up.  Code without frame pointers may use
+ * the register for anything: then this returns -ENOENT.
  */
-static bool points_to_frame(struct unwind_user_state *state)
+static int step_by_fp(struct unwind_user_state *state)
 {
-	struct return_instance *ri = state->ri;
-	unsigned long fp, ra;
+	const struct unwind_user_rule rule = unwind_fp_set_up(state->word);
+	struct return_instance *ri __uninitialized;
+	unsigned long cfa, ra;
+	int ret;
 
-	if (unwind_user_reg(state, UNWIND_REG_FP, &fp))
-		return false;
-	/* if there is no frame, or it cannot be read, the step ends the walk and says why */
-	if (!fp || unwind_read_word(state, fp + state->word, &ra))
-		return true;
+	ret = unwind_find_cfa(state, &rule, &cfa) ?:
+	      unwind_read_return_address(state, cfa - state->word, &ra, &ri);
+	if (ret)
+		return ret == -EOPNOTSUPP ? -ENOENT : ret;
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 	/* where tables are used, unwind_check_cfa() relies on a certain caller */
-	if ((state->methods & BIT(UNWIND_METHOD_EH_FRAME)) && fp < state->sp &&
-	    !unwind_other_mapping(state->sp - 1, fp))
-		return false;
+	if ((state->methods & BIT(UNWIND_METHOD_EH_FRAME)) && cfa <= state->sp &&
+	    !unwind_other_mapping(state->sp - 1, cfa - 1))
+		return -ENOENT;
 #endif
-	if (unlikely(state->probed))
-		ra = unwind_uprobe_return(&ri, fp + state->word, ra);
-	return !ra || may_return_to(state, ra + state->cs_base, fp);
+	ra += state->cs_base;
+	if (!may_return_to(state, ra))
+		return -ENOENT;
+	return unwind_step_by(state, &rule, cfa, cfa, ra, ri);
 }
 
-/**
- * unwind_fp_rule - find a frame's caller by the frame pointer
- * @state: the frame
- * @rule: filled in
- * @full: filled in if @rule is UNWIND_RULE_FULL
- *
- * If the frame's function does not set the frame pointer, but its callers do, the frame of
- * one caller is skipped.
- *
- * Context: Task context of a user task; may sleep.
- * Return: 0 and the rule; -ENOENT if the frame pointer cannot be that of the frame; -EFAULT or
- *	   -ENOMEM if code or stack could not be read.
+/*
+ * Find a frame's caller by the frame pointer.  If the frame's function does not set the frame
+ * pointer, but its callers do, the frame of one caller is skipped.  -ENOENT: the frame pointer
+ * cannot be that of the frame.
  */
 int unwind_fp_rule(struct unwind_user_state *state,
 		   struct unwind_user_rule *rule, struct unwind_full_rule *full)
 {
+	bool probed = state->regs && unwind_in_uprobe_handler();
 	enum unwind_arch_frame frame = UNWIND_FRAME_SET_UP;
-	bool nowhere = is_nowhere(state);
+	bool nowhere = state->exact && is_nowhere(state);
 	s32 word = state->word;
 	int ret;
 
@@ -254,21 +180,20 @@ int unwind_fp_rule(struct unwind_user_state *state,
 			return ret;
 	}
 #ifdef CONFIG_UNWIND_USER_CODE
-	if (unwind_reads_code(state) && !(state->exact && (nowhere || is_probed(state))))
-		return unwind_no_tables_rule(state, rule, full);
+	if (unwind_reads_code(state)) {
+		if (state->exact && (nowhere || probed))
+			frame = innermost_frame(state, nowhere, probed);
+		if (frame == UNWIND_FRAME_SET_UP)
+			return unwind_no_tables_rule(state, rule, full);
+	}
 #endif
-	if (state->exact)
-		frame = innermost_frame(state, nowhere);
-#ifdef CONFIG_UNWIND_USER_CODE
-	if (unwind_reads_code(state) && frame == UNWIND_FRAME_SET_UP)
-		return unwind_no_tables_rule(state, rule, full);
-#endif
+	if (state->exact && frame == UNWIND_FRAME_SET_UP)
+		frame = innermost_frame(state, nowhere, probed);
+	if (frame == UNWIND_FRAME_SET_UP)
+		return step_by_fp(state) ?: 1;
 	if (state->lost & BIT(UNWIND_SLOT_FP))
 		return -ENOENT;
-
 	*rule = unwind_fp_set_up(word);
-	if (frame == UNWIND_FRAME_SET_UP)
-		return points_to_frame(state) ? 0 : -ENOENT;
 	rule->lost = 0;
 	rule->cfa_reg = UNWIND_REG_SP;
 	if (frame == UNWIND_FRAME_NONE) {

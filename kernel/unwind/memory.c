@@ -8,19 +8,19 @@
  * stack, fill a hole of shared memory, map a device, or wait for a userfaultfd
  * handler or a file system's server, which may be the very thread that is being unwound.  The
  * mapping is checked before the fault; a program that remaps meanwhile can defeat the check.
- * What must not be faulted in is read from the page cache, if it is there.  A task that must not
- * wait takes no page fault at all.  Nor does a task that serves I/O, and a real-time task if
- * kernel.unwind_user_realtime says so.
+ * A task that must not wait takes no page fault at all.  Nor does a task that serves I/O, and a
+ * real-time task if kernel.unwind_user_realtime says so.
  */
 
 #include <linux/fs.h>
-#include <linux/highmem.h>
 #include <linux/jiffies.h>
 #include <linux/magic.h>
 #include <linux/mm.h>
 #include <linux/mmu_context.h>
+#if defined(CONFIG_UNWIND_USER_EH_FRAME) || defined(CONFIG_UNWIND_USER_CODE)
 #include <linux/pagemap.h>
 #include <linux/pagewalk.h>
+#endif
 #include <linux/uaccess.h>
 #include <linux/uprobes.h>
 #include <linux/userfaultfd_k.h>
@@ -31,35 +31,19 @@
 #include "task.h"
 #include "unwind.h"
 
-/**
- * unwind_in_uprobe_handler - was the walk requested by a uprobe handler?
- *
- * uprobe handlers run in an RCU tasks trace section, which may sleep, but delays the grace
- * period.  So the walk must not wait for a page: if user space provides the page, the wait can
- * take any time.
- *
- * Context: Task context of a user task.
- * Return: true if it was.
+/*
+ * Was the walk requested by a uprobe handler?  Handlers run in an RCU tasks trace section, whose
+ * grace period would wait for the page that the walk waits for, and user space may provide it.
  */
 bool unwind_in_uprobe_handler(void)
 {
-#ifdef CONFIG_UPROBES
 	return current->utask && current->utask->auprobe;
-#else
-	return false;
-#endif
 }
 
-/**
- * unwind_may_await_file - may a walk wait for pages of a file?
- * @file: the file
- *
- * Not if another machine or a process returns them: it may never do so, and the process may be
- * the one that is being unwound.  A mapping of a file on overlayfs is one of the file in its
- * layer.
- *
- * Context: Any.
- * Return: true if it may.
+/*
+ * May a walk wait for pages of a file?  Not if another machine or a process returns them: it may
+ * never do so, and the process may be the one that is being unwound.  A mapping of a file on
+ * overlayfs is one of the file in its layer.
  */
 bool unwind_may_await_file(const struct file *file)
 {
@@ -130,6 +114,7 @@ refused:
 	return -EFAULT;
 }
 
+#if defined(CONFIG_UNWIND_USER_EH_FRAME) || defined(CONFIG_UNWIND_USER_CODE)
 /* Without this callback, the page table walk would split a huge PMD. */
 static int check_pmd_none(pmd_t *pmd, unsigned long addr, unsigned long next,
 			  struct mm_walk *walk)
@@ -174,13 +159,7 @@ static bool is_unpopulated(struct vm_area_struct *vma, unsigned long page)
 	return none && !check_stable_address_space(vma->vm_mm);
 }
 
-/**
- * unwind_is_plain_file - does a page fault only map the page cache of a file?
- * @vma: the mapping
- *
- * Context: The mmap lock is held.
- * Return: true if so.
- */
+/* Does a page fault only map the page cache of a file?  The mmap lock is held. */
 bool unwind_is_plain_file(struct vm_area_struct *vma)
 {
 	return is_plain_memory(vma) && !vma_is_anonymous(vma) &&
@@ -255,6 +234,7 @@ static int read_without_fault(unsigned long addr, void *to, size_t len)
 	}
 	return 0;
 }
+#endif
 
 static int read_with_fault(struct unwind_user_state *state, unsigned long addr,
 			   void *to, size_t len)
@@ -265,15 +245,10 @@ static int read_with_fault(struct unwind_user_state *state, unsigned long addr,
 	return copy_from_user(to, (void __user *)addr, len) ? -EFAULT : 0;
 }
 
-/**
- * unwind_read - read a few bytes of the current task's memory
- * @state: the walk, whose fault budget is charged
- * @addr: linear user address, any value
- * @to: where to put the bytes
- * @len: how many, at most a page
- *
- * Context: Task context of a user task; may sleep.
- * Return: 0, or -EFAULT if the bytes are not resident, and cannot or must not be faulted in.
+/*
+ * Read a few bytes of the current task's memory, at most a page.  @addr is linear and may have any
+ * value.  Returns 0, or -EFAULT if the bytes are not resident, and cannot or must not be faulted
+ * in.
  */
 int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to,
 		size_t len)
@@ -293,224 +268,91 @@ int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to,
 	if (!state->no_faults && !unwind_task_is_dying() &&
 	    !read_with_fault(state, addr, to, len))
 		return 0;
+#if defined(CONFIG_UNWIND_USER_EH_FRAME) || defined(CONFIG_UNWIND_USER_CODE)
 	return read_without_fault(addr, to, len);
+#else
+	return -EFAULT;
+#endif
 }
 
-static int get_resident_word(unsigned long addr, unsigned int word,
-			     unsigned long *val)
-{
-	u32 val32;
-	int ret;
-
-	pagefault_disable();
-	if (word == sizeof(u32)) {
-		ret = get_user(val32, (u32 __user *)addr);
-		*val = val32;
-	} else {
-		ret = get_user(*val, (unsigned long __user *)addr);
-	}
-	pagefault_enable();
-	return ret;
-}
-
-/**
- * __unwind_read_word - read one word of the current task's stack
- * @state: the walk, which knows the size of a word
- * @addr: linear user address, any value
- * @val: where to put the word, zero-extended
- *
- * The out-of-line half of unwind_read_word().
- *
- * Context: Task context of a user task; may sleep.
- * Return: 0, or -EFAULT if @addr is unaligned, or the word is not resident and
- *	   may not be faulted in.
- */
+/* unwind_read_word() for a word of 32 bits, or an unaligned one. */
 int __unwind_read_word(struct unwind_user_state *state, unsigned long addr,
 		       unsigned long *val)
 {
 	u32 val32 = 0;
-	int ret;
+	int ret = -EFAULT;
 
-	if (!IS_ALIGNED(addr, state->word))
-		return -EFAULT;
-	if (!get_resident_word(addr, state->word, val))
-		return 0;
-
-	if (state->word == sizeof(*val))
-		return unwind_read(state, addr, val, sizeof(*val));
-	ret = unwind_read(state, addr, &val32, sizeof(val32));
+	if (IS_ALIGNED(addr, state->word))
+		ret = unwind_read_int(state, addr, &val32);
 	*val = val32;
 	return ret;
 }
 
-/**
- * unwind_is_mapped - is an address mapped?
- * @addr: linear user address, any value
- *
- * Context: Task context of a user task; may sleep.
- * Return: true if it is, or if that is not known.
- */
-bool unwind_is_mapped(unsigned long addr)
+static bool copy_mapping(const struct vm_area_struct *vma, struct unwind_mapping *mapping)
 {
-	struct mm_struct *mm = current->mm;
-	bool mapped;
-
-	if (mmap_read_lock_killable(mm))
-		return true;
-	mapped = vma_lookup(mm, addr);
-	mmap_read_unlock(mm);
-	return mapped;
-}
-
-/**
- * unwind_other_mapping - do two addresses lie in different mappings?
- * @a: linear user address, any value
- * @b: another linear user address, any value
- *
- * Context: Task context of a user task; may sleep.
- * Return: true if both are mapped, and not by the same mapping.
- */
-bool unwind_other_mapping(unsigned long a, unsigned long b)
-{
-	struct mm_struct *mm = current->mm;
-	struct vm_area_struct *vma_a, *vma_b;
-	bool other;
-
-	if (mmap_read_lock_killable(mm))
+	if (!vma)
 		return false;
-
-	vma_a = vma_lookup(mm, a);
-	vma_b = vma_lookup(mm, b);
-	other = vma_a && vma_b && vma_a != vma_b;
-
-	mmap_read_unlock(mm);
-	return other;
+	*mapping = (struct unwind_mapping) {
+		.start = vma->vm_start,
+		.end = vma->vm_end,
+		.exec = vma->vm_flags & VM_EXEC,
+		.of_file = vma->vm_file,
+		.writable = vma->vm_flags & VM_WRITE,
+	};
+	return true;
 }
-
-static bool vma_is_executable(struct vm_area_struct *vma)
-{
-	return vma->vm_flags & VM_EXEC;
-}
-
-static bool vma_is_of_file(struct vm_area_struct *vma)
-{
-	return vma->vm_file;
-}
-
-#ifdef CONFIG_UNWIND_USER_CODE
-/* Is code still where a linker put it? SBCL moves code in its core file, which it maps writable. */
-static bool vma_is_fixed(struct vm_area_struct *vma)
-{
-	return vma->vm_file && !(vma->vm_flags & VM_WRITE);
-}
-#endif
 
 /*
- * Call @is for the mapping of an address, and set the range of the mapping unless @start is NULL;
- * true if the mapping cannot be looked up now.
+ * Look up the mapping of an address.  If it is not known, because the task is killed, @mapping is
+ * of an executable file, and without addresses.  Returns false if nothing is mapped there.
  */
-static bool ask_range(unsigned long addr, bool (*is)(struct vm_area_struct *vma),
-		      unsigned long *start, unsigned long *end)
+bool unwind_find_mapping(unsigned long addr, struct unwind_mapping *mapping)
 {
 	struct mm_struct *mm = current->mm;
 	struct vm_area_struct *vma;
-	bool answer;
+	bool found;
 
+	*mapping = (struct unwind_mapping) { .exec = true, .of_file = true };
 #ifdef CONFIG_PER_VMA_LOCK
 	vma = lock_vma_under_rcu(mm, addr);
 	if (vma) {
-		answer = is(vma);
-		if (start) {
-			*start = vma->vm_start;
-			*end = vma->vm_end;
-		}
+		copy_mapping(vma, mapping);
 		vma_end_read(vma);
-		return answer;
+		return true;
 	}
 #endif
 	if (mmap_read_lock_killable(mm))
 		return true;
-	vma = vma_lookup(mm, addr);
-	answer = vma && is(vma);
-	if (vma && start) {
-		*start = vma->vm_start;
-		*end = vma->vm_end;
-	}
+	found = copy_mapping(vma_lookup(mm, addr), mapping);
 	mmap_read_unlock(mm);
-	return answer;
+	return found;
 }
 
-static bool ask_mapping(unsigned long addr, bool (*is)(struct vm_area_struct *vma))
+/* Are two addresses mapped, and not by the same mapping at any time of this call? */
+bool unwind_other_mapping(unsigned long a, unsigned long b)
 {
-	return ask_range(addr, is, NULL, NULL);
-}
+	struct unwind_mapping of_a, of_b;
 
-/**
- * unwind_is_executable - is memory at an address executable?
- * @addr: linear user address, any value
- *
- * Context: Task context of a user task; may sleep.
- * Return: true if it is, or if that is not known.
- */
-bool unwind_is_executable(unsigned long addr)
-{
-	return ask_mapping(addr, vma_is_executable);
-}
-
-static bool vma_is_executable_file(struct vm_area_struct *vma)
-{
-	return vma_is_executable(vma) && vma_is_of_file(vma);
-}
-
-/**
- * unwind_is_executable_file - is a file mapped at an address for execution?
- * @addr: linear user address, any value
- * @start: set to the start of the mapping, or unchanged if there is none
- * @end: set to its end
- *
- * Context: Task context of a user task; may sleep.
- * Return: true if it is, or if that is not known.
- */
-bool unwind_is_executable_file(unsigned long addr, unsigned long *start, unsigned long *end)
-{
-	return ask_range(addr, vma_is_executable_file, start, end);
-}
-
-/**
- * unwind_is_of_file - is a file mapped at an address?
- * @addr: linear user address, any value
- *
- * Context: Task context of a user task; may sleep.
- * Return: true if it is, or if that is not known; false for anonymous memory, and if nothing
- *	   is mapped there.
- */
-bool unwind_is_of_file(unsigned long addr)
-{
-	return ask_mapping(addr, vma_is_of_file);
+	return unwind_find_mapping(a, &of_a) && unwind_find_mapping(b, &of_b) &&
+	       of_a.end && of_b.end &&
+	       !(b >= of_a.start && b < of_a.end) && !(a >= of_b.start && a < of_b.end);
 }
 
 #ifdef CONFIG_UNWIND_USER_CODE
-/**
- * unwind_is_fixed - is a file mapped at an address, and not writable there?
- * @addr: linear user address, any value
- *
- * Context: Task context of a user task; may sleep.
- * Return: true if it is, or if that is not known; false if nothing is mapped there.
+/*
+ * Is code at an address still where a linker put it?  True if that is not known.  SBCL moves code
+ * in its core file, which it maps writable.
  */
 bool unwind_is_fixed(unsigned long addr)
 {
-	return ask_mapping(addr, vma_is_fixed);
+	struct unwind_mapping mapping;
+
+	return unwind_find_mapping(addr, &mapping) && mapping.of_file && !mapping.writable;
 }
 
-/**
- * unwind_auxv - a value of the program's auxiliary vector
- * @state: the walk, which knows the size of a word
- * @type: AT_* of <linux/auxvec.h>
- *
- * The vector has words of the program's size.  PR_SET_MM can change it meanwhile.
- *
- * Context: Task context of a user task.
- * Return: the value, or 0 if there is none.
+/*
+ * A value of the program's auxiliary vector, which has words of the program's size, or 0 if there
+ * is none.  PR_SET_MM can change the vector meanwhile.
  */
 unsigned long unwind_auxv(struct unwind_user_state *state, unsigned long type)
 {
@@ -530,13 +372,7 @@ unsigned long unwind_auxv(struct unwind_user_state *state, unsigned long type)
 	return 0;
 }
 
-/**
- * unwind_start_stack - the address of a program's arguments on its stack
- *
- * Context: Task context of a user task.
- * Return: the stack pointer that the program was started with.  PR_SET_MM can change it
- * meanwhile.
- */
+/* The stack pointer that the program was started with.  PR_SET_MM can change it meanwhile. */
 unsigned long unwind_start_stack(void)
 {
 	return READ_ONCE(current->mm->start_stack);

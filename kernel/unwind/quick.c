@@ -56,15 +56,10 @@ static noinline bool leads_behind_call(struct unwind_user_state *state,
 {
 	unsigned long cfa, ra;
 	struct return_instance *ri;
-	u8 before[sizeof(u64)];
-	u64 bytes;
 
-	if (unwind_find_cfa(state, rule, &cfa) ||
-	    unwind_read_return_address(state, cfa - state->word, &ra, &ri) ||
-	    get_user(bytes, (u64 __user *)(ra + state->cs_base - sizeof(bytes))))
-		return false;
-	memcpy(before, &bytes, sizeof(before));
-	return arch_unwind_is_call(before + sizeof(before) - UNWIND_ARCH_CALL_BYTES);
+	return !unwind_find_cfa(state, rule, &cfa) &&
+	       !unwind_read_return_address(state, cfa - state->word, &ra, &ri) &&
+	       unwind_is_after_call(state, ra + state->cs_base);
 }
 
 /*

@@ -45,71 +45,76 @@ static int match_code(struct unwind_user_state *state, unsigned long addr,
 	return match_bytes(state, addr + nr, restorer->code + nr, restorer->nr - nr);
 }
 
-/* Bytes popped by the restorer up to @state->ip, or an error if this is not the restorer. */
-static int popped_in(struct unwind_user_state *state,
-		     const struct arch_unwind_restorer *restorer)
+/* Read the first two bytes at @ip, but not from two pages. */
+static __always_inline bool read_first(struct unwind_user_state *state, unsigned long ip, u16 *insn)
 {
-	unsigned int i;
-	int ret;
-
-	if (restorer->word != state->word)
-		return -ENOENT;
-	ret = match_code(state, state->ip, restorer);
-	/* a return address can only be the beginning of the restorer: the handler returns there */
-	if (!ret || !state->exact)
-		return ret;
-
-	for (i = 1; i < ARRAY_SIZE(restorer->steps) && restorer->steps[i]; i++) {
-		if (!match_code(state, state->ip - restorer->steps[i], restorer))
-			return restorer->popped;
-	}
-	return ret;
+	return offset_in_page(ip) != PAGE_SIZE - 1 && !unwind_read_int(state, ip, insn);
 }
 
 /* May a restorer begin at a return address?  In most frames, the first two bytes deny it. */
-static bool may_begin_restorer(struct unwind_user_state *state)
+static bool may_begin_restorer(struct unwind_user_state *state, unsigned long ip)
 {
-	u8 insn[2];
+	u16 insn __uninitialized;
 	unsigned int i;
 
-	/* do not read the next page for this */
-	if (offset_in_page(state->ip) == PAGE_SIZE - 1 ||
-	    unwind_read_insn(state, state->ip, insn))
+	if (!read_first(state, ip, &insn))
 		return true;
+#pragma GCC unroll 4
 	for (i = 0; i < ARRAY_SIZE(arch_unwind_restorers); i++) {
-		if (!memcmp(insn, arch_unwind_restorers[i].code, sizeof(insn)))
+		if (!memcmp(&insn, arch_unwind_restorers[i].code, sizeof(insn)))
 			return true;
 	}
 	return false;
 }
 
-/**
- * unwind_sigframe - the rule of a signal frame that no table describes
- * @state: the frame
- * @full: filled in if the frame is a restorer's
- *
- * Context: Task context of a user task; may sleep.
- * Return: 0 if the frame is a restorer's; -ENOENT if not; -EFAULT if the code could not be
- *	   read.
+/*
+ * Find the restorer that has its first instruction at @ip, or with @exact, another one, or whose
+ * system call ends there.  A return address can only be the beginning: the handler returns there.
+ * Returns the number of bytes that the restorer has popped before @ip.
  */
-int unwind_sigframe(struct unwind_user_state *state, struct unwind_full_rule *full)
+static int find_restorer(struct unwind_user_state *state, unsigned long ip, bool exact,
+			 const struct arch_unwind_restorer **found)
 {
 	const struct arch_unwind_restorer *restorer = arch_unwind_restorers;
-	int popped = -ENOENT, ret = -ENOENT;
-	unsigned int i, slot;
+	int i, match, ret = -ENOENT;
+	bool is_known;
+	u16 insn;
 
-	if (!state->exact && !may_begin_restorer(state))
-		return -ENOENT;
-	for (i = 0; i < ARRAY_SIZE(arch_unwind_restorers); i++) {
-		restorer = &arch_unwind_restorers[i];
-		popped = popped_in(state, restorer);
-		if (popped >= 0)
-			break;
-		if (popped == -EFAULT)
-			ret = popped;
+	is_known = read_first(state, ip, &insn);
+	for (; restorer < arch_unwind_restorers + ARRAY_SIZE(arch_unwind_restorers); restorer++) {
+		if (restorer->word != state->word)
+			continue;
+		for (i = 0; i < ARRAY_SIZE(restorer->steps); i++) {
+			u8 step = restorer->steps[i];
+
+			if (i && (!exact || !step))
+				break;
+			if (step == restorer->nr ? !state->back :
+			    is_known && memcmp(&insn, restorer->code + step, sizeof(insn)))
+				continue;
+			match = match_code(state, ip - step, restorer);
+			if (!match) {
+				*found = restorer;
+				return i ? restorer->popped : 0;
+			}
+			if (!i && match == -EFAULT)
+				ret = match;
+		}
 	}
+	return ret;
+}
+
+/* The rule of the frame if a restorer is at @ip, see find_restorer(). */
+static int sigframe_at(struct unwind_user_state *state, unsigned long ip, bool exact,
+		       struct unwind_full_rule *full)
+{
+	const struct arch_unwind_restorer *restorer;
+	unsigned int slot;
+	int popped;
+
+	popped = find_restorer(state, ip, exact, &restorer);
 	if (popped < 0)
-		return ret;
+		return popped;
 
 	*full = (struct unwind_full_rule) {
 		.cfa_reg	= UNWIND_REG_SP,
@@ -126,73 +131,37 @@ int unwind_sigframe(struct unwind_user_state *state, struct unwind_full_rule *fu
 	return 0;
 }
 
-/**
- * unwind_is_restorer - is an address that of a signal restorer?
- * @state: the walk, whose fault budget is charged
- * @addr: linear user address, any value
- *
- * Handlers return to the restorer, but no call precedes it.
- *
- * Context: Task context of a user task; may sleep.
- * Return: true if it is.
+/*
+ * The rule of a signal frame that no table describes.  Returns 0 if the frame is a restorer's;
+ * -ENOENT if not; -EFAULT if the code could not be read.
  */
+int unwind_sigframe(struct unwind_user_state *state, struct unwind_full_rule *full)
+{
+	if (!state->exact && !may_begin_restorer(state, state->ip))
+		return -ENOENT;
+	return sigframe_at(state, state->ip, state->exact, full);
+}
+
+/* Is an address that of a restorer?  Handlers return to it, but no call precedes it. */
 bool unwind_is_restorer(struct unwind_user_state *state, unsigned long addr)
 {
-	struct unwind_full_rule full __uninitialized;
-	const unsigned long at = state->ip;
-	const bool exact = state->exact;
-	int ret;
+	const struct arch_unwind_restorer *restorer;
 
-	state->ip = addr;
-	state->exact = false;
-	ret = unwind_sigframe(state, &full);
-	state->ip = at;
-	state->exact = exact;
-	return !ret;
+	return find_restorer(state, addr, false, &restorer) >= 0;
 }
 
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
-/* Do the bytes in front of @addr look like a call? */
-static int is_call_before(struct unwind_user_state *state, unsigned long addr)
-{
-	u8 before[UNWIND_ARCH_CALL_BYTES];
-
-	if (unwind_read(state, addr - sizeof(before), before, sizeof(before)))
-		return -EFAULT;
-	return arch_unwind_is_call(before);
-}
-
-/**
- * unwind_sigframe_behind - does a restorer begin where a function ends?
- * @state: a frame in the function
- * @ip: the function's last byte
- * @full: filled in if it does
- *
- * A handler returns to the beginning of the restorer.  This address is also the first
- * one after the function.  So if the function ends with a call of a function that does not
- * return, this address may be the return address of that call.
- *
- * Context: Task context of a user task; may sleep.
- * Return: 0 if a restorer begins there; -ENOENT if not; -EOPNOTSUPP if the address may
- *	   also be the return address of the last call; -EFAULT if the code could not be
- *	   read.
+/*
+ * Does a restorer begin behind @ip, the last byte of the frame's function?  A handler returns to
+ * the beginning of the restorer.  If the function ends with a call of a function that does not
+ * return, this address may be the return address of that call: then this returns -EOPNOTSUPP, else
+ * as unwind_sigframe().
  */
 int unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
 			   struct unwind_full_rule *full)
 {
-	const unsigned long at = state->ip;
-	const bool exact = state->exact;
-	int ret;
+	int ret = sigframe_at(state, ip + 1, false, full);
 
-	state->ip = ip + 1;
-	state->exact = false;
-	ret = unwind_sigframe(state, full);
-	state->ip = at;
-	state->exact = exact;
-	if (ret)
-		return ret;
-
-	ret = is_call_before(state, ip + 1);
-	return ret > 0 ? -EOPNOTSUPP : ret;
+	return !ret && unwind_is_after_call(state, ip + 1) ? -EOPNOTSUPP : ret;
 }
 #endif

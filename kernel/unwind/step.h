@@ -110,23 +110,16 @@ static __always_inline void unwind_note_kept(struct unwind_user_state *state,
 			state->kept[slot] = base + rule->kept_off[slot];
 }
 
-/* Step to the caller's frame at @cfa.  @kept is the base of rule->kept_off. */
-static __always_inline int unwind_step_to(struct unwind_user_state *state,
-					  const struct unwind_user_rule *rule,
-					  unsigned long kept, unsigned long cfa)
+/* Step to the caller at @ra, whose frame is at @cfa.  @kept is the base of rule->kept_off. */
+static __always_inline int unwind_step_by(struct unwind_user_state *state,
+					  const struct unwind_user_rule *rule, unsigned long kept,
+					  unsigned long cfa, unsigned long ra,
+					  struct return_instance *ri)
 {
-	struct return_instance *ri __uninitialized;
-	unsigned long ra __uninitialized;
-	int ret;
+	int ret = unwind_check_cfa(state, cfa, ra);
 
-	ret = unwind_read_return_address(state, cfa - state->word, &ra, &ri);
 	if (ret)
 		return ret;
-	ra += state->cs_base;
-	ret = unwind_check_cfa(state, cfa, ra);
-	if (ret)
-		return ret;
-
 	unwind_note_kept(state, rule, kept);
 	state->ip = ra;
 	state->sp = cfa;
@@ -138,6 +131,19 @@ static __always_inline int unwind_step_to(struct unwind_user_state *state,
 	state->back = 1;
 	state->regs = NULL;
 	return 0;
+}
+
+/* As unwind_step_by(), with the return address below the CFA. */
+static __always_inline int unwind_step_to(struct unwind_user_state *state,
+					  const struct unwind_user_rule *rule,
+					  unsigned long kept, unsigned long cfa)
+{
+	struct return_instance *ri __uninitialized;
+	unsigned long ra;
+	int ret;
+
+	ret = unwind_read_return_address(state, cfa - state->word, &ra, &ri);
+	return ret ? ret : unwind_step_by(state, rule, kept, cfa, ra + state->cs_base, ri);
 }
 
 /* Step by a rule of the kind UNWIND_RULE_FRAME. */

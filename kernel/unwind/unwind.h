@@ -6,6 +6,7 @@
 #ifndef _KERNEL_UNWIND_UNWIND_H
 #define _KERNEL_UNWIND_UNWIND_H
 
+#include <linux/align.h>
 #include <linux/bits.h>
 #include <linux/errno.h>
 #include <linux/stddef.h>
@@ -63,6 +64,22 @@ struct unwind_cache_state {
 #endif
 
 /**
+ * struct unwind_mapping - a mapping, as it was when it was looked up
+ * @start: its start
+ * @end: its end; 0 if nothing is mapped, or if that is not known
+ * @exec: it is executable
+ * @of_file: it is of a file
+ * @writable: it is writable
+ */
+struct unwind_mapping {
+	unsigned long	start;
+	unsigned long	end;
+	bool		exec;
+	bool		of_file;
+	bool		writable;
+};
+
+/**
  * struct unwind_user_state - a walk at one user frame
  * @frame: the state of the frame, to be saved and restored: the members from @ip to @down_ip
  * @ip: code address in this frame, as a linear address
@@ -89,8 +106,7 @@ struct unwind_cache_state {
  * @start: registers that the walk began with, or NULL
  * @faults: number of pages that may still be faulted in
  * @deadline: after this time, in jiffies, no page is faulted in and no rule is searched for
- * @code_start: start of the mapping of a file that a return address was last in, see fp.c
- * @code_end: its end
+ * @code: the mapping that a return address was last in, see fp.c
  *
  * A callee-saved register is read only when a frame needs it, which is rare, so a step only
  * notes its address.
@@ -158,8 +174,7 @@ struct unwind_user_state {
 	struct pt_regs		*start;
 	unsigned int		faults;
 	unsigned long		deadline;
-	unsigned long		code_start;
-	unsigned long		code_end;
+	struct unwind_mapping	code;
 #if defined(CONFIG_UNWIND_USER_EH_FRAME) || defined(CONFIG_UNWIND_USER_CODE)
 	/**
 	 * @table_bytes: how many more bytes of unwind tables, headers of objects and code may be
@@ -349,8 +364,9 @@ static inline struct unwind_user_rule unwind_fp_set_up(s32 word)
 }
 
 /*
- * Methods: return 0 and fill in @rule, and @full if @rule is of the kind UNWIND_RULE_FULL.
- * -ENOENT: the method has no rule for the code.  Any other error ends the walk.
+ * Methods run in task context, and may sleep.  They return 0 and fill in @rule, and @full if @rule
+ * is of the kind UNWIND_RULE_FULL; or 1 if they have taken the step themselves.  -ENOENT: the
+ * method has no rule for the code.  Any other error ends the walk.
  */
 int unwind_fp_rule(struct unwind_user_state *state,
 		   struct unwind_user_rule *rule, struct unwind_full_rule *full);
@@ -361,22 +377,10 @@ int unwind_sigframe(struct unwind_user_state *state,
 		    struct unwind_full_rule *full);
 bool unwind_is_restorer(struct unwind_user_state *state, unsigned long addr);
 
-#ifdef CONFIG_UNWIND_USER_UPROBES
 unsigned long unwind_uprobe_return(struct return_instance **next,
 				   unsigned long slot, unsigned long ra);
 void unwind_uprobe_undo(struct unwind_user_state *state);
 void unwind_uprobe_begin(struct unwind_user_state *state);
-#else
-static inline unsigned long unwind_uprobe_return(struct return_instance **next,
-						 unsigned long slot,
-						 unsigned long ra)
-{
-	return ra;
-}
-
-static inline void unwind_uprobe_undo(struct unwind_user_state *state) {}
-static inline void unwind_uprobe_begin(struct unwind_user_state *state) {}
-#endif
 
 /* why a walk ended, statistics, and the enabled methods */
 enum unwind_end {
@@ -397,8 +401,6 @@ void unwind_count_walk(const struct unwind_user_state *state,
 /* the walk, for unwind_user() and its tests */
 void unwind_user_begin(struct unwind_user_state *state, struct pt_regs *regs);
 int unwind_user_next(struct unwind_user_state *state);
-int unwind_user_reg(struct unwind_user_state *state, unsigned int reg,
-		    unsigned long *val);
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 int unwind_volatile_reg(struct unwind_user_state *state, unsigned int reg, unsigned long *val);
 #endif
@@ -409,18 +411,51 @@ int unwind_apply_rule(struct unwind_user_state *state, const struct unwind_user_
 /* user memory */
 int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to,
 		size_t len);
+
+/* As unwind_read(), for an integer, and quicker if it is resident. */
+#define unwind_read_int(state, addr, to)					\
+({										\
+	unsigned long __addr = (addr);						\
+	typeof(to) __to = (to);							\
+	int __ret;								\
+										\
+	pagefault_disable();							\
+	__ret = get_user(*__to, (typeof(__to) __force __user)__addr);		\
+	pagefault_enable();							\
+	__ret ? unwind_read(state, __addr, __to, sizeof(*__to)) : 0;		\
+})
+
 int __unwind_read_word(struct unwind_user_state *state, unsigned long addr,
 		       unsigned long *val);
 bool unwind_in_uprobe_handler(void);
-bool unwind_is_plain_file(struct vm_area_struct *vma);
 bool unwind_may_await_file(const struct file *file);
-bool unwind_is_mapped(unsigned long addr);
+
+bool unwind_find_mapping(unsigned long addr, struct unwind_mapping *mapping);
 bool unwind_other_mapping(unsigned long a, unsigned long b);
-bool unwind_is_executable(unsigned long addr);
-bool unwind_is_executable_file(unsigned long addr, unsigned long *start, unsigned long *end);
-bool unwind_is_of_file(unsigned long addr);
 
 #if defined(CONFIG_UNWIND_USER_EH_FRAME) || defined(CONFIG_UNWIND_USER_CODE)
+int unwind_user_reg(struct unwind_user_state *state, unsigned int reg,
+		    unsigned long *val);
+bool unwind_is_plain_file(struct vm_area_struct *vma);
+
+#ifdef CONFIG_UNWIND_USER_CODE
+/* Is memory at an address executable? True if that is not known. */
+static inline bool unwind_is_executable(unsigned long addr)
+{
+	struct unwind_mapping mapping;
+
+	return unwind_find_mapping(addr, &mapping) && mapping.exec;
+}
+
+/* Is a file mapped at an address? True if that is not known. */
+static inline bool unwind_is_of_file(unsigned long addr)
+{
+	struct unwind_mapping mapping;
+
+	return unwind_find_mapping(addr, &mapping) && mapping.of_file;
+}
+#endif
+
 /* TASK_SIZE_MAX in a register: array_index_nospec() does not take a constant of 64 bits. */
 static __always_inline unsigned long unwind_user_limit(void)
 {
@@ -430,16 +465,9 @@ static __always_inline unsigned long unwind_user_limit(void)
 	return limit;
 }
 
-/**
- * unwind_may_read - charge the budget for a read of an object's tables
- * @state: the walk, which is charged
- * @len: bytes
- *
- * The tables determine how much is read, so reads are limited by a budget, as page
- * faults are.
- *
- * Context: Any.
- * Return: false if the budget is exceeded.
+/*
+ * May @len more bytes of an object's tables be read?  The tables determine how much is read, so
+ * reads are limited by a budget, as page faults are.
  */
 static inline bool unwind_may_read(struct unwind_user_state *state, size_t len)
 {
@@ -453,53 +481,22 @@ static inline bool unwind_may_read(struct unwind_user_state *state, size_t len)
 }
 #endif
 
-/**
- * unwind_read_word - read one word of the current task's stack
- * @state: the walk, which knows the size of a word
- * @addr: linear user address, any value
- * @val: where to put the word, zero-extended
- *
- * Context: Task context of a user task; may sleep.
- * Return: 0, or -EFAULT if @addr is unaligned, or the word is not resident and
- *	   may not be faulted in.
+/*
+ * Read one word of the current task's stack, zero-extended.  Returns -EFAULT if @addr is
+ * unaligned, or the word is not resident and may not be faulted in.
  */
 static __always_inline int unwind_read_word(struct unwind_user_state *state,
 					    unsigned long addr,
 					    unsigned long *val)
 {
+	if (unlikely(state->word != sizeof(*val) || !IS_ALIGNED(addr, sizeof(*val))))
+		return __unwind_read_word(state, addr, val);
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
-	/* Page faults are disabled in a quick walk, so get_user() is enough. */
-	if (likely(state->quick && state->word == sizeof(*val) &&
-		   IS_ALIGNED(addr, sizeof(*val))))
+	/* page faults are disabled in a quick walk */
+	if (likely(state->quick))
 		return get_user(*val, (unsigned long __user *)addr);
 #endif
-	return __unwind_read_word(state, addr, val);
-}
-
-/**
- * unwind_read_insn - read the two bytes of a system call instruction
- * @state: the walk, whose fault budget is charged
- * @addr: linear user address, any value
- * @insn: where to put them
- *
- * Like unwind_read(), but quicker.
- *
- * Context: Task context of a user task; may sleep.
- * Return: 0, or -EFAULT if the bytes are not resident and may not be faulted in.
- */
-static __always_inline int unwind_read_insn(struct unwind_user_state *state,
-					    unsigned long addr, u8 insn[2])
-{
-	u16 both;
-	int ret;
-
-	pagefault_disable();
-	ret = get_user(both, (u16 __user *)addr);
-	pagefault_enable();
-	if (ret)
-		return unwind_read(state, addr, insn, sizeof(both));
-	memcpy(insn, &both, sizeof(both));
-	return 0;
+	return unwind_read_int(state, addr, val);
 }
 
 #endif /* _KERNEL_UNWIND_UNWIND_H */

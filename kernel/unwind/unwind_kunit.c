@@ -244,7 +244,8 @@ static void is_call(struct kunit *test)
 
 struct return_case {
 	const char	*name;
-	unsigned int	at;	/* offset of the return address; a call precedes 0x105 */
+	/* offset of the return address; a call precedes 0x105, and Go's goexit() is at 0x300 */
+	unsigned int	at;
 	bool		file;	/* is a file mapped there? */
 	bool		exec;
 	bool		last;	/* is the saved frame pointer 0? */
@@ -255,8 +256,10 @@ static const struct return_case return_cases[] = {
 	{ "behind a call",		0x105, true, true, false, true },
 	{ "behind a call of data",	0x105, true, false, false, false },
 	{ "no call",			0x200, true, true, false, false },
-	{ "no call, outermost",		0x200, true, true, true, true },
-	{ "data, outermost",		0x200, true, false, true, false },
+	{ "no call, outermost",		0x200, true, true, true, false },
+	{ "goexit",			0x301, true, true, true, true },
+	{ "start of goexit",		0x300, true, true, true, false },
+	{ "goexit in data",		0x301, true, false, true, false },
 	{ "made code",			0x200, false, true, false, true },
 	{ "anonymous data",		0x105, false, false, false, false },
 };

@@ -30,17 +30,11 @@ static unsigned long probed_address(const struct uprobe_task *utask,
 	return utask->vaddr + (addr - utask->xol_vaddr);
 }
 
-/**
- * unwind_uprobe_return - the original return address of a word on the stack
- * @next: innermost uretprobe whose trampoline the walk has not reached yet;
- *	  moved past the one that is found
- * @slot: address of the word on the stack
- * @ra: the word
- *
- * Return instances of functions that longjmp() has left are for words below @slot, and are skipped.
- *
- * Context: Task context of a user task.
- * Return: the original return address; @ra if no uprobe has replaced it.
+/*
+ * The original return address of the word @ra on the stack at @slot; @ra if no uprobe has replaced
+ * it.  @next is the innermost uretprobe whose trampoline the walk has not reached yet, and is
+ * moved past the one that is found.  Return instances of functions that longjmp() has left are for
+ * words below @slot, and are skipped.
  */
 unsigned long unwind_uprobe_return(struct return_instance **next,
 				   unsigned long slot, unsigned long ra)
@@ -93,12 +87,7 @@ static void leave_trampoline(struct unwind_user_state *state, unsigned long entr
 	state->regs = NULL;
 }
 
-/**
- * unwind_uprobe_undo - change a frame to what it would be without uprobes
- * @state: a frame whose next instruction is @state->ip
- *
- * Context: Task context of a user task; may sleep.
- */
+/* Change a frame, whose next instruction is @state->ip, to what it would be without uprobes. */
 void unwind_uprobe_undo(struct unwind_user_state *state)
 {
 	unsigned long entry = uprobe_get_trampoline_vaddr();
@@ -110,12 +99,7 @@ void unwind_uprobe_undo(struct unwind_user_state *state)
 		leave_trampoline(state, entry);
 }
 
-/**
- * unwind_uprobe_begin - change the innermost frame to what it would be without uprobes
- * @state: the frame
- *
- * Context: Task context of a user task; may sleep.
- */
+/* As unwind_uprobe_undo(), for the innermost frame. */
 void unwind_uprobe_begin(struct unwind_user_state *state)
 {
 	struct uprobe_task *utask = current->utask;

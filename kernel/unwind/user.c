@@ -70,7 +70,7 @@ static int find_rule(struct unwind_user_state *state,
 		ret = methods[i].rule(state, rule, full);
 		if (ret == -ENOENT)
 			continue;
-		state->frames[methods[i].method] += !ret;
+		state->frames[methods[i].method] += ret >= 0;
 		return ret;
 	}
 	return -ENOENT;
@@ -85,10 +85,10 @@ static int find_rule(struct unwind_user_state *state,
  */
 static bool after_system_call(struct unwind_user_state *state)
 {
-	u8 insn[UNWIND_ARCH_SYSCALL_BYTES];
+	u16 insn;
 
-	return !unwind_read_insn(state, state->ip - sizeof(insn), insn) &&
-	       arch_unwind_is_syscall(insn);
+	return !unwind_read_int(state, state->ip - sizeof(insn), &insn) &&
+	       arch_unwind_is_syscall((const u8 *)&insn);
 }
 
 /*
@@ -108,53 +108,28 @@ static bool is_loop(struct unwind_user_state *state, unsigned long sp, unsigned 
 	return false;
 }
 
-static bool may_switch_stack(struct unwind_user_state *state, unsigned long cfa, unsigned long ip)
-{
-#ifdef CONFIG_UNWIND_USER_EH_FRAME
-	/*
-	 * Rules from tables and from code are certain of the caller, so its stack may be in the
-	 * same mapping, as two stacks from malloc() are.
-	 */
-	if ((state->methods & BIT(UNWIND_METHOD_EH_FRAME)) && unwind_is_after_call(state, ip))
-		return true;
-#endif
-	/* sp may be the end of a stack, if nothing is left on it */
-	return unwind_other_mapping(state->sp - 1, cfa - 1);
-}
-
-/**
- * unwind_switch_stack - may the CFA be at or below sp?
- * @state: the frame
- * @cfa: the CFA
- * @ip: the return address
- *
- * Only if the caller runs on another stack, such as that of the code which resumed a coroutine.
- * For signal frames see check_signal_sp().
- *
- * Context: Task context of a user task; may sleep.
- * Return: true if it may.
+/*
+ * May the CFA be at or below sp?  Only if the caller runs on another stack, such as that of the
+ * code which resumed a coroutine.  For signal frames see check_signal_sp().
  */
 bool unwind_switch_stack(struct unwind_user_state *state, unsigned long cfa, unsigned long ip)
 {
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 	if (state->quick)
 		return false;
+	/*
+	 * Rules from tables and from code are certain of the caller, so its stack may be in the
+	 * same mapping, as two stacks from malloc() are.
+	 */
+	if ((state->methods & BIT(UNWIND_METHOD_EH_FRAME)) && unwind_is_after_call(state, ip))
+		return !is_loop(state, cfa, ip);
 #endif
-	return may_switch_stack(state, cfa, ip) && !is_loop(state, cfa, ip);
+	/* sp may be the end of a stack, if nothing is left on it */
+	return unwind_other_mapping(state->sp - 1, cfa - 1) && !is_loop(state, cfa, ip);
 }
 
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
-/**
- * unwind_volatile_reg - a caller-saved register of a frame
- * @state: the frame
- * @reg: UNWIND_REG_*
- * @val: filled in
- *
- * Such a register is known in the innermost frame.
- *
- * Context: Any.
- * Return: 0, or -EOPNOTSUPP if the value is not known.
- */
+/* A caller-saved register of a frame.  It is known in the innermost frame. */
 int unwind_volatile_reg(struct unwind_user_state *state, unsigned int reg, unsigned long *val)
 {
 	struct pt_regs *regs = state->regs;
@@ -171,20 +146,14 @@ int unwind_volatile_reg(struct unwind_user_state *state, unsigned int reg, unsig
 }
 #endif
 
-/**
- * unwind_user_reg - a register of a frame
- * @state: the frame
- * @reg: UNWIND_REG_*, not that of the return address
- * @val: filled in
- *
- * Context: Task context of a user task; may sleep.
- * Return: 0; -EOPNOTSUPP if the value is not known; -EFAULT if it cannot be read.
- */
+#if defined(CONFIG_UNWIND_USER_EH_FRAME) || defined(CONFIG_UNWIND_USER_CODE)
+/* A register of a frame, UNWIND_REG_*, but not the return address. */
 int unwind_user_reg(struct unwind_user_state *state, unsigned int reg,
 		    unsigned long *val)
 {
 	return unwind_read_reg(state, reg, val);
 }
+#endif
 
 /* The interrupted stack may be anywhere, even below the handler's stack in the same mapping. */
 static int check_signal_sp(struct unwind_user_state *state, unsigned long sp, unsigned long ip)
@@ -381,14 +350,9 @@ static noinline int apply_full_rule(struct unwind_user_state *state,
 	return 0;
 }
 
-/**
- * unwind_apply_rule - step from a frame to its caller's by a rule
- * @state: the frame; on failure it is unchanged, except for the budgets of the walk
- * @rule: the rule
- * @full: the rule, if @rule is of the kind UNWIND_RULE_FULL
- *
- * Context: Task context of a user task; may sleep.
- * Return: as unwind_user_next().
+/*
+ * Step from a frame to its caller's by a rule; @full is valid if @rule is of the kind
+ * UNWIND_RULE_FULL.  Returns as unwind_user_next().
  */
 int unwind_apply_rule(struct unwind_user_state *state, const struct unwind_user_rule *rule,
 		      const struct unwind_full_rule *full)
@@ -409,13 +373,10 @@ int unwind_apply_rule(struct unwind_user_state *state, const struct unwind_user_
 	}
 }
 
-/**
- * unwind_user_next - step from a frame to its caller's
- * @state: the frame; on failure it is unchanged, except for the budgets of the walk
- *
- * Context: Task context of a user task; may sleep.
- * Return: 0; -ENODATA at the end of the stack; -ENXIO if @state->ip was taken for a return address,
- *	   but is not executable; or another error if the stack cannot be followed further.
+/*
+ * Step from a frame to its caller's.  On failure @state is unchanged, except for the budgets of the
+ * walk.  Returns 0; -ENODATA at the end of the stack; -ENXIO if @state->ip was taken for a return
+ * address, but is not executable; or another error if the stack cannot be followed further.
  */
 int unwind_user_next(struct unwind_user_state *state)
 {
@@ -425,7 +386,7 @@ int unwind_user_next(struct unwind_user_state *state)
 
 	ret = find_rule(state, &rule, &full);
 	if (ret)
-		return ret;
+		return ret > 0 ? 0 : ret;
 #ifdef CONFIG_UNWIND_USER_CODE
 	return unwind_code_step(state, &rule, &full);
 #else
@@ -470,8 +431,7 @@ static void begin_walk(struct unwind_user_state *state, struct pt_regs *regs)
 	state->start = regs;
 	state->faults = UNWIND_MAX_FAULTS;
 	state->deadline = jiffies + UNWIND_MAX_TIME;
-	state->code_start = 0;
-	state->code_end = 0;
+	state->code.end = 0;
 #if defined(CONFIG_UNWIND_USER_EH_FRAME) || defined(CONFIG_UNWIND_USER_CODE)
 	state->table_bytes = UNWIND_MAX_TABLE_BYTES;
 #endif
@@ -480,13 +440,7 @@ static void begin_walk(struct unwind_user_state *state, struct pt_regs *regs)
 #endif
 }
 
-/**
- * unwind_user_begin - begin a walk at the innermost frame
- * @state: filled in
- * @regs: user registers of the current task
- *
- * Context: Task context of a user task; may sleep.
- */
+/* Begin a walk at the innermost frame, which has the user registers @regs. */
 void unwind_user_begin(struct unwind_user_state *state, struct pt_regs *regs)
 {
 	begin_frame(state, regs);

@@ -217,11 +217,36 @@ bool unwind_in_uprobe_handler(void)
 	return false;
 }
 
+unsigned long unwind_uprobe_return(struct return_instance **next, unsigned long slot,
+				   unsigned long ra)
+{
+	return ra;
+}
+
+void unwind_uprobe_undo(struct unwind_user_state *state)
+{
+}
+
+void unwind_uprobe_begin(struct unwind_user_state *state)
+{
+}
+
 /* the mappings */
 
-bool unwind_is_mapped(unsigned long addr)
+bool unwind_find_mapping(unsigned long addr, struct unwind_mapping *mapping)
 {
-	return vma_lookup(&mm, addr);
+	const struct vm_area_struct *vma = vma_lookup(&mm, addr);
+
+	if (!vma)
+		return false;
+	*mapping = (struct unwind_mapping) {
+		.start = vma->vm_start,
+		.end = vma->vm_end,
+		.exec = vma->vm_flags & VM_EXEC,
+		.of_file = vma->vm_file,
+		.writable = vma->vm_flags & VM_WRITE,
+	};
+	return true;
 }
 
 bool unwind_other_mapping(unsigned long a, unsigned long b)
@@ -229,27 +254,6 @@ bool unwind_other_mapping(unsigned long a, unsigned long b)
 	struct vm_area_struct *x = vma_lookup(&mm, a), *y = vma_lookup(&mm, b);
 
 	return x && y && x != y;
-}
-
-bool unwind_is_executable(unsigned long addr)
-{
-	struct vm_area_struct *vma = vma_lookup(&mm, addr);
-
-	return vma && (vma->vm_flags & VM_EXEC);
-}
-
-bool unwind_is_of_file(unsigned long addr)
-{
-	struct vm_area_struct *vma = vma_lookup(&mm, addr);
-
-	return vma && vma->vm_file;
-}
-
-bool unwind_is_executable_file(unsigned long addr, unsigned long *start, unsigned long *end)
-{
-	(void)start;
-	(void)end;
-	return unwind_is_executable(addr) && unwind_is_of_file(addr);
 }
 
 bool unwind_is_fixed(unsigned long addr)

@@ -14,8 +14,6 @@
 #define UNWIND_ARCH_INSN_BYTES	4
 /* bytes in front of a return address that are needed to recognize a call */
 #define UNWIND_ARCH_CALL_BYTES	7
-/* bytes of a system call instruction */
-#define UNWIND_ARCH_SYSCALL_BYTES	2
 
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 /* e_machine of objects whose tables are for 64-bit and 32-bit code */
@@ -322,6 +320,12 @@ static inline bool arch_unwind_is_call(const u8 *before)
 			return true;
 	}
 	return false;
+}
+
+/* Is this goexit() of a Go program: nop; call goexit1; nop? */
+static inline bool arch_unwind_is_goexit(const u8 *code)
+{
+	return code[0] == 0x90 && code[1] == 0xe8 && code[6] == 0x90;
 }
 
 #endif /* _ASM_X86_UNWIND_USER_H */

@@ -13,6 +13,7 @@
 struct task_struct {
 	struct mm_struct	*mm;
 	unsigned int		flags;
+	struct uprobe_task	*utask;
 };
 
 extern struct task_struct *const current;
