@@ -183,7 +183,6 @@ struct code_behind {
  * @used: bit mask of the registers whose first values were copied
  * @dead: bit mask of the registers that were overwritten before their first values were copied
  * @left_first: a path ended with a jump to an unknown address, before any call
- * @left_used: registers in @used on all paths that set @left_first
  * @fp_is_base: memory below the first frame pointer was used
  * @base_first: @fp_is_base was set before any call
  * @insns: how many more instructions may be decoded
@@ -214,7 +213,6 @@ struct code_path {
 	u16			used;
 	u16			dead;
 	bool			left_first;
-	u16			left_used;
 	bool			fp_is_base;
 	bool			base_first;
 	unsigned int		insns;
@@ -859,13 +857,32 @@ static enum step path_call(struct code_path *path, const struct unwind_code_insn
 	return NO_WAY;
 }
 
-/* Is this a jump to another function? Before that, a function pops its caller's frame pointer. */
+/* Was the frame at the frame pointer removed from the stack? */
+static bool path_has_left_frame(const struct code_path *path, struct code_value above)
+{
+	struct code_value sp = path->regs[unwind_code_sp];
+	s64 distance = path->code->fp_above_sp;
+
+	if (above.kind != FP || sp.kind != SP || !distance)
+		return false;
+	return path->called || path->code->returned ?
+	       above.off == (s32)path->code->word : above.off + distance == sp.off;
+}
+
+/*
+ * Is this a jump to another function? Before such a jump, a function has just popped its
+ * caller's frame pointer; or it has loaded its caller's frame pointer and moved the stack
+ * pointer above the loaded word, as V8's handlers do.
+ */
 static bool path_ends(struct code_path *path)
 {
 	struct code_value sp = path->regs[unwind_code_sp], fp = path->regs[unwind_code_fp];
+	struct code_value v;
 
-	return value_is_place(fp) && value_same(code_place_behind(path, fp), sp) &&
-	       path_return_at(path, sp);
+	if (!value_is_place(fp))
+		return false;
+	v = code_place_behind(path, fp);
+	return (value_same(v, sp) || path_has_left_frame(path, v)) && path_return_at(path, v);
 }
 
 /* A jump to an address that was popped is a return. */
@@ -877,10 +894,7 @@ static enum step path_jump(struct code_path *path, struct code_value to)
 		return path_return_at(path, code_place_of(to)) ? FOUND : NO_WAY;
 	if (path_ends(path))
 		return FOUND;
-	if (!path->called) {
-		path->left_first = true;
-		path->left_used &= path->used;
-	}
+	path->left_first |= !path->called;
 	return NO_WAY;
 }
 
@@ -1018,7 +1032,6 @@ static void path_begin(struct code_path *path, struct unwind_code *code, unsigne
 	path->calls = code->memory[3];
 	path->ip = ip;
 	path->insns = MAX_INSNS;
-	path->left_used = ~0;
 	for (i = 0; code->word == sizeof(u64) && i < UNWIND_CODE_NR_REGS; i++) {
 		if (!(scratch & BIT(i)))
 			path->regs[i] = (struct code_value) { .kind = REG, .nr = i };
@@ -1034,9 +1047,7 @@ static void path_begin(struct code_path *path, struct unwind_code *code, unsigne
  * may hold it.  So may a register that no path copies, except in two cases: a path
  * overwrites the register, by its first call at the latest; or a path jumps to an
  * unknown address, because compilers do that only while the return address is on
- * the stack.  Code that uses memory below the frame pointer has a frame on all of
- * its paths.  If paths of such code jump to an unknown address, a register may hold
- * the return address only if each of these paths copies the register.
+ * the stack.
  */
 static bool path_search(struct code_path *path)
 {
@@ -1049,10 +1060,10 @@ static bool path_search(struct code_path *path)
 		if (!path->called)
 			any |= path->used;
 	} while (!found && path_next(path));
-	if (!path->left_first)
-		path->code->live |= any;
+	if (path->left_first)
+		path->code->live = any;
 	else
-		path->code->live = path->base_first ? path->left_used : any;
+		path->code->live |= any;
 	return found;
 }
 
@@ -1424,48 +1435,29 @@ bool unwind_code_is_one(struct unwind_code *code, unsigned long at, unsigned lon
  * unwind_code_prologue - find the address at which a function sets its frame pointer
  * @code: the code
  * @start: address of the function, or 0
+ * @saves_fp: set to true if the last push before that address pushes the caller's frame pointer, so
+ *	      that the frame pointer leads to it
  *
  * Return: that address; 0 if the function sets none.
  */
-unsigned long unwind_code_prologue(struct unwind_code *code, unsigned long start)
+unsigned long unwind_code_prologue(struct unwind_code *code, unsigned long start, bool *saves_fp)
 {
 	struct unwind_code_insn insn;
-	unsigned long ip = start;
+	unsigned long ip;
 
-	while (start && ip - start <= MAX_ENTRY) {
+	*saves_fp = false;
+	for (ip = start; start && ip - start <= MAX_ENTRY; ip += insn.len) {
 		if (!code_read_insn(code, ip, &insn) || code_insn_is_last(&insn))
 			return 0;
 		if (insn.op == UNWIND_CODE_MOVE && insn.reg == unwind_code_fp &&
 		    insn.base == unwind_code_sp)
 			return ip;
-		ip += insn.len;
+		if (insn.op == UNWIND_CODE_PUSH)
+			*saves_fp = insn.reg == unwind_code_fp;
+		else if (!frame_keeps_pointers(&insn))
+			*saves_fp = false;
 	}
 	return 0;
-}
-
-/**
- * unwind_code_has_fp - does a function set up a frame pointer that leads to its caller's?
- * @code: the code
- * @start: address of the function, or 0
- *
- * Return: true if the function pushes the caller's frame pointer, as the last push before it
- *	   sets its own.
- */
-bool unwind_code_has_fp(struct unwind_code *code, unsigned long start)
-{
-	unsigned long ip, prologue = unwind_code_prologue(code, start);
-	struct unwind_code_insn insn;
-	bool is_pushed = false;
-
-	for (ip = start; ip < prologue; ip += insn.len) {
-		if (!code_read_insn(code, ip, &insn))
-			return false;
-		if (insn.op == UNWIND_CODE_PUSH)
-			is_pushed = insn.reg == unwind_code_fp;
-		else if (!frame_keeps_pointers(&insn))
-			is_pushed = false;
-	}
-	return is_pushed;
 }
 
 /*

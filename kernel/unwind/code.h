@@ -89,6 +89,8 @@ struct unwind_code_insn {
  * @read: reads up to @len bytes of code at an address; returns how many it has read
  * @ctx: for @read
  * @word: bytes of a stack word of the code, 4 or 8
+ * @fp_above_sp: distance of the frame pointer from the stack pointer, in bytes, to check
+ *		 rules that use both; 0 if it is not known
  * @returned: @ip is a return address: the called function may remove its arguments on return
  * @memory: scratch memory, of the sizes in unwind_code_parts, for unwind_code_find()
  *
@@ -125,6 +127,7 @@ struct unwind_code {
 				unsigned int len);
 	void		*ctx;
 	unsigned int	word;
+	s64		fp_above_sp;
 	bool		returned;
 	void		*memory[UNWIND_CODE_PARTS];
 
@@ -153,8 +156,7 @@ bool unwind_code_goes_on(struct unwind_code *code, unsigned long ip, unsigned lo
 bool unwind_code_is_one(struct unwind_code *code, unsigned long at, unsigned long ip);
 bool unwind_code_is_straight(struct unwind_code *code, unsigned long at, unsigned long ip,
 			     unsigned long *sp, unsigned long *high);
-bool unwind_code_has_fp(struct unwind_code *code, unsigned long start);
-unsigned long unwind_code_prologue(struct unwind_code *code, unsigned long start);
+unsigned long unwind_code_prologue(struct unwind_code *code, unsigned long start, bool *saves_fp);
 bool unwind_code_has_frame(struct unwind_code *code, unsigned long ip, unsigned long size);
 u16 unwind_code_keeps(struct unwind_code *code, unsigned long start, unsigned long ip);
 

@@ -39,6 +39,7 @@
 #endif
 #include "full_rule.h"
 #include "no_tables.h"
+#include "step.h"
 #include "task.h"
 #include "unwind.h"
 
@@ -52,6 +53,8 @@
 #define MAX_ENTRY_WORDS	32
 /* bytes above the highest stack pointer of startup code to search for return addresses */
 #define MAX_ENTRY_ABOVE	64
+/* the most bytes of its caller's frame that a frame may include, see frame_extends() */
+#define MAX_EXTENSION	SZ_512K
 /* how many jumps to another function to follow; see unwind_code_goes_on() */
 #define MAX_GOING_ON	2
 
@@ -123,11 +126,6 @@ static int unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
 	return -ENOENT;
 }
 
-static u64 unwind_code_key(const struct unwind_user_state *state, unsigned long ip)
-{
-	return ip;
-}
-
 static u64 unwind_rule_key(const struct unwind_user_state *state)
 {
 	return state->ip;
@@ -177,6 +175,14 @@ static unsigned int read_code(void *ctx, unsigned long addr, u8 *to, unsigned in
 	if (!unwind_read(state, addr, to, len))
 		return len;
 	return here < len && !unwind_read(state, addr, to, here) ? here : 0;
+}
+
+static struct unwind_code code_of(struct unwind_user_state *state)
+{
+	return (struct unwind_code) {
+		.read = read_code, .ctx = state, .word = state->word,
+		.returned = !state->exact,
+	};
 }
 
 /* Convert the rule in @code to @rule. False if an offset does not fit. */
@@ -245,20 +251,13 @@ static int read_fp(struct unwind_user_state *state, unsigned long *fp)
 	return 0;
 }
 
-/**
- * unwind_may_return_to - can an address be the return address of a frame?
- * @state: the walk, whose fault budget is charged
- * @addr: linear user address, any value
- * @unsure: the result if no call precedes @addr, and it is not known whether the code there has
- *	    tables
- *
- * If the code at @addr has tables, a call must precede @addr.  Code without tables may be an
- * interpreter's, and interpreters may push any address as a return address.
- *
- * Context: Task context of a user task; may sleep.
- * Return: true if it can.
+/*
+ * Can an address be the return address of a frame? If the code there has tables, a call must
+ * precede it.  Code without tables may be an interpreter's, and interpreters may push any address
+ * as a return address.  @unsure is the answer if no call precedes it, and it is not known whether
+ * the code has tables.
  */
-bool unwind_may_return_to(struct unwind_user_state *state, unsigned long addr, bool unsure)
+static bool may_return_to(struct unwind_user_state *state, unsigned long addr, bool unsure)
 {
 	int ret;
 
@@ -281,7 +280,7 @@ static bool may_be_return_address(struct unwind_user_state *state, unsigned long
 		return false;
 	if (unwind_read(state, addr - sizeof(before), before, sizeof(before)))
 		return true;
-	return unwind_may_return_to(state, addr, true) || unwind_is_restorer(state, addr) ||
+	return may_return_to(state, addr, true) || unwind_is_restorer(state, addr) ||
 	       memchr(before, UNWIND_ARCH_BREAKPOINT, sizeof(before));
 }
 
@@ -292,9 +291,7 @@ static bool may_be_return_address(struct unwind_user_state *state, unsigned long
 static int called_from(struct unwind_user_state *state, unsigned long ra,
 		       unsigned long *start)
 {
-	struct unwind_code code = {
-		.read = read_code, .ctx = state, .word = state->word,
-	};
+	struct unwind_code code = code_of(state);
 	u8 insn[UNWIND_ARCH_DIRECT_BYTES];
 	unsigned int i;
 
@@ -322,9 +319,7 @@ enum evidence {
  */
 static enum evidence is_called(struct unwind_user_state *state, unsigned long ra)
 {
-	struct unwind_code code = {
-		.read = read_code, .ctx = state, .word = state->word,
-	};
+	struct unwind_code code = code_of(state);
 	unsigned long start;
 
 	if (called_from(state, ra, &start))
@@ -359,7 +354,7 @@ static enum evidence leads_to_caller(struct unwind_user_state *state,
 		if (read_fp(state, &base))
 			return NONE;
 	} else if (state->sp_is_low) {
-		return NONE;	/* see unwind_code_step() */
+		return SOME;	/* see apply_either() */
 	}
 	slot = base + rule->cfa_off - state->word;
 	if (unwind_read_word(state, slot, &ra))
@@ -375,7 +370,7 @@ static enum evidence leads_to_caller(struct unwind_user_state *state,
 		return is_called(state, ra) == NONE ? NONE : SOME;
 	if (is_doubtful && unwind_is_of_file(state->ip))
 		return is_called(state, ra);
-	return unwind_may_return_to(state, ra, false) ? SOME : NONE;
+	return may_return_to(state, ra, false) ? SOME : NONE;
 }
 
 /*
@@ -396,7 +391,6 @@ static bool has_no_frame(const struct unwind_user_state *state,
  * struct code_search - what the callbacks of code.c need during a search
  * @state: the walk
  * @begun: state of the mm when the search began
- * @of_file: the code is of a file; valid if a rule is doubtful
  * @at: address of @bytes
  * @nr: number of valid @bytes
  * @bytes: the code that was read last
@@ -404,19 +398,20 @@ static bool has_no_frame(const struct unwind_user_state *state,
 struct code_search {
 	struct unwind_user_state	*state;
 	struct unwind_cache_state	begun;
-	bool				of_file;
 	unsigned long			at;
 	unsigned int			nr;
 	u8				bytes[CODE_WINDOW];
 };
 
-static void keep_rule(struct code_search *search, unsigned long ip, u64 key,
+/* Cache the rule of the frame, which was found from the code up to @end. */
+static void keep_rule(struct unwind_user_state *state, const struct unwind_cache_state *begun,
 		      unsigned long end, struct unwind_user_rule *rule)
 {
+	const unsigned long ip = state->ip;
 	s64 length;
 
 	/* do not cache: the rule was found without a register that the repeated walk knows */
-	if (code_is_walked_again(search->state))
+	if (code_is_walked_again(state))
 		return;
 	/* The last bytes to sum must not lie in an earlier page, which may not be mapped. */
 	if (end > ip)
@@ -425,16 +420,7 @@ static void keep_rule(struct code_search *search, unsigned long ip, u64 key,
 	if (length != (s32)length || unwind_code_sum(ip, end, &rule->code_sum))
 		return;
 	rule->code_end = length;
-	unwind_cache_add_rule(&search->begun, key, rule, NULL);
-}
-
-static void note_doubt(const struct code_search *search, const struct unwind_code *code,
-		       struct unwind_user_rule *rule)
-{
-	if (!code->is_doubtful || is_uncommon(rule))
-		return;
-	rule->doubt = search->of_file || is_on_top_of_stack(rule, code->word) ?
-		      UNWIND_DOUBT_CALL : UNWIND_DOUBT_RETURN;
+	unwind_cache_add_rule(begun, unwind_rule_key(state), rule, NULL);
 }
 
 /* Read from a window, because instructions are read one by one, and mostly in order. */
@@ -478,7 +464,7 @@ static void search_code(struct code_search *search, struct unwind_code *code,
 		rule->live = code->live;
 		rule->extends = code->fp_is_base;
 		if (state->table_bytes)
-			keep_rule(search, ip, unwind_rule_key(state), ip, rule);
+			keep_rule(state, &search->begun, ip, rule);
 		return;
 	}
 	if (!make_rule(code, rule)) {
@@ -492,9 +478,10 @@ static void search_code(struct code_search *search, struct unwind_code *code,
 		return;
 	}
 	code->is_doubtful &= evidence != PROOF;
-	search->of_file = code->is_doubtful && unwind_is_of_file(ip);
-	note_doubt(search, code, rule);
-	keep_rule(search, ip, unwind_rule_key(state), code->end, rule);
+	if (code->is_doubtful && !is_uncommon(rule))
+		rule->doubt = unwind_is_of_file(ip) || is_on_top_of_stack(rule, state->word) ?
+			      UNWIND_DOUBT_CALL : UNWIND_DOUBT_RETURN;
+	keep_rule(state, &search->begun, code->end, rule);
 }
 
 /*
@@ -563,12 +550,14 @@ static void put_code_memory(void **parts)
 static bool rule_by_code(struct unwind_user_state *state, struct unwind_user_rule *rule)
 {
 	struct code_search search = { .state = state };
-	struct unwind_code code = {
-		.read = search_read, .ctx = &search,
-		.word = state->word, .end = state->ip,
-		.returned = !state->exact,
-	};
+	struct unwind_code code = code_of(state);
+	unsigned long fp;
 
+	if (!state->sp_is_low && !read_fp(state, &fp) &&
+	    fp - state->sp < MAX_FRAME_WORDS * state->word)
+		code.fp_above_sp = fp - state->sp;
+	code.read = search_read;
+	code.ctx = &search;
 	*rule = no_path();
 	if (time_after(jiffies, state->deadline) || !unwind_cache_begin(&search.begun))
 		return false;
@@ -589,16 +578,6 @@ static unsigned long function_at_fp(struct unwind_user_state *state, unsigned lo
 	    called_from(state, ra + state->cs_base, &start))
 		return 0;
 	return start;
-}
-
-/* The address at which a function sets its frame pointer, or 0. */
-static unsigned long prologue_of(struct unwind_user_state *state, unsigned long start)
-{
-	struct unwind_code code = {
-		.read = read_code, .ctx = state, .word = state->word,
-	};
-
-	return unwind_code_prologue(&code, start);
 }
 
 /* Charge reads of the stack to the budget, because the program determines their number. */
@@ -658,14 +637,13 @@ static bool saves_fp(struct unwind_user_state *state, unsigned long prologue)
  */
 static bool has_caller_at_fp(struct unwind_user_state *state, unsigned long fp)
 {
-	struct unwind_code code = {
-		.read = read_code, .ctx = state, .word = state->word,
-	};
+	struct unwind_code code = code_of(state);
 	unsigned long ra;
+	bool saves_fp;
 
 	if (!unwind_is_fixed(state->ip))
 		return true;
-	return unwind_code_has_fp(&code, function_at_fp(state, fp)) &&
+	return unwind_code_prologue(&code, function_at_fp(state, fp), &saves_fp) && saves_fp &&
 	       !unwind_read_word(state, fp + state->word, &ra) &&
 	       is_called(state, ra + state->cs_base);
 }
@@ -682,23 +660,20 @@ static bool has_caller_at_fp(struct unwind_user_state *state, unsigned long fp)
 static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 			  const struct unwind_user_rule *none)
 {
-	struct code_search search = { .state = state };
-	struct unwind_code code = {
-		.read = read_code, .ctx = state, .word = state->word,
-		.returned = !state->exact,
-	};
+	struct unwind_code code = code_of(state);
 	struct unwind_user_rule rule = unwind_fp_set_up(state->word);
+	struct unwind_cache_state begun;
 	unsigned long size, start, called;
 	bool is_saved;
 
-	if (!frame_size(state, fp, &size) || !unwind_cache_begin(&search.begun))
+	if (!frame_size(state, fp, &size) || !unwind_cache_begin(&begun))
 		return false;
 	start = function_at_fp(state, fp);
 	if (state->exact && (!start || may_have_left(state, none)))
 		return false;
 	if (!unwind_code_has_frame(&code, state->ip, size))
 		return false;
-	called = prologue_of(state, start);
+	called = unwind_code_prologue(&code, start, &is_saved);
 	if (called ? called != code.prologue : state->exact)
 		return false;
 	if (!leads_to_caller(state, &rule, false))
@@ -713,15 +688,16 @@ static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 		.start_off = called && state->ip - start < SZ_32K ? state->ip - start : 0,
 		.by_call = state->exact || (!is_saved && unwind_is_fixed(state->ip)),
 	};
-	keep_rule(&search, state->ip, unwind_rule_key(state),
-		  code.prologue + UNWIND_CODE_LAST, &rule);
+	keep_rule(state, &begun, code.prologue + UNWIND_CODE_LAST, &rule);
 	return true;
 }
 
 /* Does the frame have the size of the cached rule, and is the frame pointer not a caller's? */
 static bool has_kept_size(struct unwind_user_state *state, const struct unwind_user_rule *rule)
 {
+	struct unwind_code code = code_of(state);
 	unsigned long fp, size, start = 0, called;
+	bool saves_fp;
 
 	if (read_fp(state, &fp) || !frame_size(state, fp, &size) || size != rule->size)
 		return false;
@@ -729,7 +705,7 @@ static bool has_kept_size(struct unwind_user_state *state, const struct unwind_u
 		start = function_at_fp(state, fp);
 	if (rule->start_off && start == state->ip - rule->start_off)
 		return true;
-	called = prologue_of(state, start);
+	called = unwind_code_prologue(&code, start, &saves_fp);
 	return called ? called == state->ip - rule->after : !rule->by_call;
 }
 
@@ -755,7 +731,7 @@ static bool fp_is_certain(struct unwind_user_state *state, unsigned long fp,
 	}
 	if (unwind_read_word(state, addr, &word))
 		return false;
-	return unwind_may_return_to(state, word + state->cs_base, false) &&
+	return may_return_to(state, word + state->cs_base, false) &&
 	       !is_in_register(state, rule->live);
 }
 
@@ -916,9 +892,7 @@ static unsigned long entry_in_front(struct unwind_user_state *state)
  */
 static bool rule_at_entry(struct unwind_user_state *state, struct unwind_user_rule *rule)
 {
-	struct unwind_code code = {
-		.read = read_code, .ctx = state, .word = state->word,
-	};
+	struct unwind_code code = code_of(state);
 	struct unwind_cache_state begun;
 	unsigned long entry, sp = unwind_start_stack(), high = sp;
 
@@ -966,21 +940,13 @@ int unwind_no_tables_rule(struct unwind_user_state *state, struct unwind_user_ru
 	return rule_by_fp(state, rule) ? 0 : -ENOENT;
 }
 
-/**
- * unwind_callee_keeps - which registers has the called function not changed?
- * @state: the frame of the caller
- * @ip: the next instruction to run of the called function
- *
- * The answer is known only if the call is direct and the code of the function can be read.
- *
- * Context: Task context of a user task; may sleep.
- * Return: bit mask of these registers, by their numbers in instructions.
+/*
+ * Which registers, by their numbers in instructions, has the called function not changed up to @ip?
+ * That is known only if the call is direct and the code of the function can be read.
  */
-u16 unwind_callee_keeps(struct unwind_user_state *state, unsigned long ip)
+static u16 callee_keeps(struct unwind_user_state *state, unsigned long ip)
 {
-	struct unwind_code code = {
-		.read = read_code, .ctx = state, .word = state->word,
-	};
+	struct unwind_code code = code_of(state);
 	u8 insn[UNWIND_ARCH_DIRECT_BYTES];
 	unsigned long start;
 
@@ -990,4 +956,189 @@ u16 unwind_callee_keeps(struct unwind_user_state *state, unsigned long ip)
 	if (!start || start > ip)
 		return 0;
 	return unwind_code_keeps(&code, start, ip);
+}
+
+/*
+ * Does this frame include a part of its caller's frame? Then the word below its
+ * frame pointer is the caller's stack pointer.
+ */
+static bool frame_extends(struct unwind_user_state *state, unsigned long cfa)
+{
+	unsigned long place = cfa - 3 * state->word, sp;
+
+	return place >= state->sp && !unwind_read_word(state, place, &sp) &&
+	       sp > cfa && sp - cfa <= MAX_EXTENSION &&
+	       IS_ALIGNED(sp, state->word);
+}
+
+/**
+ * unwind_apply_code_rule - step by a rule of the kind UNWIND_RULE_CODE
+ * @state: the frame
+ * @rule: the rule
+ *
+ * Context: Task context of a user task; may sleep, unless the walk is quick.
+ * Return: as unwind_user_next().
+ */
+int unwind_apply_code_rule(struct unwind_user_state *state, const struct unwind_user_rule *rule)
+{
+	unsigned long sp = state->sp, cfa;
+	int ret;
+
+	ret = unwind_apply_frame(state, rule);
+	if (ret || !rule->extends)
+		return ret;
+	cfa = state->sp;
+	state->sp = sp;
+	state->sp_is_low = frame_extends(state, cfa);
+	state->sp = cfa;
+	return 0;
+}
+
+static int apply_any_rule(struct unwind_user_state *state, const struct unwind_user_rule *rule,
+			  const struct unwind_full_rule *full)
+{
+	return rule->kind == UNWIND_RULE_CODE ? unwind_apply_code_rule(state, rule) :
+						unwind_apply_rule(state, rule, full);
+}
+
+/* Is the frame pointer two words below the CFA, where frame-pointer code has it? */
+static bool fp_fits(struct unwind_user_state *state, unsigned long cfa)
+{
+	unsigned long fp;
+
+	return !unwind_read_reg(state, UNWIND_REG_FP, &fp) && fp == cfa - 2 * state->word;
+}
+
+/* Apply the rule with another stack pointer, without a change of @state. */
+static int apply_from(struct unwind_user_state *state, unsigned long sp,
+		      const struct unwind_user_rule *rule, const struct unwind_full_rule *full,
+		      struct unwind_frame *next)
+{
+	const struct unwind_frame here = state->frame;
+	int ret;
+
+	state->sp = sp;
+	state->sp_is_low = false;
+	ret = apply_any_rule(state, rule, full);
+	*next = state->frame;
+	state->frame = here;
+	return ret;
+}
+
+static bool leads_to_return_address(struct unwind_user_state *state,
+				    const struct unwind_frame *next)
+{
+	const struct unwind_frame here = state->frame;
+	bool leads;
+
+	state->frame = *next;
+	leads = may_return_to(state, next->ip, /*unsure=*/true);
+	state->frame = here;
+	return leads;
+}
+
+/*
+ * Two stack pointers are possible: the one computed from the frame below, and the one that the
+ * frame below has saved.  Apply the rule to both.  If both give the same frame, because the rule
+ * uses only the frame pointer, take it.  Otherwise take the one that leads to a return address;
+ * if both do, take the one that the frame pointer fits.  If that leaves both or neither, fail.
+ */
+static noinline int apply_either(struct unwind_user_state *state,
+				 const struct unwind_user_rule *rule,
+				 const struct unwind_full_rule *full)
+{
+	const unsigned long low_sp = state->sp;
+	struct unwind_frame low, high;
+	bool low_good, high_good;
+	unsigned long high_sp;
+	int ret, ret_high;
+
+	if (unwind_read_word(state, low_sp - 3 * state->word, &high_sp))
+		return -EFAULT;
+	ret = apply_from(state, low_sp, rule, full, &low);
+	ret_high = apply_from(state, high_sp, rule, full, &high);
+	if (ret && ret_high)
+		return ret;
+	if (ret || ret_high || low.ip != high.ip || low.sp != high.sp) {
+		low_good = !ret && leads_to_return_address(state, &low);
+		high_good = !ret_high && leads_to_return_address(state, &high);
+		if (low_good && high_good) {
+			low_good = fp_fits(state, low.sp);
+			high_good = fp_fits(state, high.sp);
+		}
+		if (low_good == high_good)
+			return -EINVAL;
+		if (high_good)
+			low = high;
+	}
+	state->frame = low;
+	return 0;
+}
+
+static unsigned int steps_taken(const struct unwind_user_state *state)
+{
+	unsigned int i, nr = 0;
+
+	for (i = 0; i < UNWIND_NR_METHODS; i++)
+		nr += state->frames[i];
+	return nr;
+}
+
+/* Is this frame the caller of the innermost function, which was interrupted? */
+static bool called_innermost(const struct unwind_user_state *state)
+{
+	/* find_rule() has already counted this step */
+	return state->start && !state->exact && !arch_unwind_in_syscall(state->start) &&
+	       steps_taken(state) == 2;
+}
+
+/* May the rule need a caller-saved register? */
+static bool rule_is_volatile(const struct unwind_user_state *state,
+			     const struct unwind_user_rule *rule)
+{
+	return rule->kind == UNWIND_RULE_FULL ||
+	       (rule->kind > UNWIND_RULE_FULL &&
+		arch_unwind_slot(rule->cfa_reg, state->word) < 0);
+}
+
+/*
+ * Assembly may rely on its own functions not to change a caller-saved register.
+ * OpenSSL's AES-GCM keeps its CFA in rax across such calls.
+ */
+static noinline int apply_left_alone(struct unwind_user_state *state,
+				     const struct unwind_user_rule *rule,
+				     const struct unwind_full_rule *full)
+{
+	unsigned long ip = instruction_pointer(state->start) + state->cs_base;
+	const struct unwind_frame here = state->frame;
+	int ret;
+
+	state->left_alone = callee_keeps(state, ip);
+	ret = state->left_alone ? apply_any_rule(state, rule, full) : -EOPNOTSUPP;
+	state->left_alone = 0;
+	if (ret)
+		state->frame = here;
+	return ret;
+}
+
+/**
+ * unwind_code_step - as unwind_apply_rule(), but knows frames of code without tables
+ * @state: the frame; on failure it is unchanged, except for the budgets of the walk
+ * @rule: the rule
+ * @full: the rule, if @rule is of the kind UNWIND_RULE_FULL
+ *
+ * Context: Task context of a user task; may sleep.
+ * Return: as unwind_user_next().
+ */
+int unwind_code_step(struct unwind_user_state *state, const struct unwind_user_rule *rule,
+		     const struct unwind_full_rule *full)
+{
+	int ret;
+
+	if (unlikely(state->sp_is_low))
+		return apply_either(state, rule, full);
+	ret = apply_any_rule(state, rule, full);
+	if (ret == -EOPNOTSUPP && rule_is_volatile(state, rule) && called_innermost(state))
+		ret = apply_left_alone(state, rule, full);
+	return ret;
 }

@@ -96,8 +96,6 @@ static inline bool unwind_reads_code(const struct unwind_user_state *state)
 
 int unwind_no_tables_rule(struct unwind_user_state *state,
 			  struct unwind_user_rule *rule, struct unwind_full_rule *full);
-bool unwind_may_return_to(struct unwind_user_state *state, unsigned long addr, bool unsure);
-u16 unwind_callee_keeps(struct unwind_user_state *state, unsigned long ip);
 int unwind_apply_code_rule(struct unwind_user_state *state, const struct unwind_user_rule *rule);
 int unwind_code_step(struct unwind_user_state *state, const struct unwind_user_rule *rule,
 		     const struct unwind_full_rule *full);

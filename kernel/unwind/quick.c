@@ -311,7 +311,7 @@ other_steps(struct unwind_user_state *state, struct unwind_cache *cache,
 		if (rule.kind < UNWIND_RULE_FRAME)
 			break;
 #ifdef CONFIG_UNWIND_USER_CODE
-		/* see unwind_code_step() */
+		/* see apply_either() */
 		if (state->sp_is_low && rule.cfa_reg != UNWIND_REG_FP)
 			break;
 #endif

@@ -143,7 +143,7 @@ struct unwind_user_state {
 		/**
 		 * @sp_is_low: @sp was found by the frame pointer of a frame that includes a part of
 		 * this one, as those of HotSpot's interpreter do, which keeps locals there.  The
-		 * true stack pointer may be higher.
+		 * true stack pointer may be higher: it is in the word below that frame pointer.
 		 */
 		bool			sp_is_low;
 		/**

@@ -283,9 +283,11 @@ struct code_case {
 struct rule_case {
 	struct code_case	code;
 	const char		*rule;
+	s64			fp_above_sp;
 };
 
-#define CASE(name, rule) { TEXT(name), rule }
+#define CASE_AT(name, distance, rule) { TEXT(name), rule, distance }
+#define CASE(name, rule) CASE_AT(name, 0, rule)
 
 /*
  * A rule as text: the CFA, the caller's frame pointer, and flags. The frame pointer is in memory at
@@ -357,9 +359,12 @@ static const struct rule_case cases[] = {
 	CASE(erlang_other, "-"),
 	CASE(erlang_called, "-"),
 	CASE(erlang_rax, "-"),
+	CASE_AT(v8, 0x40, "fp+16 cfa-16"),
+	CASE_AT(v8, 0x48, "-"),
 	CASE(v8, "-"),
+	CASE_AT(v8_called, 0x60, "fp+16 cfa-16 doubtful"),
 	CASE(v8_called, "-"),
-	CASE(v8_bare, "-"),
+	CASE_AT(v8_bare, 0x40, "-"),
 	CASE(v8_moved, "sp+8 same"),
 	CASE(v8_in_register, "sp+8 same"),
 	CASE(v8_prologue, "sp+8 lost"),
@@ -447,6 +452,7 @@ struct live_case {
 
 #define RAX	1
 #define RCX	2
+#define RDX	4
 #define RBX	8
 #define RDI	0x80
 #define R12	0x1000
@@ -461,7 +467,7 @@ static const struct live_case live_cases[] = {
 	LIVE(live_fork, RAX | RBX),
 	LIVE(live_switch, RCX | RAX),
 	LIVE(live_trap, RDI | KEPT),
-	LIVE(live_framed, R12),
+	LIVE(live_framed, RAX | RDX | RDI | R12),
 	LIVE(live_either, RDI | KEPT),
 	LIVE(live_behind, RCX | KEPT),
 	LIVE(live_indexed, RCX | RAX),
@@ -508,6 +514,7 @@ static bool check_case(const struct rule_case *c)
 {
 	struct unwind_code code = {
 		.read = read_code, .ctx = (void *)&c->code, .word = 8, .memory = MEMORY,
+		.fp_above_sp = c->fp_above_sp,
 	};
 	char rule[64] = "-";
 
@@ -541,10 +548,11 @@ static bool check_size(const struct size_case *c)
 	};
 
 	unsigned long called;
-	bool has;
+	bool has, saves_fp;
 
 	has = unwind_code_has_frame(&code, (unsigned long)c->code.mark, c->size);
-	called = c->is_called ? unwind_code_prologue(&code, (unsigned long)c->code.start) : 0;
+	called = c->is_called ?
+		 unwind_code_prologue(&code, (unsigned long)c->code.start, &saves_fp) : 0;
 	/* as in kernel/unwind/no_tables.c */
 	return (has && (!called || called == code.prologue)) == c->want;
 }

@@ -137,7 +137,7 @@ static int again(void)
 
 static int room(void)
 {
-	/* the stack pointer of the third function is not known */
+	/* two stack pointers are possible in the third function */
 	return check_program("no_tables_room", 3);
 }
 
