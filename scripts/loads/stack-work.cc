@@ -4,6 +4,8 @@
  * calls, exceptions that unwind a few frames, and destructors.
  *
  *	stack-work-c++ THREADS MILLISECONDS
+ *
+ * A thread goes on until it has done LEAST rounds, so that a slow machine has as much to sample.
  */
 #include <algorithm>
 #include <chrono>
@@ -20,6 +22,8 @@
 #include <vector>
 
 using Clock = std::chrono::steady_clock;
+
+static const unsigned int LEAST = 400;
 
 struct Job {
 	virtual ~Job() = default;
@@ -95,7 +99,7 @@ static void thread(unsigned int seed, Clock::time_point end)
 		jobs.push_back(std::make_unique<Match>());
 	}
 	jobs.push_back(std::make_unique<Throw>());
-	for (unsigned int i = 0; Clock::now() < end; i++)
+	for (unsigned int i = 0; i < LEAST || Clock::now() < end; i++)
 		seed = call(5, i);
 }
 
