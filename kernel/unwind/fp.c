@@ -22,32 +22,6 @@
 #include "step.h"
 #include "unwind.h"
 
-/* Do the bytes in front of an address look like a call?  False if they cannot be read. */
-bool unwind_is_after_call(struct unwind_user_state *state, unsigned long addr)
-{
-	u8 before[sizeof(u64)] __aligned(sizeof(u64)) __uninitialized;
-	u8 *call = before + sizeof(before) - UNWIND_ARCH_CALL_BYTES;
-
-	/* the first byte is not needed, and may not be mapped */
-	if (unwind_read_int(state, addr - sizeof(before), (u64 *)before) &&
-	    unwind_read(state, addr - UNWIND_ARCH_CALL_BYTES, call, UNWIND_ARCH_CALL_BYTES))
-		return false;
-	return arch_unwind_is_call(call);
-}
-
-/* Does the word on the stack at @addr look like a return address? */
-bool unwind_is_return_address(struct unwind_user_state *state, unsigned long addr)
-{
-	struct return_instance *ri = state->ri;
-	unsigned long ra;
-
-	if (unwind_read_word(state, addr, &ra))
-		return false;
-	if (unlikely(state->probed))
-		ra = unwind_uprobe_return(&ri, addr, ra);
-	return unwind_is_after_call(state, ra + state->cs_base);
-}
-
 /*
  * Has the program called an address without code?  Do not check the code of a frame in a call or a
  * system call: a system call may have unmapped it.  The code of a frame that a signal interrupted

@@ -8,18 +8,15 @@
 
 #include <linux/align.h>
 #include <linux/errno.h>
-#include <linux/minmax.h>
 #include <linux/nospec.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
-#include <linux/string.h>
 #include <linux/uaccess.h>
 #include <linux/unwind_user.h>
 
 #include <asm/unwind_user.h>
 
 #include "cache.h"
-#include "cfi.h"
 #ifdef CONFIG_UNWIND_USER_CODE
 #include "no_tables.h"
 #endif
@@ -27,27 +24,6 @@
 #include "step.h"
 #include "tables.h"
 #include "unwind.h"
-
-/* Step by a rule of the kind UNWIND_RULE_REALIGNED. */
-static __always_inline int apply_realigned(struct unwind_user_state *state,
-					   const struct unwind_user_rule *rule)
-{
-	unsigned long kept __uninitialized, cfa __uninitialized;
-	int ret;
-
-	ret = unwind_read_reg(state, rule->cfa_reg, &kept);
-	if (ret)
-		return ret;
-	if (unwind_read_word(state, kept + rule->cfa_off, &cfa))
-		return -EFAULT;
-	return unwind_step_to(state, rule, kept, cfa + state->ss_base);
-}
-
-/* As apply_realigned(), for unwind_user_next(). */
-int unwind_apply_realigned(struct unwind_user_state *state, const struct unwind_user_rule *rule)
-{
-	return apply_realigned(state, rule);
-}
 
 #ifdef CONFIG_UNWIND_USER_CODE
 /* Does the rule lead to a return address behind a call? */
@@ -318,7 +294,7 @@ other_steps(struct unwind_user_state *state, struct unwind_cache *cache,
 		if (rule.kind == UNWIND_RULE_FRAME)
 			ret = unwind_apply_frame(state, &rule);
 		else if (rule.kind == UNWIND_RULE_REALIGNED)
-			ret = apply_realigned(state, &rule);
+			ret = unwind_apply_realigned(state, &rule);
 		else
 #ifdef CONFIG_UNWIND_USER_CODE
 			ret = quick_code_step(state, &rule);
@@ -334,13 +310,19 @@ other_steps(struct unwind_user_state *state, struct unwind_cache *cache,
 	return entries;
 }
 
-/*
- * Fast path: steps with a known rule over resident memory, with page faults off.  It stops
- * at the first step that needs a rule that is not cached or memory that is not resident;
- * unwind_user_next() then repeats that step.  Returns true if the last frame has no caller,
- * according to its rule.
+/**
+ * unwind_quick_steps - take steps with known rules over resident memory
+ * @state: the walk
+ * @trace: the frames are added
+ * @max: most frames to store
+ *
+ * Stops at the first step that needs a rule that is not cached or memory that is not resident;
+ * unwind_user_next() then repeats that step.
+ *
+ * Context: Task context of a user task; does not sleep.
+ * Return: true if the last frame has no caller, according to its rule.
  */
-static bool quick_steps(struct unwind_user_state *state,
+bool unwind_quick_steps(struct unwind_user_state *state,
 			struct unwind_stacktrace *trace, unsigned int max)
 {
 	const unsigned long *const end = trace->entries + max;
@@ -368,71 +350,4 @@ static bool quick_steps(struct unwind_user_state *state,
 	trace->nr += nr;
 	state->frames[UNWIND_METHOD_EH_FRAME] += nr + ended;
 	return ended;
-}
-
-static __always_inline int quick_walk_frames(struct unwind_user_state *state,
-					     struct unwind_stacktrace *trace, unsigned int max)
-{
-	int ret;
-
-	do {
-		/* store no frame if the program has jumped to a kernel address */
-		if (likely(state->ip < TASK_SIZE_MAX)) {
-			trace->entries[trace->nr++] = state->ip;
-			if (quick_steps(state, trace, max))
-				return -ENODATA;
-		}
-		if (trace->nr == max || state->again)
-			return 0;
-		ret = unwind_user_next(state);
-	} while (!ret && !state->again);
-	return ret;
-}
-
-/*
- * Repeat a walk that needs a callee-saved register which plain_steps() has not followed.  Page
- * faults and time are limited for both walks together.  The limit of table bytes starts anew,
- * because the rules of the first walk are possibly not cached.
- */
-static noinline int walk_again(struct unwind_user_state *state, struct unwind_stacktrace *trace,
-			       unsigned int max)
-{
-	const struct unwind_user_state first = *state;
-
-	unwind_cache_need_all_regs();
-	unwind_user_begin(state, first.start);
-	unwind_cfi_init(first.cfi);
-	state->cfi = first.cfi;
-	state->faults = min(state->faults, first.faults);
-	state->deadline = first.deadline;
-	memcpy(state->found, first.found, sizeof(state->found));
-	state->crowded = first.crowded;
-	state->all_regs = true;
-	trace->nr = 0;
-	return quick_walk_frames(state, trace, max);
-}
-
-/**
- * unwind_walk_by_tables - walk a stack
- * @state: the walk at the innermost frame, with the method of tables enabled
- * @trace: filled in
- * @max: most frames to store
- *
- * Context: Task context of a user task; may sleep.
- * Return: as unwind_user_next(); 0 if @trace is full.
- */
-int unwind_walk_by_tables(struct unwind_user_state *state, struct unwind_stacktrace *trace,
-			  unsigned int max)
-{
-	struct unwind_cfi cfi __uninitialized;
-	int ret;
-
-	unwind_cfi_init(&cfi);
-	state->cfi = &cfi;
-	ret = quick_walk_frames(state, trace, max);
-	if (unlikely(state->again))
-		ret = walk_again(state, trace, max);
-	if (unlikely(state->crowded))
-		unwind_cache_grow_rules();
-	return ret;
 }

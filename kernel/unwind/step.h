@@ -157,4 +157,21 @@ static __always_inline int unwind_apply_frame(struct unwind_user_state *state,
 	return ret ? ret : unwind_step_to(state, rule, cfa, cfa);
 }
 
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+/* Step by a rule of the kind UNWIND_RULE_REALIGNED. */
+static __always_inline int unwind_apply_realigned(struct unwind_user_state *state,
+						  const struct unwind_user_rule *rule)
+{
+	unsigned long kept __uninitialized, cfa __uninitialized;
+	int ret;
+
+	ret = unwind_read_reg(state, rule->cfa_reg, &kept);
+	if (ret)
+		return ret;
+	if (unwind_read_word(state, kept + rule->cfa_off, &cfa))
+		return -EFAULT;
+	return unwind_step_to(state, rule, kept, cfa + state->ss_base);
+}
+#endif
+
 #endif /* _KERNEL_UNWIND_STEP_H */

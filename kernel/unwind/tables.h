@@ -18,9 +18,8 @@ int unwind_eh_frame_rule(struct unwind_user_state *state, struct unwind_user_rul
 			 struct unwind_full_rule *full);
 int unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
 			   struct unwind_full_rule *full);
-int unwind_apply_realigned(struct unwind_user_state *state, const struct unwind_user_rule *rule);
-int unwind_walk_by_tables(struct unwind_user_state *state, struct unwind_stacktrace *trace,
-			  unsigned int max);
+bool unwind_quick_steps(struct unwind_user_state *state, struct unwind_stacktrace *trace,
+			unsigned int max);
 
 /* Set the members of the state that only walks by tables use, each by itself. */
 static inline void unwind_tables_begin(struct unwind_user_state *state)

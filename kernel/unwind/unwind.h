@@ -373,6 +373,7 @@ int unwind_fp_rule(struct unwind_user_state *state,
 
 bool unwind_is_after_call(struct unwind_user_state *state, unsigned long addr);
 bool unwind_is_return_address(struct unwind_user_state *state, unsigned long addr);
+bool unwind_is_after_syscall(struct unwind_user_state *state);
 int unwind_sigframe(struct unwind_user_state *state,
 		    struct unwind_full_rule *full);
 bool unwind_is_restorer(struct unwind_user_state *state, unsigned long addr);

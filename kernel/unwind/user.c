@@ -2,29 +2,30 @@
 /*
  * Walking a user stack, frame by frame.
  *
- * For each frame a method gives an unwind rule, which this file executes.  User memory is
- * not trusted.  The CFA must increase with each frame, so the walk ends.  It may
- * decrease only where the walk moves to another stack; a walk that comes to a frame
- * again in this way ends, too.  A return address that is not a user address is not stored in the
- * trace.
+ * For each frame a method gives an unwind rule, which frame.c executes.  With tables, most rules
+ * are cached, and quick.c takes these steps.  A return address that is not a user address is not
+ * stored in the trace.
  */
 
 #include <linux/errno.h>
 #include <linux/jiffies.h>
-#include <linux/log2.h>
+#include <linux/minmax.h>
 #include <linux/sched.h>
 #include <linux/sched/task_stack.h>
 #include <linux/sizes.h>
+#include <linux/string.h>
 #include <linux/unwind_user.h>
-#include <linux/uaccess.h>
 
 #include <asm/unwind_user.h>
 
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+#include "cache.h"
+#include "cfi.h"
+#endif
 #include "full_rule.h"
 #ifdef CONFIG_UNWIND_USER_CODE
 #include "no_tables.h"
 #endif
-#include "step.h"
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 #include "tables.h"
 #endif
@@ -74,303 +75,6 @@ static int find_rule(struct unwind_user_state *state,
 		return ret;
 	}
 	return -ENOENT;
-}
-
-/*
- * Is ip behind a system call instruction?
- *
- * In a system call, and in a frame whose system call a signal has interrupted, ip is the
- * address of the next instruction, which may belong to another function.  A restarted
- * system call has not completed: its ip is at the instruction itself.
- */
-static bool after_system_call(struct unwind_user_state *state)
-{
-	u16 insn;
-
-	return !unwind_read_int(state, state->ip - sizeof(insn), &insn) &&
-	       arch_unwind_is_syscall((const u8 *)&insn);
-}
-
-/*
- * Has the walk been in this frame before? Only steps down are looked at, because without one the
- * CFA increases.  Brent's algorithm: compare with one earlier frame, and after each power of two of
- * steps down take the current one instead.  So a loop is found after at most three times as many
- * steps down as lead to different frames.
- */
-static bool is_loop(struct unwind_user_state *state, unsigned long sp, unsigned long ip)
-{
-	if (state->downs && sp == state->down_sp && ip == state->down_ip)
-		return true;
-	if (is_power_of_2(++state->downs)) {
-		state->down_sp = sp;
-		state->down_ip = ip;
-	}
-	return false;
-}
-
-/*
- * May the CFA be at or below sp?  Only if the caller runs on another stack, such as that of the
- * code which resumed a coroutine.  For signal frames see check_signal_sp().
- */
-bool unwind_switch_stack(struct unwind_user_state *state, unsigned long cfa, unsigned long ip)
-{
-#ifdef CONFIG_UNWIND_USER_EH_FRAME
-	if (state->quick)
-		return false;
-	/*
-	 * Rules from tables and from code are certain of the caller, so its stack may be in the
-	 * same mapping, as two stacks from malloc() are.
-	 */
-	if ((state->methods & BIT(UNWIND_METHOD_EH_FRAME)) && unwind_is_after_call(state, ip))
-		return !is_loop(state, cfa, ip);
-#endif
-	/* sp may be the end of a stack, if nothing is left on it */
-	return unwind_other_mapping(state->sp - 1, cfa - 1) && !is_loop(state, cfa, ip);
-}
-
-#ifdef CONFIG_UNWIND_USER_EH_FRAME
-/* A caller-saved register of a frame.  It is known in the innermost frame. */
-int unwind_volatile_reg(struct unwind_user_state *state, unsigned int reg, unsigned long *val)
-{
-	struct pt_regs *regs = state->regs;
-
-#ifdef CONFIG_UNWIND_USER_CODE
-	/* the innermost function does not change it */
-	if (!regs && (state->left_alone & BIT(arch_unwind_insn_reg(reg))))
-		regs = state->start;
-#endif
-	if (!regs || !arch_unwind_has_reg(regs, reg))
-		return -EOPNOTSUPP;
-	*val = arch_unwind_reg_val(regs, reg) + state->ss_base;
-	return 0;
-}
-#endif
-
-#if defined(CONFIG_UNWIND_USER_EH_FRAME) || defined(CONFIG_UNWIND_USER_CODE)
-/* A register of a frame, UNWIND_REG_*, but not the return address. */
-int unwind_user_reg(struct unwind_user_state *state, unsigned int reg,
-		    unsigned long *val)
-{
-	return unwind_read_reg(state, reg, val);
-}
-#endif
-
-/* The interrupted stack may be anywhere, even below the handler's stack in the same mapping. */
-static int check_signal_sp(struct unwind_user_state *state, unsigned long sp, unsigned long ip)
-{
-	if (sp > state->sp)
-		return unwind_check_cfa(state, sp, ip);
-	return is_loop(state, sp, ip) ? -EINVAL : 0;
-}
-
-static int full_cfa(struct unwind_user_state *state,
-		    const struct unwind_full_rule *full, unsigned long *cfa)
-{
-	unsigned long index;
-	int ret;
-
-	ret = unwind_read_reg(state, full->cfa_reg, cfa);
-	if (ret)
-		return ret;
-	*cfa += full->cfa_off;
-	if (full->cfa_scale) {
-		ret = unwind_read_reg(state, full->cfa_index, &index);
-		if (ret)
-			return ret;
-		*cfa += (index - state->ss_base) * full->cfa_scale;
-	}
-	if (full->cfa_deref) {
-		if (unwind_read_word(state, *cfa, cfa))
-			return -EFAULT;
-		*cfa += full->cfa_add + state->ss_base;
-	}
-	return 0;
-}
-
-/* Does full_place() return the value itself, rather than its address in memory? */
-static bool is_value(u8 where)
-{
-	return where == UNWIND_IN_REG || where == UNWIND_IS_CFA || where == UNWIND_IS_SP;
-}
-
-/* Get a value of the caller's frame, or its address in memory: is_value() tells which. */
-static int full_place(struct unwind_user_state *state, u8 where, s32 off, unsigned long cfa,
-		      unsigned long *val)
-{
-	int ret = 0;
-
-	switch (where) {
-	case UNWIND_AT_CFA:
-	case UNWIND_IS_CFA:
-		*val = cfa;
-		break;
-	case UNWIND_AT_SP:
-	case UNWIND_IS_SP:
-		*val = state->sp;
-		break;
-	case UNWIND_AT_FP:
-		ret = unwind_read_reg(state, UNWIND_REG_FP, val);
-		break;
-	case UNWIND_IN_REG:
-		return unwind_read_reg(state, off, val);
-	default:
-		return -EOPNOTSUPP;
-	}
-	*val += off;
-	return ret;
-}
-
-/* The caller's stack pointer. */
-static int full_sp(struct unwind_user_state *state,
-		   const struct unwind_full_rule *full, unsigned long cfa,
-		   unsigned long *sp)
-{
-	int ret;
-
-	*sp = cfa;
-	if (full->sp_where != UNWIND_SAME) {
-		ret = full_place(state, full->sp_where, full->sp_off, cfa, sp);
-		if (ret)
-			return ret;
-		if (!is_value(full->sp_where)) {
-			if (unwind_read_word(state, *sp, sp))
-				return -EFAULT;
-			*sp += state->ss_base;
-		}
-	}
-	return 0;
-}
-
-/* May the caller's stack pointer be @sp, and its next instruction be at @ip? */
-static int check_full_sp(struct unwind_user_state *state, const struct unwind_full_rule *full,
-			 unsigned long sp, unsigned long ip)
-{
-	if (full->signal)
-		return check_signal_sp(state, sp, ip);
-	/* CFA == sp in the innermost frame only: vfork() has popped its return address */
-	if (full->ra_where == UNWIND_IN_REG && state->regs && sp == state->sp)
-		return 0;
-	return unwind_check_cfa(state, sp, ip);
-}
-
-/*
- * A signal can interrupt a program that has jumped to NULL or to a kernel address.  Reading
- * the CFA from the kernel's signal frame proves that there was a signal, so any
- * interrupted address is then accepted.
- */
-static bool may_be_anywhere(const struct unwind_full_rule *full, int ret)
-{
-	return (ret == -ENODATA || ret == -EINVAL) &&
-	       full->signal && full->cfa_deref;
-}
-
-static int full_return_address(struct unwind_user_state *state,
-			       const struct unwind_full_rule *full,
-			       unsigned long cfa, unsigned long *ra,
-			       struct return_instance **ri)
-{
-	unsigned long place;
-	int ret;
-
-	ret = full_place(state, full->ra_where, full->ra_off, cfa, &place);
-	if (ret)
-		return ret;
-	if (!is_value(full->ra_where)) {
-		ret = unwind_read_return_address(state, place, ra, ri);
-		if (unlikely(ret) && may_be_anywhere(full, ret))
-			ret = 0;
-		return ret;
-	}
-
-	*ra = place;
-	*ri = state->ri;
-	if (unlikely(state->probed))
-		*ra = unwind_uprobe_return(ri, cfa - state->word, *ra);
-	return unwind_check_return_address(*ra);
-}
-
-/* Find one callee-saved register of the caller: note its place or value, or that it is lost. */
-static void full_kept(struct unwind_user_state *state,
-		      const struct unwind_full_rule *full, unsigned int slot,
-		      unsigned long cfa, struct unwind_frame *next)
-{
-	u8 where = full->kept_where[slot], bit = BIT(slot);
-	unsigned long val = 0;
-	int ret;
-
-	if (where == UNWIND_SAME)
-		return;
-	ret = full_place(state, where, full->kept_off[slot], cfa, &val);
-	next->kept[slot] = val;
-	next->lost &= ~bit;
-	next->in_memory &= ~bit;
-	if (ret)
-		next->lost |= bit;
-	else if (!is_value(where))
-		next->in_memory |= bit;
-}
-
-/* As unwind_apply_frame(), for uncommon rules, such as those of signal frames and of the PLT. */
-static noinline int apply_full_rule(struct unwind_user_state *state,
-				    const struct unwind_full_rule *full)
-{
-	unsigned long cfa, sp, ra;
-	struct return_instance *ri;
-	struct unwind_frame next;
-	unsigned int slot;
-	int ret;
-
-	ret = full_cfa(state, full, &cfa) ?:
-	      full_sp(state, full, cfa, &sp) ?:
-	      full_return_address(state, full, cfa, &ra, &ri);
-	if (ret)
-		return ret;
-	ra += state->cs_base;
-	ret = check_full_sp(state, full, sp, ra);
-	if (ret)
-		return ret;
-
-	/* after check_full_sp(), which may change state->downs */
-	next = state->frame;
-	for (slot = 0; slot < UNWIND_NR_KEPT; slot++)
-		full_kept(state, full, slot, cfa, &next);
-	state->frame = next;
-	state->ip = ra;
-	state->sp = sp;
-	state->ri = ri;
-	state->exact = full->signal;
-#ifdef CONFIG_UNWIND_USER_CODE
-	state->sp_is_low = false;
-#endif
-	state->back = full->signal ? after_system_call(state) : 1;
-	state->insn = state->ip;
-	state->regs = NULL;
-	if (full->signal)
-		unwind_uprobe_undo(state);
-	return 0;
-}
-
-/*
- * Step from a frame to its caller's by a rule; @full is valid if @rule is of the kind
- * UNWIND_RULE_FULL.  Returns as unwind_user_next().
- */
-int unwind_apply_rule(struct unwind_user_state *state, const struct unwind_user_rule *rule,
-		      const struct unwind_full_rule *full)
-{
-	switch (rule->kind) {
-	case UNWIND_RULE_FRAME:
-		return unwind_apply_frame(state, rule);
-#ifdef CONFIG_UNWIND_USER_EH_FRAME
-	case UNWIND_RULE_REALIGNED:
-		return unwind_apply_realigned(state, rule);
-#endif
-	case UNWIND_RULE_FULL:
-		return apply_full_rule(state, full);
-	case UNWIND_RULE_END:
-		return -ENODATA;
-	default:
-		return -EOPNOTSUPP;
-	}
 }
 
 /*
@@ -454,7 +158,7 @@ void unwind_user_begin(struct unwind_user_state *state, struct pt_regs *regs)
 		state->no_faults = true;
 		state->faults = 0;
 	}
-	state->back = arch_unwind_in_syscall(regs) && after_system_call(state);
+	state->back = arch_unwind_in_syscall(regs) && unwind_is_after_syscall(state);
 	unwind_uprobe_begin(state);
 }
 
@@ -481,25 +185,79 @@ static enum unwind_end end_of_walk(int ret)
 	}
 }
 
+/* Must the walk be repeated?  See repeat_walk(). */
+static bool must_repeat(const struct unwind_user_state *state)
+{
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+	return state->again;
+#else
+	return false;
+#endif
+}
+
+/* Returns as unwind_user_next(); 0 if @trace is full, or if the walk must be repeated. */
 static int walk_frames(struct unwind_user_state *state, struct unwind_stacktrace *trace,
 		       unsigned int max)
 {
 	int ret;
 
-#ifdef CONFIG_UNWIND_USER_EH_FRAME
-	if (likely(state->methods & BIT(UNWIND_METHOD_EH_FRAME)))
-		return unwind_walk_by_tables(state, trace, max);
-#endif
 	do {
 		/* store no frame if the program has jumped to a kernel address */
-		if (likely(state->ip < TASK_SIZE_MAX))
+		if (likely(state->ip < TASK_SIZE_MAX)) {
 			trace->entries[trace->nr++] = state->ip;
-		if (trace->nr == max)
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+			if (state->cfi && unwind_quick_steps(state, trace, max))
+				return -ENODATA;
+#endif
+		}
+		if (trace->nr == max || must_repeat(state))
 			return 0;
 		ret = unwind_user_next(state);
-	} while (!ret);
+	} while (!ret && !must_repeat(state));
 	return ret;
 }
+
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+/*
+ * Repeat a walk that needs a callee-saved register which the quick steps have not followed.  Page
+ * faults and time are limited for both walks together.  The limit of table bytes starts anew,
+ * because the rules of the first walk are possibly not cached.
+ */
+static noinline int repeat_walk(struct unwind_user_state *state, struct unwind_stacktrace *trace,
+				unsigned int max)
+{
+	const struct unwind_user_state first = *state;
+
+	unwind_cache_need_all_regs();
+	unwind_user_begin(state, first.start);
+	unwind_cfi_init(first.cfi);
+	state->cfi = first.cfi;
+	state->faults = min(state->faults, first.faults);
+	state->deadline = first.deadline;
+	memcpy(state->found, first.found, sizeof(state->found));
+	state->crowded = first.crowded;
+	state->all_regs = true;
+	trace->nr = 0;
+	return walk_frames(state, trace, max);
+}
+
+/* noinline: @cfi takes kernel stack that a walk without tables does not need */
+static noinline int walk_by_tables(struct unwind_user_state *state, struct unwind_stacktrace *trace,
+				   unsigned int max)
+{
+	struct unwind_cfi cfi __uninitialized;
+	int ret;
+
+	unwind_cfi_init(&cfi);
+	state->cfi = &cfi;
+	ret = walk_frames(state, trace, max);
+	if (unlikely(state->again))
+		ret = repeat_walk(state, trace, max);
+	if (unlikely(state->crowded))
+		unwind_cache_grow_rules();
+	return ret;
+}
+#endif
 
 /**
  * unwind_user - unwind the current task's user stack
@@ -527,7 +285,12 @@ int unwind_user(struct unwind_stacktrace *trace, unsigned int max_entries)
 		return 0;
 
 	unwind_user_begin(&state, regs);
-	ret = walk_frames(&state, trace, max_entries);
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+	if (likely(state.methods & BIT(UNWIND_METHOD_EH_FRAME)))
+		ret = walk_by_tables(&state, trace, max_entries);
+	else
+#endif
+		ret = walk_frames(&state, trace, max_entries);
 
 	/* drop the last entry: it is not an executable address */
 	if (ret == -ENXIO)
