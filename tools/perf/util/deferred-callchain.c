@@ -1132,7 +1132,7 @@ int deferred_callchains__stitch(struct perf_session *session, union perf_event *
 	struct deferred_callchains *dc = session->deferred;
 	int ret = parse_sample(session, event, sample);
 
-	if (!dc)	/* no event defers, or read() was never called: kvm stat live */
+	if (!dc)	/* no event defers, or index() was never called: kvm stat live */
 		return ret;
 
 	ret = ret ?: stitch_event(session, event, sample);
