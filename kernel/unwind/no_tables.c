@@ -966,9 +966,12 @@ static bool frame_extends(struct unwind_user_state *state, unsigned long cfa)
 {
 	unsigned long place = cfa - 3 * state->word, sp;
 
-	return place >= state->sp && !unwind_read_word(state, place, &sp) &&
-	       sp > cfa && sp - cfa <= MAX_EXTENSION &&
-	       IS_ALIGNED(sp, state->word);
+	if (place < state->sp)
+		return false;
+	/* apply_either() reads the word again, and may fault it in */
+	if (unwind_read_word(state, place, &sp))
+		return true;
+	return sp > cfa && sp - cfa <= MAX_EXTENSION && IS_ALIGNED(sp, state->word);
 }
 
 /**
@@ -1059,6 +1062,9 @@ static noinline int apply_either(struct unwind_user_state *state,
 	ret_high = apply_from(state, high_sp, rule, full, &high);
 	if (ret && ret_high)
 		return ret;
+	/* what cannot be read may be the caller's frame */
+	if (ret == -EFAULT || ret_high == -EFAULT)
+		return -EFAULT;
 	if (ret || ret_high || low.ip != high.ip || low.sp != high.sp) {
 		low_good = !ret && leads_to_return_address(state, &low);
 		high_good = !ret_high && leads_to_return_address(state, &high);
