@@ -43,15 +43,17 @@ struct unwind_cpus {
  * @cpus: CPUs of requests that have not been served yet
  * @cpus_served: CPUs of requests that were served in the entry context @walked
  * @queued: @work is queued
- * @sending: records are being sent, so the entry context must stay
+ * @sending: records are being sent, so the entry context must stay; also set while the
+ *	     stack is walked without a page for its frames
  * @refuse: 0, or the error with which every request fails
- * @passes: number of rounds of records since @passes_since
+ * @passes: number of rounds of records since @passes_since; UNWIND_MAX_PASSES after a round
+ *	    without @entries
  * @nr: frames in @entries
  * @late: how often unwind_deferred_leave() found a record still owed for the entry
  *	  context
  * @passes_since: in jiffies
  * @work: sends the records before the task returns to user space
- * @entries: a page of frames, allocated by the first walk
+ * @entries: a page of frames, allocated by the first walk that may allocate
  *
  * Only accessed by the task itself, in task context or in an interrupt or NMI on
  * top of it, and by the scheduler's tracepoint while it switches to the task.

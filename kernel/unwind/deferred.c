@@ -1,12 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Entry contexts: requests for a user stack in contexts that cannot unwind it, and the walk just
- * before the task returns to user space.  Documentation/core-api/unwind-deferred.rst has the rules.
+ * Entry contexts: requests for a user stack in contexts that cannot unwind it, and the
+ * walk just before the task returns to user space.
  *
- * The state belongs to the current task, and to the scheduler while it switches to the task.  Two
- * CPUs never access it at the same time.  A request may interrupt any other code here, but runs to
- * its end before that code continues.  So compiler barriers are enough, and a cmpxchg without lock
- * prefix where the value that led to a decision must be unchanged when the decision is stored.
+ * The first request opens an entry context: it takes a cookie and saves the user
+ * registers.  The entry context is closed when the task leaves for user space, and before
+ * anything replaces the user registers (signals, sigreturn, uprobes) or the mm (execve),
+ * or ends the task (exit).
+ *
+ * The state belongs to the current task, and to the scheduler while it switches to the
+ * task.  It is never accessed by two CPUs at the same time.  A request may come in an
+ * interrupt or NMI on top of any other code here, another request included, but the new
+ * request runs to its end before that code continues.  So there are no locks and no memory
+ * barriers, only compiler barriers, and a cmpxchg without lock prefix where the value that
+ * led to a decision must be unchanged when the decision is stored.
+ *
+ * The saved registers decide whether a stack belongs to the entry context.  Some code, such
+ * as ptrace, restartable sequences and emulated instructions, changes the registers without
+ * closing the entry context.  Then the registers differ from the saved ones, and the clients
+ * get an empty stack.
  */
 
 #include <linux/context_tracking.h>
@@ -31,8 +43,9 @@
 #include "task.h"
 
 /*
- * How many requests after the last check of the work flags may extend one entry context.  Each
- * raises an interrupt, whose exit can bring the next request.
+ * How many requests after the last check of the work flags may extend one entry context.
+ * Each such request raises an interrupt, and the exit from the interrupt can bring the next
+ * request.  The limit is a number, not a rate, so it also works on slow machines.
  */
 #define UNWIND_MAX_LATE		64
 
@@ -42,14 +55,21 @@
 #define CONTEXT_EXEC		BIT_ULL(62)
 
 #define UNWIND_MAX_ENTRIES	(PAGE_SIZE / sizeof(unsigned long))
+/* entries on the kernel stack, at most 1 KiB */
+#define UNWIND_STACK_ENTRIES	128
 
-/* Sending records may itself be sampled, which requests another round: limit these rounds. */
+/*
+ * Sending records may itself be sampled, which requests another round.  So the rounds in
+ * a period are limited: further requests are refused, so that the task can return to user
+ * space.
+ */
 #define UNWIND_MAX_PASSES	8
 #define UNWIND_PASSES_WHILE	(HZ / 10 + 1)
 
 /*
- * Slots are written under the mutex and read under SRCU.  A task saves the stamp of a client, which
- * matches no client any more once the client is removed.
+ * Slots are written under the mutex and read under SRCU.  A task saves the stamp of a
+ * client, not a pointer to it.  The stamp of a removed client matches no client any
+ * more.
  */
 static DEFINE_MUTEX(clients_mutex);
 DEFINE_STATIC_SRCU(clients_srcu);
@@ -60,7 +80,10 @@ static unsigned int nr_slots __read_mostly;
 static unsigned int most_entries __read_mostly = UNWIND_MAX_ENTRIES;
 static u32 last_stamp;
 
-/* Each CPU counts in its own residue class modulo nr_cpu_ids, so all cookies differ. */
+/*
+ * Each CPU counts in its own residue class modulo nr_cpu_ids, so no two CPUs use the same
+ * cookie.  62 bits do not wrap in the lifetime of a machine.
+ */
 static DEFINE_PER_CPU(u64, last_cookie);
 
 static int __init unwind_deferred_setup(void)
@@ -85,7 +108,9 @@ static struct task_struct *deferred_task_of(struct unwind_task_info *info)
 
 /*
  * Save the registers that an unwind starts from.  In a system call, the user's ax and r11 are not
- * known.  Bit 0 of the checksum tells whether they are included.
+ * known, so the checksum is made without them.  An interrupt on the return to user space, where
+ * both are known, may still serve that entry context.  So bit 0 of the checksum tells whether ax
+ * and r11 are included.
  */
 static void note_start(struct pt_regs *regs, bool all, struct unwind_user_start *start)
 {
@@ -105,7 +130,10 @@ static bool start_holds(struct unwind_task_info *info)
 	       now.fp == info->start.fp && now.others == info->start.others;
 }
 
-/* A request may interrupt another one: both save the same registers, and the first cookie stays. */
+/*
+ * A request may interrupt another one here.  Both save the same registers, so the
+ * order of their stores does not matter.  The first cookie stays.
+ */
 static u64 open_context(struct unwind_task_info *info)
 {
 	struct pt_regs *regs = task_pt_regs(deferred_task_of(info));
@@ -119,7 +147,10 @@ static u64 open_context(struct unwind_task_info *info)
 	return old ?: cookie;
 }
 
-/* End the entry context, unless a record is owed or being sent.  Is none open after this? */
+/*
+ * End the entry context, unless a record is owed or being sent.  Returns true if no
+ * entry context is open after this.
+ */
 static __always_inline bool end_context(struct unwind_task_info *info)
 {
 	u64 context = READ_ONCE(info->context);
@@ -133,8 +164,9 @@ static __always_inline bool end_context(struct unwind_task_info *info)
 }
 
 /*
- * Return the open entry context, or open one.  If the registers have changed, a new one replaces
- * it, but return 0 if a record is owed for the old one or is being sent.
+ * Return the open entry context, or open one.  If the registers have changed since the open
+ * entry context began, a new one replaces it.  But if a record is owed for the old one or is
+ * being sent, this returns 0.
  */
 static u64 current_context(struct unwind_task_info *info)
 {
@@ -159,7 +191,6 @@ static int deferred_refused(const struct unwind_task_info *info)
 /*
  * Walk the stack, once for each entry context.  Without a page for the frames, do not walk.  The
  * page is not charged to the memory cgroup: no stack is lost because the cgroup is at its limit.
- * A task that exits takes a page, too, but no task takes memory reserves.
  */
 static void deferred_walk(struct unwind_task_info *info, u64 cookie)
 {
@@ -177,7 +208,7 @@ static void deferred_walk(struct unwind_task_info *info, u64 cookie)
 
 	if (!start_holds(info))
 		return;
-	if (!info->entries)
+	if (!info->entries && unwind_task_may_allocate())
 		info->entries = kmalloc(PAGE_SIZE, UNWIND_GFP);
 	if (!info->entries)
 		return;
@@ -202,7 +233,8 @@ static bool too_many_passes(struct unwind_task_info *info, u64 cookie)
 	if (info->late >= UNWIND_MAX_LATE)
 		return true;
 	return info->walked == cookie && info->passes >= UNWIND_MAX_PASSES &&
-	       !time_after(jiffies, info->passes_since + UNWIND_PASSES_WHILE);
+	       (!info->entries ||
+		!time_after(jiffies, info->passes_since + UNWIND_PASSES_WHILE));
 }
 
 static void serve_cpus(struct unwind_task_info *info)
@@ -222,7 +254,10 @@ static void call_client(struct unwind_task_info *info, unsigned int slot,
 	if (!READ_ONCE(info->owed[slot]))
 		return;
 	stamp = xchg(&info->owed[slot], 0);
-	/* after the stamp, so that the record misses no CPU of a request whose stamp was taken */
+	/*
+	 * Take the CPUs after the stamp.  Otherwise this could take the stamp of a request that
+	 * comes between the two steps, but not its CPU, and the record would miss that CPU.
+	 */
 	serve_cpus(info);
 	work = srcu_dereference(clients[slot], &clients_srcu);
 	if (work && work->stamp == stamp)
@@ -249,8 +284,32 @@ static void send_stack(struct unwind_task_info *info, struct unwind_stacktrace t
 }
 
 /*
- * Send the records that are owed.  A request after send_stack() has cleared CONTEXT_OWED brings
- * another round, even if this one has yet to call the client.
+ * Without a page for the frames, the kernel stack holds the innermost frames, for one round.  After
+ * the walk, further requests of the entry context are refused.  If info->sending is set, an oops
+ * has ended this walk before: do not repeat it.
+ */
+static noinline_for_stack void send_from_kernel_stack(struct unwind_task_info *info, u64 cookie)
+{
+	unsigned long entries[UNWIND_STACK_ENTRIES] __uninitialized;
+	struct unwind_stacktrace trace = { .entries = entries };
+
+	if (!info->sending && start_holds(info)) {
+		WRITE_ONCE(info->sending, 1);
+		barrier();
+		unwind_user(&trace, min_t(unsigned int, READ_ONCE(most_entries),
+					  UNWIND_STACK_ENTRIES));
+	}
+	WRITE_ONCE(info->passes, UNWIND_MAX_PASSES);
+	barrier();
+	send_stack(info, trace, cookie);
+}
+
+/*
+ * Send the records that are owed.  A request during the walk is served by this round.  A
+ * request after CONTEXT_OWED was cleared sets CONTEXT_OWED and queues the work again, even
+ * if this round has yet to call that client: a round with nothing owed is harmless, but a
+ * record that is owed needs a round.  The request belongs to the same entry context, which
+ * cannot end before the round does.
  */
 static void send_records(struct unwind_task_info *info)
 {
@@ -263,6 +322,10 @@ static void send_records(struct unwind_task_info *info)
 
 	deferred_walk(info, cookie);
 	count_pass(info);
+	if (!info->entries) {
+		send_from_kernel_stack(info, cookie);
+		return;
+	}
 	trace.nr = info->nr;
 	trace.entries = info->entries;
 	send_stack(info, trace, cookie);
@@ -279,10 +342,19 @@ static void unwind_deferred_work(struct callback_head *head)
 }
 
 /*
- * May the request come after the last check of the work flags, where nothing raises an interrupt to
- * send the record?  The CPU may be unable to interrupt itself, and the tracepoint of context
- * tracking comes after unwind_deferred_leave().  In sched_switch, task_curr() is false for the
- * current task, which checks its work flags after it runs again.
+ * A request by an NMI may come after unwind_deferred_leave(), so it has to raise an
+ * interrupt, whose exit sends the record.  The interrupt normally comes before the next user
+ * instruction, but neither x2APIC nor a hypervisor promises that.  If it comes later and the
+ * user registers have changed, start_holds() is false, and the record is empty.  Other requests
+ * with interrupts off come before unwind_deferred_leave(), which raises that interrupt
+ * if a record is owed.  Two kinds of requests are refused, because they may come too late:
+ *
+ * - by an NMI, or in task context with interrupts off, if the CPU cannot interrupt itself
+ * - in task context with interrupts off, if context tracking is enabled: it has a tracepoint
+ *   after unwind_deferred_leave()
+ *
+ * Neither case applies to the sched_switch tracepoint: the scheduler has chosen another
+ * task, and the current task checks its work flags after it runs again.
  */
 static bool is_too_late(enum task_work_notify_mode notify)
 {
@@ -363,9 +435,9 @@ static int deferred_queue_request(struct unwind_work *work, struct unwind_task_i
  *	   request and may be half written, or @work is not registered; another
  *	   negative error if there is a stack that cannot be deferred and should be
  *	   unwound in place: -EAGAIN if the task is about to replace its mm, -EBUSY
- *	   if there are too many rounds of records, or the task may be past the point
- *	   where it can be stopped, -EPERM if it is a real-time task and these are
- *	   excluded, -ESRCH if it is exiting.
+ *	   if there are too many rounds of records, or there was one without a page for
+ *	   the frames, or the task may be past the point where it can be stopped,
+ *	   -EPERM if it is a real-time task and these are excluded, -ESRCH if it is exiting.
  */
 int unwind_deferred_request(struct unwind_work *work, u64 *cookie)
 {
@@ -396,9 +468,12 @@ bool __unwind_deferred_known(struct unwind_stacktrace *trace)
  * @task: the task
  * @cookie: set to the cookie of its entry context
  *
- * As unwind_deferred_request(), for the sched_switch tracepoint.  @task is not yet current, so no
- * other code uses its entry context, and it will check its work flags before it returns to user
- * space, so no interrupt is needed.
+ * As unwind_deferred_request(), for the sched_switch tracepoint.  There the scheduler has
+ * chosen @task, which is not yet current.  No other code uses its entry context: @task no
+ * longer runs on another CPU, and on this CPU current is still the previous task.  No
+ * interrupt is needed to send its record: @task will check its work flags again, because
+ * no task is switched out between its last check and user mode, where interrupts are off.
+ * Queueing the work kicks no CPU, because @task is on this one.
  *
  * Context: The run queue of this CPU locked, interrupts off.
  * Return: as unwind_deferred_request(), and -EINVAL if this CPU is not switching to @task.
@@ -463,10 +538,12 @@ static DEFINE_PER_CPU(struct irq_work, look_again) =
 	IRQ_WORK_INIT_HARD(deferred_do_nothing);
 
 /*
- * The out-of-line half of unwind_deferred_leave().  A record is still owed if a request came after
- * the last check of the work flags.  Then raise an interrupt, whose exit sends the record.
+ * The out-of-line half of unwind_deferred_leave().  A record is still owed if a
+ * request came after the last check of the work flags.  Then raise an interrupt, whose exit
+ * sends the record; is_too_late() says what happens if the interrupt comes late.
  *
- * noinstr: after end_context() only an NMI can make a request, which raises an interrupt itself.
+ * noinstr: this function is neither traced nor probed, so after end_context() only an NMI can
+ * make a request.  Such a request raises an interrupt itself.
  */
 noinstr void __unwind_deferred_leave(void)
 {
@@ -601,8 +678,9 @@ int unwind_deferred_init(struct unwind_work *work, unwind_callback_t func)
 		rcu_assign_pointer(clients[slot], work);
 		update_most_entries();
 		/*
-		 * If a request sees the stamp, the round after it must see the client, nr_slots and
-		 * most_entries.  Pairs with the acquire in deferred_queue_request().
+		 * If a request sees the stamp, the round after it must see the client,
+		 * nr_slots and most_entries.  Pairs with the acquire in
+		 * deferred_queue_request().
 		 */
 		smp_store_release(&work->stamp, last_stamp);
 	}

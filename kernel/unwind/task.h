@@ -30,7 +30,7 @@ static inline bool unwind_task_is_dying(void)
 	       fatal_signal_pending(current);
 }
 
-/* Caches use no memory reserves, and allocate nothing for a task that is about to end. */
+/* Walks use no memory reserves, and allocate nothing for a task that is about to end. */
 static inline bool unwind_task_may_allocate(void)
 {
 	return !(current->flags & PF_MEMALLOC) && !tsk_is_oom_victim(current) &&
