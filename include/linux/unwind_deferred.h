@@ -3,6 +3,8 @@
 #define _LINUX_UNWIND_DEFERRED_H
 
 #include <linux/bitops.h>
+#include <linux/cpumask.h>
+#include <linux/minmax.h>
 #include <linux/sched.h>
 #include <linux/smp.h>
 #include <linux/string.h>
@@ -55,7 +57,10 @@ void __unwind_deferred_exiting(void);
 void unwind_deferred_exec(void);
 void unwind_deferred_exit(void);
 
-/* Initialize the state of a new task, which is not yet visible. */
+/**
+ * unwind_deferred_fork - initialize the state of a new task
+ * @task: the child, not yet visible
+ */
 static inline void unwind_deferred_fork(struct task_struct *task)
 {
 	memset(&task->unwind_info, 0, sizeof(task->unwind_info));
@@ -65,6 +70,9 @@ static inline void unwind_deferred_fork(struct task_struct *task)
  * unwind_deferred_known - the current task's user stack, if it was unwound already
  * @trace: set to the stack; its entries belong to the task and are valid until the
  *	   interrupted code continues
+ *
+ * For samples that are taken while the record is being sent, or later: these samples need no
+ * second record.  User memory is not accessed.
  *
  * Context: Any, NMI included.
  * Return: true if the stack of this entry context has been unwound.
@@ -78,9 +86,11 @@ static inline bool unwind_deferred_known(struct unwind_stacktrace *trace)
  * unwind_deferred_note_cpu - note the CPU and the origin of a request
  * @who: the origin, a number below BITS_PER_LONG that the client defines
  *
- * For a client that writes records to the CPUs of its samples.
+ * For a client that writes records to the CPUs of its samples.  The task may run on
+ * several CPUs in one entry context.
  *
- * Context: Any, NMI included, with preemption disabled; after a request that returned 0 or 1.
+ * Context: Any, NMI included, with preemption disabled; after a request that
+ *	    returned 0 or 1.
  */
 static inline void unwind_deferred_note_cpu(unsigned int who)
 {
@@ -93,10 +103,44 @@ static inline void unwind_deferred_note_cpu(unsigned int who)
 		set_bit(who, &cpus->who);
 }
 
-/* The CPUs that were noted for requests of this entry context, in the client's function. */
-static inline const struct unwind_cpus *unwind_deferred_cpus(void)
+/* The first CPU from @cpu on that may be in the set, or @nr. */
+static inline unsigned int unwind_cpus_next(const struct unwind_cpus *cpus,
+					    unsigned int cpu, unsigned int nr)
 {
-	return &current->unwind_info.cpus_served;
+	unsigned long bits;
+
+	while (cpu < nr) {
+		bits = cpus->bits >> cpu % BITS_PER_LONG;
+		if (bits)
+			return min_t(unsigned int, cpu + __ffs(bits), nr);
+		cpu = round_up(cpu + 1, BITS_PER_LONG);
+	}
+	return nr;
+}
+
+/**
+ * unwind_deferred_next_cpu - the next CPU that may have been noted
+ * @cpu: the first CPU to look at
+ *
+ * Context: The client's function.
+ * Return: the first CPU, starting with @cpu, that may have been noted for a request of
+ *	   this entry context, or nr_cpu_ids if there is none.  It need not be online.
+ */
+static inline unsigned int unwind_deferred_next_cpu(unsigned int cpu)
+{
+	return unwind_cpus_next(&current->unwind_info.cpus_served, cpu,
+				nr_cpu_ids);
+}
+
+/**
+ * unwind_deferred_noted - who has noted a CPU?
+ *
+ * Context: The client's function.
+ * Return: a bit for each @who of unwind_deferred_note_cpu() in this entry context.
+ */
+static inline unsigned long unwind_deferred_noted(void)
+{
+	return current->unwind_info.cpus_served.who;
 }
 
 /**
@@ -116,8 +160,9 @@ static inline void unwind_deferred_close(void)
 /**
  * unwind_deferred_exiting - send the records that a task owes when it begins to exit
  *
- * Here the walk of a thread that exits by itself may still take page faults, and no other thread
- * uses its stack again.  The entry context stays open until unwind_deferred_exit().
+ * The entry context stays open until unwind_deferred_exit().  Here the walk of a thread that exits
+ * by itself may still take page faults, and no tracer has delayed the exit yet: other threads may
+ * use the stack of an exiting thread again.
  *
  * Context: Task context; may sleep.
  */
@@ -141,6 +186,25 @@ static __always_inline void unwind_deferred_leave(void)
 }
 
 #else /* !CONFIG_UNWIND_USER */
+
+static inline int unwind_deferred_init(struct unwind_work *work,
+				       unwind_callback_t func)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline int unwind_deferred_request(struct unwind_work *work,
+					  u64 *cookie)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline void unwind_deferred_cancel(struct unwind_work *work) {}
+
+static inline int unwind_user_faultable(struct unwind_stacktrace *trace)
+{
+	return -EOPNOTSUPP;
+}
 
 static inline void unwind_deferred_fork(struct task_struct *task) {}
 static inline void unwind_deferred_close(void) {}

@@ -25,7 +25,7 @@ struct unwind_user_start {
 /**
  * struct unwind_cpus - CPUs that requests were made on
  * @bits: for each of these CPUs, bit CPU % BITS_PER_LONG is set
- * @who: a bit for each origin of a request, see unwind_deferred_note_cpu()
+ * @who: a bit for each number that the client passed with a request
  */
 struct unwind_cpus {
 	unsigned long	bits;

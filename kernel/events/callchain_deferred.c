@@ -7,9 +7,8 @@
  * the task at that moment, whichever event made the request.
  */
 
-#include <linux/bitops.h>
+#include <linux/bits.h>
 #include <linux/capability.h>
-#include <linux/cpumask.h>
 #include <linux/errno.h>
 #include <linux/mutex.h>
 #include <linux/perf_event.h>
@@ -41,28 +40,40 @@ struct deferred_record {
 	u64				nr;
 };
 
-/* A record to be sent. */
+/**
+ * struct deferred_output - a record to be sent
+ * @record: the record; its header differs by event
+ * @trace: the frames
+ * @task: the task of the frames
+ * @reached: readers into whose buffers the record was written, a bit for each reader number
+ * @away: the sender runs on another CPU than @task, and writes to events bound to its own CPU
+ */
 struct deferred_output {
-	struct deferred_record		record;		/* its header differs by event */
+	struct deferred_record		record;
 	struct unwind_stacktrace	*trace;
 	struct task_struct		*task;
-	unsigned long			reached;	/* readers that have got it, by number */
-	bool				away;		/* sent on a CPU that @task has left */
+	unsigned long			reached;
+	bool				away;
 };
 
 static DEFINE_MUTEX(deferring_mutex);
 static struct unwind_work deferring;
 static unsigned int nr_deferring;
 
-/*
- * A reader is a thread with its events that are bound to CPUs.  The samples of such an event are
- * in the buffer of its CPU.  When the record is written, the task may be on another CPU.  If its
- * reader has a buffer there, too, it finds the record in that buffer.
+/**
+ * struct deferred_reader - a thread with the events that it has opened for CPUs
+ * @thread: the thread
+ * @of_tasks: its events for single tasks; else those for all tasks
+ * @nr_events: number of these events; 0 if the reader number is free
+ *
+ * The samples of an event that is bound to a CPU are in that CPU's buffer.  When the record is
+ * written, the task may be on another CPU.  If its reader has a buffer there, too, it finds the
+ * record in that buffer.
  */
 struct deferred_reader {
 	struct pid	*thread;
-	bool		of_tasks;	/* its events for single tasks; else those for all tasks */
-	unsigned int	nr_events;	/* 0 if the reader number is free */
+	bool		of_tasks;
+	unsigned int	nr_events;
 };
 
 /* by number, under deferring_mutex; entry 0 is not used */
@@ -240,21 +251,20 @@ static void send_away(void *data)
 
 /*
  * If a reader that has asked has no buffer here, write the record to the buffers with the samples.
- * Only its own CPU may write to a buffer, so this takes a cross call to each CPU that the task has
- * left.
+ * No other CPU may write to a buffer, so this takes a cross call to each CPU that the task has left.
  */
 static void send_to_cpus(struct deferred_output *out, unsigned int here)
 {
-	const struct unwind_cpus *cpus = unwind_deferred_cpus();
 	unsigned int cpu;
 
 	/* events without a reader number have bit 0, which does not stand for one reader */
-	if (!(cpus->who & ~(out->reached & ~BIT(0))))
+	if (!(unwind_deferred_noted() & ~(out->reached & ~BIT(0))))
 		return;
 	out->away = true;
-	for_each_online_cpu(cpu) {
-		/* fails for a CPU that has gone offline: it has no events */
-		if (cpu != here && test_bit(cpu % BITS_PER_LONG, &cpus->bits))
+	for (cpu = unwind_deferred_next_cpu(0); cpu < nr_cpu_ids;
+	     cpu = unwind_deferred_next_cpu(cpu + 1)) {
+		/* fails for a CPU that is offline: it has no events */
+		if (cpu != here)
 			smp_call_function_single(cpu, send_away, out, 1);
 	}
 }
@@ -319,10 +329,15 @@ static bool event_defers_callchain(struct perf_event *event)
 		 attr->config == PERF_COUNT_SW_BPF_OUTPUT));
 }
 
-/*
- * Attach a new event.  The first deferring event registers perf as a client, which requests as many
- * frames as the deferring event with the largest limit.  Returns -EBUSY if there are too many
- * clients.
+/**
+ * perf_deferred_attach - attach a new event
+ * @event: the event
+ *
+ * The first deferring event registers perf as a client.  The client requests as many
+ * frames as the deferring event with the largest limit.
+ *
+ * Context: Task context; may sleep.
+ * Return: 0, or -EBUSY if there are too many clients.
  */
 int perf_deferred_attach(struct perf_event *event)
 {
@@ -340,7 +355,12 @@ int perf_deferred_attach(struct perf_event *event)
 	return ret;
 }
 
-/* Detach an event, attached or not, that is being freed. */
+/**
+ * perf_deferred_detach - detach an event that is being freed
+ * @event: the event, attached or not
+ *
+ * Context: Task context; may sleep.
+ */
 void perf_deferred_detach(struct perf_event *event)
 {
 	if (event->parent || !(event->attr.defer_callchain || event->attr.defer_output))
@@ -353,8 +373,10 @@ void perf_deferred_detach(struct perf_event *event)
 }
 
 /*
- * Do not defer if a BPF program on the event may read the callchain: it does not know the marker of
- * a deferred user half.  A sample of a guest is unrelated to the stack of the task that runs it.
+ * Do not defer if a BPF program on the event may read the callchain: it does not know the marker
+ * of a deferred user half.  Do not defer for a guest: its sample is unrelated to the stack of the
+ * task that runs the guest.  Do not defer if the markers and the cookie of a deferred callchain are
+ * more entries than the sysctl perf_event_max_contexts_per_stack allows.
  */
 static bool event_may_defer(struct perf_event *event)
 {
@@ -384,7 +406,10 @@ static unsigned int frames_left(struct perf_event *event, const struct perf_call
 	return most - min(most, entry->nr ? entry->nr - 1 : 0);
 }
 
-/* Add a user half that was unwound already.  A second record would contain the same stack. */
+/*
+ * Add a user half that was unwound already: the task was sampled while its record was sent, or
+ * after that on its way to user space.  A second record would contain the same stack.
+ */
 static void add_known(struct perf_event *event, struct perf_callchain_entry *entry,
 		      const struct unwind_stacktrace *known)
 {
@@ -405,17 +430,26 @@ callchain_in_place(struct perf_event *event, struct pt_regs *regs, bool user)
 				  event->attr.sample_max_stack, false, true);
 }
 
-/*
- * The callchain of a sample of an event with attr.defer_callchain, in any context.  The user half
- * is normally a marker and the cookie of the record that will follow.  If the stack is known
- * already, or must be unwound in place, it is the stack itself.  If both halves together exceed the
- * event's limit, a record is requested instead; if that request is refused, the stack is cut.
+/**
+ * perf_callchain_deferred - the callchain of an event that defers, if it can
+ * @event: the sampling event, with attr.defer_callchain
+ * @regs: the registers at the sample
+ *
+ * The user half is normally a marker and the cookie of the record that will follow.  If the
+ * stack is known already, or must be unwound in place, it is the stack itself.  If there is no
+ * user stack, it is empty.  If both halves together exceed the event's limit, a record is requested
+ * instead; if that request is refused, the stack is cut.
  *
  * perf_callchain() returns what this returns, so the compiler turns the call into a jump.  That
- * saves a frame, through which the kernel's unwinder would step for tracepoints.
+ * saves a frame: for tracepoints the kernel's unwinder steps through all frames from itself to
+ * the tracepoint.
  *
- * Another sample, for instance of a probe, may use the entry as soon as get_perf_callchain() has
- * returned.  So nothing that can be sampled is called after that.
+ * The entry may be used by another sample as soon as get_perf_callchain() has returned, for
+ * instance by a sample of a probe.  So nothing that can be sampled is called after that, until
+ * the callchain is complete.
+ *
+ * Context: Any, NMI included, with preemption disabled.
+ * Return: the callchain; an empty one if no callchain entry is free.
  */
 struct perf_callchain_entry *perf_callchain_deferred(struct perf_event *event,
 						     struct pt_regs *regs)
@@ -446,11 +480,16 @@ struct perf_callchain_entry *perf_callchain_deferred(struct perf_event *event,
 	return entry;
 }
 
-/*
- * Defer the user stack of the task that this CPU is switching to, with its run queue locked.
- * Returns the cookie of the record, or 0.  No CPU is noted: a wait may end on any CPU, so a reader
- * has to read the buffers of all of them.  If the last deferring event is freed meanwhile, there
- * is no record.
+/**
+ * perf_deferred_request_next - defer the user stack of the next task
+ * @task: the task that this CPU is switching to
+ *
+ * This is for samples that are taken of a task before it runs again.  No CPU is noted: a wait
+ * may end on any CPU, so a reader has to read the buffers of all of them.  If the last
+ * deferring event is freed meanwhile, there is no reader for the record.
+ *
+ * Context: The run queue of this CPU locked, interrupts off.
+ * Return: the cookie of the record that will be written, or 0 if there will be none.
  */
 u64 perf_deferred_request_next(struct task_struct *task)
 {

@@ -536,22 +536,61 @@ static void several_clients(struct kunit *test)
 		unwind_deferred_cancel(&told[i].work);
 }
 
+/* Check that the CPUs of a set that are below @nr are those of the list @expected. */
+static void expect_cpus(struct kunit *test, const struct unwind_cpus *cpus,
+			const unsigned int *expected, unsigned int nr)
+{
+	unsigned int cpu = unwind_cpus_next(cpus, 0, nr);
+
+	for (; *expected != nr && cpu != nr; expected++) {
+		KUNIT_EXPECT_EQ(test, cpu, *expected);
+		cpu = unwind_cpus_next(cpus, cpu + 1, nr);
+	}
+	KUNIT_EXPECT_EQ(test, *expected, nr);
+	KUNIT_EXPECT_EQ(test, cpu, nr);
+}
+
+/* With more than 64 CPUs, a bit stands for several of them. */
+static void visited_cpus(struct kunit *test)
+{
+	static const struct unwind_cpus none = {};
+	static const struct unwind_cpus one = { .bits = BIT(6) };
+	static const struct unwind_cpus two = { .bits = BIT(6) | BIT(63) };
+
+	expect_cpus(test, &none, (unsigned int []){ 200 }, 200);
+	expect_cpus(test, &one, (unsigned int []){ 6, 70, 134, 198, 200 }, 200);
+	expect_cpus(test, &one, (unsigned int []){ 6, 8 }, 8);
+	expect_cpus(test, &one, (unsigned int []){ 4 }, 4);
+	expect_cpus(test, &two, (unsigned int []){ 6, 63, 64 }, 64);
+	expect_cpus(test, &two,
+		    (unsigned int []){ 6, 63, 70, 127, 134, 191, 198, 200 }, 200);
+}
+
 static void noted_cpus(struct kunit *test)
 {
-	struct unwind_cpus *cpus = &current->unwind_info.cpus;
-	unsigned long here, other;
+	struct unwind_task_info *info = &current->unwind_info;
+	unsigned int cpu, other;
 
 	migrate_disable();
-	here = BIT(smp_processor_id() % BITS_PER_LONG);
-	other = here == BIT(0) ? BIT(1) : BIT(0);
+	cpu = smp_processor_id();
+	other = cpu ? 0 : 1;
 	unwind_deferred_note_cpu(3);
-	/* as if the task had run on another CPU before */
-	cpus->bits |= other;
 	unwind_deferred_note_cpu(5);
-	KUNIT_EXPECT_EQ(test, cpus->bits, here | other);
-	KUNIT_EXPECT_EQ(test, cpus->who, BIT(3) | BIT(5));
+	info->cpus_served = info->cpus;
+	KUNIT_EXPECT_EQ(test, unwind_deferred_noted(), BIT(3) | BIT(5));
+	KUNIT_EXPECT_EQ(test, unwind_deferred_next_cpu(0), cpu);
+	KUNIT_EXPECT_EQ(test, unwind_deferred_next_cpu(cpu + 1), nr_cpu_ids);
+
+	/* as if the task had run on another CPU before */
+	info->cpus.bits = BIT(other);
+	unwind_deferred_note_cpu(0);
+	expect_cpus(test, &info->cpus, (unsigned int []){
+		    min(cpu, other), max(cpu, other), BITS_PER_LONG },
+		    BITS_PER_LONG);
+
 	migrate_enable();
-	*cpus = (struct unwind_cpus) {};
+	info->cpus = (struct unwind_cpus) {};
+	info->cpus_served = (struct unwind_cpus) {};
 }
 
 /* Kernel registers have no user stack, and the stack of virtual 8086 mode is not supported. */
@@ -620,6 +659,7 @@ static struct kunit_case unwind_cases[] = {
 	KUNIT_CASE(client_registration),
 	KUNIT_CASE(too_many_for_perf),
 	KUNIT_CASE(several_clients),
+	KUNIT_CASE(visited_cpus),
 	KUNIT_CASE(noted_cpus),
 	KUNIT_CASE(register_modes),
 	KUNIT_CASE(no_user_stack),
