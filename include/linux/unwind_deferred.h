@@ -95,10 +95,15 @@ static inline bool unwind_deferred_known(struct unwind_stacktrace *trace)
 static inline void unwind_deferred_note_cpu(unsigned int who)
 {
 	struct unwind_cpus *cpus = &current->unwind_info.cpus;
-	unsigned int bit = smp_processor_id() % BITS_PER_LONG;
+	unsigned int cpu = smp_processor_id();
+	unsigned int bit = cpu % BITS_PER_LONG;
+	int only = READ_ONCE(cpus->only);
 
 	if (!test_bit(bit, &cpus->bits))
 		set_bit(bit, &cpus->bits);
+	/* a request by an NMI between the read and the write notes the same CPU */
+	if (only != cpu + 1 && only != -1)
+		WRITE_ONCE(cpus->only, only ? -1 : cpu + 1);
 	if (!test_bit(who, &cpus->who))
 		set_bit(who, &cpus->who);
 }
@@ -108,6 +113,9 @@ static inline unsigned int unwind_cpus_next(const struct unwind_cpus *cpus,
 					    unsigned int cpu, unsigned int nr)
 {
 	unsigned long bits;
+
+	if (cpus->only > 0)
+		return cpu < cpus->only ? cpus->only - 1 : nr;
 
 	while (cpu < nr) {
 		bits = cpus->bits >> cpu % BITS_PER_LONG;

@@ -26,10 +26,12 @@ struct unwind_user_start {
  * struct unwind_cpus - CPUs that requests were made on
  * @bits: for each of these CPUs, bit CPU % BITS_PER_LONG is set
  * @who: a bit for each number that the client passed with a request
+ * @only: CPU + 1 if there is only one; 0 if none or unknown, -1 if several
  */
 struct unwind_cpus {
 	unsigned long	bits;
 	unsigned long	who;
+	int		only;
 };
 
 /**

@@ -7,8 +7,7 @@
  * the task at that moment, whichever event made the request.
  */
 
-#include <linux/bits.h>
-#include <linux/capability.h>
+#include <linux/bitops.h>
 #include <linux/errno.h>
 #include <linux/mutex.h>
 #include <linux/perf_event.h>
@@ -27,13 +26,6 @@
  */
 #define DEFERRED_CONTEXTS	3
 
-/* in perf_event::attach_state: perf_deferred_attach() has counted the event */
-#define PERF_ATTACH_DEFERRING	0x10000
-/* in perf_event::attach_state: the bits from here up are the number of the event's reader */
-#define READER_SHIFT		20
-/* reader numbers are below this; 0 stands for events without a reader number */
-#define NR_READERS		BITS_PER_LONG
-
 struct deferred_record {
 	struct perf_event_header	header;
 	u64				cookie;
@@ -46,6 +38,7 @@ struct deferred_record {
  * @trace: the frames
  * @task: the task of the frames
  * @reached: readers into whose buffers the record was written, a bit for each reader number
+ * @served: readers that do not need the record on other CPUs
  * @away: the sender runs on another CPU than @task, and writes to events bound to its own CPU
  */
 struct deferred_output {
@@ -53,80 +46,13 @@ struct deferred_output {
 	struct unwind_stacktrace	*trace;
 	struct task_struct		*task;
 	unsigned long			reached;
+	unsigned long			served;
 	bool				away;
 };
 
 static DEFINE_MUTEX(deferring_mutex);
 static struct unwind_work deferring;
 static unsigned int nr_deferring;
-
-/**
- * struct deferred_reader - a thread with the events that it has opened for CPUs
- * @thread: the thread
- * @of_tasks: its events for single tasks; else those for all tasks
- * @nr_events: number of these events; 0 if the reader number is free
- *
- * The samples of an event that is bound to a CPU are in that CPU's buffer.  When the record is
- * written, the task may be on another CPU.  If its reader has a buffer there, too, it finds the
- * record in that buffer.
- */
-struct deferred_reader {
-	struct pid	*thread;
-	bool		of_tasks;
-	unsigned int	nr_events;
-};
-
-/* by number, under deferring_mutex; entry 0 is not used */
-static struct deferred_reader readers[NR_READERS];
-
-static unsigned int reader_of(struct perf_event *event)
-{
-	if (event->parent)
-		event = event->parent;
-	return READ_ONCE(event->attach_state) >> READER_SHIFT & (NR_READERS - 1);
-}
-
-/*
- * Return the number of the current thread's reader.  If the thread has none,
- * return a free number, or 0 if the thread may use none.  A thread without privileges may use
- * the lower half of the numbers only, so that it cannot take those of privileged readers.
- */
-static unsigned int find_reader(bool of_tasks)
-{
-	unsigned int nr, unused = 0;
-
-	for (nr = NR_READERS - 1; nr; nr--) {
-		if (!readers[nr].nr_events)
-			unused = nr;
-		else if (readers[nr].thread == task_pid(current) &&
-			 readers[nr].of_tasks == of_tasks)
-			return nr;
-	}
-	return unused < NR_READERS / 2 || perfmon_capable() ? unused : 0;
-}
-
-/* If the event is bound to a CPU, store the number of its reader in it. */
-static void join_reader(struct perf_event *event)
-{
-	bool of_tasks = event->attach_state & PERF_ATTACH_TASK;
-	unsigned int nr = event->cpu < 0 ? 0 : find_reader(of_tasks);
-
-	if (!nr)
-		return;
-	if (!readers[nr].nr_events++) {
-		readers[nr].thread = get_pid(task_pid(current));
-		readers[nr].of_tasks = of_tasks;
-	}
-	event->attach_state |= nr << READER_SHIFT;
-}
-
-static void leave_reader(struct perf_event *event)
-{
-	unsigned int nr = reader_of(event);
-
-	if (nr && !--readers[nr].nr_events)
-		put_pid(readers[nr].thread);
-}
 
 static u32 id_in_ns(struct perf_event *event, struct task_struct *task,
 		    enum pid_type type)
@@ -191,8 +117,22 @@ static bool wants_away(struct perf_event *event, struct deferred_output *out)
 {
 	if (event->cpu < 0 || !is_of_cgroup(event, out->task))
 		return false;
+	if (out->served & BIT(perf_deferred_reader(event)))
+		return false;
 	return !(event->attach_state & PERF_ATTACH_TASK) ||
 	       event->ctx->task == out->task;
+}
+
+/* Does the event have a buffer?  It may be full: then the record is counted as lost. */
+static bool event_has_buffer(struct perf_event *event)
+{
+	struct perf_buffer *rb;
+
+	if (event->parent)
+		event = event->parent;
+	/* the caller holds the RCU read lock; the member is not marked as __rcu */
+	rb = READ_ONCE(event->rb);
+	return rb && rb->nr_pages;
 }
 
 static noinline void write_record(struct perf_event *event, struct deferred_output *out)
@@ -202,6 +142,8 @@ static noinline void write_record(struct perf_event *event, struct deferred_outp
 	/* perf_output_begin() and init_id() set all members that are used */
 	struct perf_output_handle handle __uninitialized;
 	struct perf_sample_data sample __uninitialized;
+
+	out->reached |= BIT(perf_deferred_reader(event));
 
 	record->header = (struct perf_event_header) {
 		.type = PERF_RECORD_CALLCHAIN_DEFERRED,
@@ -214,7 +156,6 @@ static noinline void write_record(struct perf_event *event, struct deferred_outp
 	if (perf_output_begin(&handle, &sample, event, record->header.size))
 		return;
 
-	out->reached |= BIT(reader_of(event));
 	if (out->away)
 		set_task_id(event, out, &sample);
 	__output_copy(&handle, record, sizeof(*record));
@@ -228,7 +169,9 @@ static void output_record(struct perf_event *event, void *data)
 {
 	struct deferred_output *out = data;
 
-	if (event->attr.defer_output && (!out->away || wants_away(event, out)))
+	if (!event->attr.defer_output || (out->away && !wants_away(event, out)))
+		return;
+	if (event_has_buffer(event))
 		write_record(event, out);
 }
 
@@ -250,22 +193,28 @@ static void send_away(void *data)
 }
 
 /*
- * If a reader that has asked has no buffer here, write the record to the buffers with the samples.
- * No other CPU may write to a buffer, so this takes a cross call to each CPU that the task has left.
+ * The samples of an event bound to a CPU are in that CPU's buffer, and a reader may
+ * read the buffers of some CPUs only.  If the task has left that CPU, the record must be written
+ * on that CPU, because no other CPU may write to its buffer.  A reader of the buffers of
+ * all CPUs does not need that: send_record() has written the record to a buffer that it reads.
  */
 static void send_to_cpus(struct deferred_output *out, unsigned int here)
 {
+	unsigned long asked = unwind_deferred_noted();
 	unsigned int cpu;
 
-	/* events without a reader number have bit 0, which does not stand for one reader */
-	if (!(unwind_deferred_noted() & ~(out->reached & ~BIT(0))))
-		return;
-	out->away = true;
 	for (cpu = unwind_deferred_next_cpu(0); cpu < nr_cpu_ids;
 	     cpu = unwind_deferred_next_cpu(cpu + 1)) {
-		/* fails for a CPU that is offline: it has no events */
-		if (cpu != here)
-			smp_call_function_single(cpu, send_away, out, 1);
+		if (cpu == here)
+			continue;
+		if (!out->away) {
+			out->served = perf_deferred_served(asked, out->reached);
+			if (!(asked & ~out->served))
+				return;
+			out->away = true;
+		}
+		/* Fails for a CPU that is offline: it has no events. */
+		smp_call_function_single(cpu, send_away, out, 1);
 	}
 }
 
@@ -285,6 +234,7 @@ static void send_record(struct unwind_work *work,
 	out.trace = trace;
 	out.task = current;
 	out.reached = 0;
+	out.served = 0;
 	out.away = false;
 	here = get_cpu();
 	perf_iterate_sb(output_record, &out, NULL);
@@ -341,18 +291,21 @@ static bool event_defers_callchain(struct perf_event *event)
  */
 int perf_deferred_attach(struct perf_event *event)
 {
-	int ret = 0;
+	int ret;
 
 	/* an inherited event needs nothing: its parent is attached, and lives longer */
-	if (event->parent || !(event->attr.defer_callchain || event->attr.defer_output))
+	if (event->parent)
 		return 0;
-	mutex_lock(&deferring_mutex);
-	if (event_defers_callchain(event))
+	if (event_defers_callchain(event)) {
+		mutex_lock(&deferring_mutex);
 		ret = attach_deferring(event);
-	if (!ret)
-		join_reader(event);
-	mutex_unlock(&deferring_mutex);
-	return ret;
+		mutex_unlock(&deferring_mutex);
+		if (ret)
+			return ret;
+	}
+	if (event->attr.defer_callchain || event->attr.defer_output)
+		perf_deferred_join(event);
+	return 0;
 }
 
 /**
@@ -363,11 +316,14 @@ int perf_deferred_attach(struct perf_event *event)
  */
 void perf_deferred_detach(struct perf_event *event)
 {
-	if (event->parent || !(event->attr.defer_callchain || event->attr.defer_output))
+	if (event->parent)
 		return;
+	perf_deferred_leave(event);
+	if (!(event->attach_state & PERF_ATTACH_DEFERRING))
+		return;
+
 	mutex_lock(&deferring_mutex);
-	leave_reader(event);
-	if ((event->attach_state & PERF_ATTACH_DEFERRING) && !--nr_deferring)
+	if (!--nr_deferring)
 		unwind_deferred_cancel(&deferring);
 	mutex_unlock(&deferring_mutex);
 }
@@ -394,7 +350,7 @@ static bool request_user_half(struct perf_event *event, u64 *cookie)
 	int ret = unwind_deferred_request(&deferring, cookie);
 
 	if (ret >= 0 && event->cpu >= 0)
-		unwind_deferred_note_cpu(reader_of(event));
+		unwind_deferred_note_cpu(perf_deferred_reader(event));
 	return ret >= 0 || ret == -EINVAL;
 }
 

@@ -237,12 +237,24 @@ static bool too_many_passes(struct unwind_task_info *info, u64 cookie)
 		!time_after(jiffies, info->passes_since + UNWIND_PASSES_WHILE));
 }
 
+/*
+ * Take the CPUs that requests have noted.  If an NMI makes a request between the first two
+ * xchg(), this round may take cpus.only of that request, but not the bit of its CPU.  Then the
+ * next round takes that bit, but has no valid @only, and may visit more CPUs than needed.
+ */
 static void serve_cpus(struct unwind_task_info *info)
 {
-	if (!READ_ONCE(info->cpus.bits))
+	struct unwind_cpus *served = &info->cpus_served;
+	unsigned long bits;
+	int only;
+
+	if (!READ_ONCE(info->cpus.bits) && !READ_ONCE(info->cpus.only))
 		return;
-	info->cpus_served.bits |= xchg(&info->cpus.bits, 0);
-	info->cpus_served.who |= xchg(&info->cpus.who, 0);
+	bits = xchg(&info->cpus.bits, 0);
+	only = xchg(&info->cpus.only, 0);
+	served->who |= xchg(&info->cpus.who, 0);
+	served->only = !served->bits || served->only == only ? only : -1;
+	served->bits |= bits;
 }
 
 static void call_client(struct unwind_task_info *info, unsigned int slot,

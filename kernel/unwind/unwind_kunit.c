@@ -286,7 +286,6 @@ static void fp_return_address(struct kunit *test)
 		fput(file);
 	KUNIT_ASSERT_LT(test, text, (unsigned long)TASK_SIZE);
 	put_code(test, text + 0x100, "\xe8\0\0\0\0", 5);
-	put_code(test, text + 0x300, "\x90\xe8\0\0\0\0\x90", 7);
 	put_user64(test, base, c->last ? 0 : base + 64);
 	put_user64(test, base + 8, text + c->at);
 	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), c->good ? 0 : -ENOENT);
@@ -457,6 +456,93 @@ static void too_many_for_perf(struct kunit *test)
 		unwind_deferred_cancel(&work[n]);
 }
 
+static int fake_pmu_add(struct perf_event *event, int flags)
+{
+	return 0;
+}
+
+static void fake_pmu_ignore(struct perf_event *event, int flags)
+{
+}
+
+static void fake_pmu_read(struct perf_event *event)
+{
+}
+
+static int fake_pmu_event_init(struct perf_event *event)
+{
+	return event->attr.type == event->pmu->type ? 0 : -ENOENT;
+}
+
+/* a PMU whose events may be moved to another CPU */
+static struct pmu fake_pmu = {
+	.task_ctx_nr	= perf_invalid_context,
+	.event_init	= fake_pmu_event_init,
+	.add		= fake_pmu_add,
+	.del		= fake_pmu_ignore,
+	.start		= fake_pmu_ignore,
+	.stop		= fake_pmu_ignore,
+	.read		= fake_pmu_read,
+};
+
+static struct perf_event *open_output(int cpu)
+{
+	struct perf_event_attr attr = {
+		.type		= fake_pmu.type,
+		.size		= sizeof(attr),
+		.defer_output	= 1,
+	};
+
+	return perf_event_create_kernel_counter(&attr, cpu, NULL, NULL, NULL);
+}
+
+/* Does the current thread, the reader of these events, have the buffers of all CPUs? */
+static bool reads_all_cpus(struct perf_event *event)
+{
+	unsigned long reader = BIT(perf_deferred_reader(event));
+
+	return perf_deferred_served(reader, reader) == reader;
+}
+
+static void check_moved_output(struct kunit *test, struct perf_event **events)
+{
+	unsigned int cpu, first = cpumask_first(cpu_online_mask);
+	unsigned int second = cpumask_next(first, cpu_online_mask);
+
+	for_each_online_cpu(cpu) {
+		events[cpu] = open_output(cpu);
+		KUNIT_ASSERT_EQ(test, PTR_ERR_OR_ZERO(events[cpu]), 0);
+	}
+	KUNIT_EXPECT_TRUE(test, reads_all_cpus(events[second]));
+
+	perf_pmu_migrate_context(&fake_pmu, first, second);
+	KUNIT_EXPECT_EQ(test, events[first]->cpu, second);
+	perf_event_release_kernel(events[first]);
+	KUNIT_EXPECT_FALSE(test, reads_all_cpus(events[second]));
+
+	events[first] = open_output(first);
+	KUNIT_ASSERT_EQ(test, PTR_ERR_OR_ZERO(events[first]), 0);
+	KUNIT_EXPECT_TRUE(test, reads_all_cpus(events[second]));
+}
+
+/* An event that has moved to another CPU is still counted for the CPU of its reader. */
+static void moved_output(struct kunit *test)
+{
+	struct perf_event **events;
+	unsigned int cpu;
+
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "needs two CPUs");
+	events = kunit_kcalloc(test, nr_cpu_ids, sizeof(*events), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, events);
+	KUNIT_ASSERT_EQ(test, perf_pmu_register(&fake_pmu, "unwind_kunit", -1), 0);
+	check_moved_output(test, events);
+	for_each_online_cpu(cpu)
+		if (!IS_ERR_OR_NULL(events[cpu]))
+			perf_event_release_kernel(events[cpu]);
+	perf_pmu_unregister(&fake_pmu);
+}
+
 struct told {
 	struct unwind_work	work;
 	unsigned int		calls;
@@ -554,16 +640,17 @@ static void expect_cpus(struct kunit *test, const struct unwind_cpus *cpus,
 static void visited_cpus(struct kunit *test)
 {
 	static const struct unwind_cpus none = {};
-	static const struct unwind_cpus one = { .bits = BIT(6) };
-	static const struct unwind_cpus two = { .bits = BIT(6) | BIT(63) };
+	static const struct unwind_cpus one = { .bits = BIT(6), .only = 71 };
+	static const struct unwind_cpus two = { .bits = BIT(6) | BIT(63), .only = -1 };
+	static const struct unwind_cpus unknown = { .bits = BIT(6) };
 
 	expect_cpus(test, &none, (unsigned int []){ 200 }, 200);
-	expect_cpus(test, &one, (unsigned int []){ 6, 70, 134, 198, 200 }, 200);
-	expect_cpus(test, &one, (unsigned int []){ 6, 8 }, 8);
-	expect_cpus(test, &one, (unsigned int []){ 4 }, 4);
+	expect_cpus(test, &one, (unsigned int []){ 70, 200 }, 200);
 	expect_cpus(test, &two, (unsigned int []){ 6, 63, 64 }, 64);
 	expect_cpus(test, &two,
 		    (unsigned int []){ 6, 63, 70, 127, 134, 191, 198, 200 }, 200);
+	expect_cpus(test, &unknown, (unsigned int []){ 6, 8 }, 8);
+	expect_cpus(test, &unknown, (unsigned int []){ 4 }, 4);
 }
 
 static void noted_cpus(struct kunit *test)
@@ -582,7 +669,9 @@ static void noted_cpus(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, unwind_deferred_next_cpu(cpu + 1), nr_cpu_ids);
 
 	/* as if the task had run on another CPU before */
-	info->cpus.bits = BIT(other);
+	info->cpus = (struct unwind_cpus) {
+		.bits = BIT(other), .only = other + 1,
+	};
 	unwind_deferred_note_cpu(0);
 	expect_cpus(test, &info->cpus, (unsigned int []){
 		    min(cpu, other), max(cpu, other), BITS_PER_LONG },
@@ -658,6 +747,7 @@ static struct kunit_case unwind_cases[] = {
 	KUNIT_CASE_PARAM(is_call, call_case_gen_params),
 	KUNIT_CASE(client_registration),
 	KUNIT_CASE(too_many_for_perf),
+	KUNIT_CASE(moved_output),
 	KUNIT_CASE(several_clients),
 	KUNIT_CASE(visited_cpus),
 	KUNIT_CASE(noted_cpus),

@@ -384,7 +384,48 @@ static int two_readers(void)
 	PD_CHECK(!pd_child_wait(&other, 60), "the reader of one CPU missed the record");
 	pd_set_drain(&set, &log);
 	PD_TRY(check_moved(&log, child.pid, &records));
+	PD_CHECK(records == 1, "%zu records for the reader of all CPUs", records);
 	return PD_PASS;
+}
+
+/* One thread opens the events of two readers. Each of the readers must get a record. */
+static int two_sets_of_one_thread(bool one_first)
+{
+	struct perf_event_attr attr;
+	struct pd_log log = {};
+	struct pd_child child;
+	struct pd_event event;
+	struct pd_set set;
+	size_t records;
+
+	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_readv"));
+	PD_TRY(start_reader(&child));
+	if (one_first)
+		PD_TRY(pd_must_open(&event, &attr, -1, 0));
+	PD_TRY(pd_set_must_open(&set, &attr, -1));
+	if (!one_first)
+		PD_TRY(pd_must_open(&event, &attr, -1, 0));
+	pd_enable(&event);
+	pd_set_enable(&set);
+	PD_TRY(move_reader(&child));
+	pd_set_disable(&set);
+	pd_disable(&event);
+	pd_drain(&event, &log);
+	PD_TRY(check_moved(&log, child.pid, &records));
+	pd_event_close(&event);
+	pd_log_free(&log);
+	pd_set_drain(&set, &log);
+	PD_TRY(check_moved(&log, child.pid, &records));
+	pd_set_close(&set);
+	return 0;
+}
+
+static int two_sets(void)
+{
+	if (pd_online_cpus() < 2)
+		return pd_skip("needs two CPUs");
+	PD_TRY(two_sets_of_one_thread(false));
+	return two_sets_of_one_thread(true);
 }
 
 /* The reader must get the record even if its event on CPU 1 is disabled or has no buffer. */
@@ -475,6 +516,7 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(reader_of_a_task_on_all_cpus),
 	PD_TEST(beside_many_readers),
 	PD_TEST(two_readers),
+	PD_TEST(two_sets),
 	PD_TEST(output_is_off),
 	PD_TEST(output_has_no_buffer),
 	PD_TEST(new_cpu),
