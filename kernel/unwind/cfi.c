@@ -250,7 +250,8 @@ static bool cfi_advance_loc(struct unwind_cfi_bytes *b, unsigned long delta)
 	struct unwind_cfi *cfi = b->cfi;
 	unsigned long loc;
 
-	if (check_mul_overflow(delta, cfi->code_align, &delta) ||
+	/* the CIE has no rows */
+	if (b != &cfi->fde || check_mul_overflow(delta, cfi->code_align, &delta) ||
 	    check_add_overflow(cfi->row_start, delta, &loc)) {
 		cfi_fail(cfi, -EINVAL);
 		return false;

@@ -313,6 +313,11 @@ static int eh_search_memory(struct eh_search *search)
 	if (!object->nr && object->file && unwind_file_at_is_dead(search->ip))
 		return -ESTALE;
 #endif
+#ifdef CONFIG_UNWIND_USER_EH_INDEX
+	/* there are tables, which cannot be read now: another method would probably be wrong */
+	if (object->eh_frame_size && !object->nr)
+		return -EFAULT;
+#endif
 	if (!object->nr)
 		return unwind_cache_holds(&state->tables) ? -ENOENT : -EAGAIN;
 	if (object->word != state->word)

@@ -100,7 +100,7 @@ static bool may_return_to(struct unwind_user_state *state, unsigned long addr)
 
 	if (addr < PAGE_SIZE || addr >= TASK_SIZE_MAX)
 		return false;
-	if ((addr < code->start || addr >= code->end) && !unwind_find_mapping(addr, code))
+	if ((addr >= code->end || addr < code->start) && !unwind_find_mapping(addr, code))
 		return false;
 	return code->exec && (!code->of_file || unwind_is_after_call(state, addr) ||
 			      unwind_is_restorer(state, addr) || is_goexit(state, addr));

@@ -144,7 +144,9 @@ static int full_cfa(struct unwind_user_state *state,
 		ret = unwind_read_reg(state, full->cfa_index, &index);
 		if (ret)
 			return ret;
-		*cfa += (index - state->ss_base) * full->cfa_scale;
+		index = (index - state->ss_base) * full->cfa_scale;
+		/* in 32-bit code the index may be negative */
+		*cfa += state->word == sizeof(u32) ? (s32)index : index;
 	}
 	if (full->cfa_deref) {
 		if (unwind_read_word(state, *cfa, cfa))

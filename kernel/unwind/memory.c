@@ -17,10 +17,8 @@
 #include <linux/magic.h>
 #include <linux/mm.h>
 #include <linux/mmu_context.h>
-#if defined(CONFIG_UNWIND_USER_EH_FRAME) || defined(CONFIG_UNWIND_USER_CODE)
 #include <linux/pagemap.h>
 #include <linux/pagewalk.h>
-#endif
 #include <linux/uaccess.h>
 #include <linux/uprobes.h>
 #include <linux/userfaultfd_k.h>
@@ -114,7 +112,6 @@ refused:
 	return -EFAULT;
 }
 
-#if defined(CONFIG_UNWIND_USER_EH_FRAME) || defined(CONFIG_UNWIND_USER_CODE)
 /* Without this callback, the page table walk would split a huge PMD. */
 static int check_pmd_none(pmd_t *pmd, unsigned long addr, unsigned long next,
 			  struct mm_walk *walk)
@@ -234,7 +231,6 @@ static int read_without_fault(unsigned long addr, void *to, size_t len)
 	}
 	return 0;
 }
-#endif
 
 static int read_with_fault(struct unwind_user_state *state, unsigned long addr,
 			   void *to, size_t len)
@@ -268,11 +264,7 @@ int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to,
 	if (!state->no_faults && !unwind_task_is_dying() &&
 	    !read_with_fault(state, addr, to, len))
 		return 0;
-#if defined(CONFIG_UNWIND_USER_EH_FRAME) || defined(CONFIG_UNWIND_USER_CODE)
 	return read_without_fault(addr, to, len);
-#else
-	return -EFAULT;
-#endif
 }
 
 /* unwind_read_word() for a word of 32 bits, or an unaligned one. */

@@ -511,24 +511,14 @@ static int exec_before_walk(void)
 	return dying_walk(exec_beside_spin, 0, 0, false);
 }
 
-/* Does the kernel read the page cache? Not if it unwinds by frame pointers only. */
-static bool reads_page_cache(void)
-{
-	return pd_read_long("/proc/sys/kernel/unwind_user_methods") & 2;
-}
-
 /* The page is not in the page table: the walk must read it from the page cache. */
 static int killed_beside_cached_page(void)
 {
-	if (!reads_page_cache())
-		return pd_skip("the page cache is not read");
 	return dying_walk(spin_and_end, SIGKILL, SIGKILL, true);
 }
 
 static int exec_beside_cached_page(void)
 {
-	if (!reads_page_cache())
-		return pd_skip("the page cache is not read");
 	return dying_walk(exec_beside_spin, 0, 0, true);
 }
 
@@ -637,7 +627,7 @@ static int file_of_user_space(void)
 	pd_drain(&event, &log);
 	PD_TRY(pd_log_clean(&log));
 	PD_TRY(check_frames(&log, pd_log_nth(&log, PERF_RECORD_SAMPLE, 0), 0));
-	PD_TRY(check_frames(&log, pd_log_nth(&log, PERF_RECORD_SAMPLE, 1), reads_page_cache()));
+	PD_TRY(check_frames(&log, pd_log_nth(&log, PERF_RECORD_SAMPLE, 1), 1));
 	pd_log_free(&log);
 	return PD_PASS;
 }
