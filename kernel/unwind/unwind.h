@@ -421,7 +421,7 @@ int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to,
 	int __ret;								\
 										\
 	pagefault_disable();							\
-	__ret = get_user(*__to, (typeof(__to) __force __user)__addr);		\
+	__ret = get_user(*__to, (typeof(*__to) __user *)__addr);		\
 	pagefault_enable();							\
 	__ret ? unwind_read(state, __addr, __to, sizeof(*__to)) : 0;		\
 })
