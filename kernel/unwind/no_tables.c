@@ -1062,8 +1062,8 @@ static noinline int apply_either(struct unwind_user_state *state,
 	ret_high = apply_from(state, high_sp, rule, full, &high);
 	if (ret && ret_high)
 		return ret;
-	/* what cannot be read may be the caller's frame */
-	if (ret == -EFAULT || ret_high == -EFAULT)
+	/* what is not in memory may be the caller's frame */
+	if ((ret == -EFAULT || ret_high == -EFAULT) && (state->no_faults || !state->faults))
 		return -EFAULT;
 	if (ret || ret_high || low.ip != high.ip || low.sp != high.sp) {
 		low_good = !ret && leads_to_return_address(state, &low);
