@@ -429,6 +429,7 @@ int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to,
 int __unwind_read_word(struct unwind_user_state *state, unsigned long addr,
 		       unsigned long *val);
 bool unwind_in_uprobe_handler(void);
+bool unwind_is_plain_file(struct vm_area_struct *vma);
 bool unwind_may_await_file(const struct file *file);
 
 bool unwind_find_mapping(unsigned long addr, struct unwind_mapping *mapping);
@@ -437,7 +438,6 @@ bool unwind_other_mapping(unsigned long a, unsigned long b);
 #if defined(CONFIG_UNWIND_USER_EH_FRAME) || defined(CONFIG_UNWIND_USER_CODE)
 int unwind_user_reg(struct unwind_user_state *state, unsigned int reg,
 		    unsigned long *val);
-bool unwind_is_plain_file(struct vm_area_struct *vma);
 
 #ifdef CONFIG_UNWIND_USER_CODE
 /* Is memory at an address executable? True if that is not known. */
