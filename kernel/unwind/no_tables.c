@@ -966,12 +966,9 @@ static bool frame_extends(struct unwind_user_state *state, unsigned long cfa)
 {
 	unsigned long place = cfa - 3 * state->word, sp;
 
-	if (place < state->sp)
-		return false;
-	/* apply_either() reads the word again, and may fault it in */
-	if (unwind_read_word(state, place, &sp))
-		return true;
-	return sp > cfa && sp - cfa <= MAX_EXTENSION && IS_ALIGNED(sp, state->word);
+	return place >= state->sp && !unwind_read_word(state, place, &sp) &&
+	       sp > cfa && sp - cfa <= MAX_EXTENSION &&
+	       IS_ALIGNED(sp, state->word);
 }
 
 /**
