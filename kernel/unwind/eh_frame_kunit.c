@@ -483,7 +483,6 @@ static void by_expression(struct kunit *test)
 	put_word(test, state.sp + 8 + 24, state.sp - 8);
 	put_word(test, state.sp - 8, base + CODE + 0x20);
 	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EINVAL);
-
 }
 
 /* As in longjmp(): CFA = rdi, return address in rdx, stack pointer in r8 */

@@ -195,6 +195,17 @@ static bool must_repeat(const struct unwind_user_state *state)
 #endif
 }
 
+/* Take quick steps, if there are tables.  Returns true if the stack has ended. */
+static bool quick_to_end(struct unwind_user_state *state, struct unwind_stacktrace *trace,
+			 unsigned int max)
+{
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+	return state->cfi && unwind_quick_steps(state, trace, max);
+#else
+	return false;
+#endif
+}
+
 /* Returns as unwind_user_next(); 0 if @trace is full, or if the walk must be repeated. */
 static int walk_frames(struct unwind_user_state *state, struct unwind_stacktrace *trace,
 		       unsigned int max)
@@ -205,10 +216,8 @@ static int walk_frames(struct unwind_user_state *state, struct unwind_stacktrace
 		/* store no frame if the program has jumped to a kernel address */
 		if (likely(state->ip < TASK_SIZE_MAX)) {
 			trace->entries[trace->nr++] = state->ip;
-#ifdef CONFIG_UNWIND_USER_EH_FRAME
-			if (state->cfi && unwind_quick_steps(state, trace, max))
+			if (quick_to_end(state, trace, max))
 				return -ENODATA;
-#endif
 		}
 		if (trace->nr == max || must_repeat(state))
 			return 0;
