@@ -316,7 +316,7 @@ static int eh_search_memory(struct eh_search *search)
 #ifdef CONFIG_UNWIND_USER_EH_INDEX
 	/* there are tables, which cannot be read now: another method would probably be wrong */
 	if (object->eh_frame_size && !object->nr)
-		return -EFAULT;
+		return unwind_cache_holds(&state->tables) ? -EFAULT : -EAGAIN;
 #endif
 	if (!object->nr)
 		return unwind_cache_holds(&state->tables) ? -ENOENT : -EAGAIN;

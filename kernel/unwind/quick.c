@@ -39,7 +39,7 @@ static noinline bool leads_behind_call(struct unwind_user_state *state,
 }
 
 /*
- * A step of quick_steps() by a rule for code without tables. Check first that the code is
+ * A step of other_steps() by a rule for code without tables. Check first that the code is
  * unchanged, because the cache is not notified when such code changes.
  */
 static __always_inline int quick_code_step(struct unwind_user_state *state,
@@ -154,7 +154,7 @@ static enum plain_fp plain_fp_of(const struct unwind_user_state *state)
  * caller has checked is_plain().  A step that this function refuses is not taken, with two
  * exceptions: the new CFA may be TASK_SIZE_MAX, or the base register SP may be 0.  In both cases
  * the word below the CFA must be readable.  Of the callee-saved registers only the frame pointer is
- * followed, to save time.  If another one is needed, which is rare, walk_again() repeats the walk.
+ * followed, to save time.  If another one is needed, which is rare, repeat_walk() repeats the walk.
  *
  * Stops when @entries is @end, or before a step that must be taken elsewhere.  Stores the last
  * frame in @state, and sets @ended if the rule of that frame says that it has no caller.  Returns
