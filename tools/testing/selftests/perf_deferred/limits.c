@@ -199,7 +199,7 @@ static int huge_call(unsigned int frames)
 	chain = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	PD_CHECK(chain != MAP_FAILED, "mmap: %s", strerror(errno));
 	for (i = 0; i < frames; i++) {
-		chain[i].ip = pd_name_address(NAME);
+		chain[i].ip = i ? pd_name_address(NAME) : pd_getppid_on_address();
 		chain[i].next = i + 1 < frames ? (unsigned long)&chain[i + 1] : 0;
 	}
 	PD_TRY(pd_must_open(&event, &attr, 0, -1));

@@ -78,18 +78,23 @@ int pd_frame_name(__u64 ip)
 	return -1;
 }
 
-/* Return the address after the call in the recursive function: a possible return address. */
-unsigned long pd_name_address(unsigned int name)
+/* Return the address after the direct call of a function in the code between @low and @high. */
+static unsigned long after_call(const char *low, const char *high, const char *function)
 {
-	const char *low = names[name].low, *at;
+	const char *at;
 	int distance;
 
-	for (at = low; at + 5 <= names[name].high; at++) {
+	for (at = low; at + 5 <= high; at++) {
 		memcpy(&distance, at + 1, sizeof(distance));
-		if (*at == '\xe8' && at + 5 + distance == low)
+		if (*at == '\xe8' && at + 5 + distance == function)
 			break;
 	}
 	return (unsigned long)at + 5;
+}
+
+unsigned long pd_name_address(unsigned int name)
+{
+	return after_call(names[name].low, names[name].high, names[name].low);
 }
 
 unsigned int pd_frames_of(const struct pd_rec *stack, unsigned int name)
@@ -231,6 +236,13 @@ PD_LEAF long pd_syscall_on(const void *stack, const void *frame, long nr)
 long pd_getppid_on(const void *stack, const void *frame)
 {
 	return pd_syscall_on(stack, frame, SYS_getppid);
+}
+
+unsigned long pd_getppid_on_address(void)
+{
+	const char *low = (const char *)pd_getppid_on;
+
+	return after_call(low, low + 64, (const char *)pd_syscall_on);
 }
 
 static PD_LEAF long long milliseconds_now(void)

@@ -40,7 +40,10 @@ PD_BOUNDS(pd_out_7);
 
 long pd_call(unsigned int name, unsigned int depth, pd_leaf_fn leaf, void *arg);
 
-/* An address in the recursive function of a name, where its frame is set up. */
+/*
+ * An address in the recursive function of a name, where its frame is set up: the return address of
+ * its call of itself.
+ */
 unsigned long pd_name_address(unsigned int name);
 /* The name that a frame belongs to, or -1. */
 int pd_frame_name(__u64 ip);
@@ -81,6 +84,11 @@ struct pd_frame {
 
 long pd_syscall_on(const void *stack, const void *frame, long nr);
 long pd_getppid_on(const void *stack, const void *frame);
+/*
+ * The return address of the system call's function.  Kernels that read code accept only this one in
+ * the first frame of a chain.
+ */
+unsigned long pd_getppid_on_address(void);
 
 /*
  * Leaf functions for pd_call(): make the system call of a struct pd_syscall, or getppid(), without
