@@ -237,10 +237,10 @@ bool unwind_cache_holds(const struct unwind_cache_state *state)
  * @full: filled in if @rule is of the kind UNWIND_RULE_FULL
  *
  * Context: Task context of a user task.
- * Return: 0 or -ENOENT.
+ * Return: UNWIND_FOUND or UNWIND_NONE.
  */
-int unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
-			   struct unwind_full_rule *full)
+enum unwind_result unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
+					  struct unwind_full_rule *full)
 {
 	struct unwind_cache *cache;
 	bool found;
@@ -253,7 +253,7 @@ int unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
 #endif
 			  unwind_cache_peek_full(cache, key, rule, full));
 	rcu_read_unlock();
-	return found ? 0 : -ENOENT;
+	return found ? UNWIND_FOUND : UNWIND_NONE;
 }
 
 /**

@@ -105,9 +105,9 @@ struct unwind_cache *unwind_cache_use(struct unwind_user_state *state,
 void unwind_cache_need_all_regs(void);
 void unwind_cache_grow_rules(void);
 void unwind_caches_stat(unsigned long *nr, unsigned long *bytes);
-int unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
-			   struct unwind_full_rule *full);
-int unwind_cache_find_object(unsigned long ip, struct unwind_object *object);
+enum unwind_result unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
+					  struct unwind_full_rule *full);
+enum unwind_result unwind_cache_find_object(unsigned long ip, struct unwind_object *object);
 bool unwind_cache_begin(struct unwind_cache_state *state);
 bool unwind_cache_knows(const struct unwind_cache_state *state);
 bool unwind_cache_holds(const struct unwind_cache_state *state);

@@ -73,9 +73,9 @@ struct unwind_object *unwind_cache_object_at(struct unwind_cache *cache, unsigne
  * @object: filled in
  *
  * Context: Task context of a user task.
- * Return: 0 or -ENOENT.
+ * Return: UNWIND_FOUND or UNWIND_NONE.
  */
-int unwind_cache_find_object(unsigned long ip, struct unwind_object *object)
+enum unwind_result unwind_cache_find_object(unsigned long ip, struct unwind_object *object)
 {
 	struct unwind_object *found = NULL;
 	struct unwind_cache *cache;
@@ -88,7 +88,7 @@ int unwind_cache_find_object(unsigned long ip, struct unwind_object *object)
 		/* members for its index may change: unwind_cache_claim_index() checks them again */
 		data_race((*object = *found, 0));
 	rcu_read_unlock();
-	return found ? 0 : -ENOENT;
+	return found ? UNWIND_FOUND : UNWIND_NONE;
 }
 
 /* Allocate a list for @max objects, or NULL. */

@@ -27,9 +27,22 @@ static const unsigned int all_methods = ALL_METHODS;
 
 u8 unwind_user_realtime __read_mostly = UNWIND_REALTIME_NO_FAULTS;
 
+/* by enum unwind_result, whose values for the end of a walk are at most 0 */
+static const char * const end_names[] = {
+	[-UNWIND_FOUND]	= "depth",
+	[-UNWIND_NONE]	= "no_rule",
+	[-UNWIND_END]	= "complete",
+	[-UNWIND_STOP]	= "stop",
+	[-UNWIND_FAULT]	= "fault",
+	[-UNWIND_BAD]	= "bad",
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+	[-UNWIND_STALE]	= "gave_up",
+#endif
+};
+
 struct walk_counts {
 	u64	frames[UNWIND_NR_METHODS];
-	u64	ends[UNWIND_NR_ENDS];
+	u64	ends[ARRAY_SIZE(end_names)];
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 	u64	found[UNWIND_NR_FOUND];
 #endif
@@ -56,16 +69,6 @@ static const char * const found_names[UNWIND_NR_FOUND] = {
 };
 #endif
 
-static const char * const end_names[UNWIND_NR_ENDS] = {
-	[UNWIND_END_COMPLETE]	= "complete",
-	[UNWIND_END_DEPTH]	= "depth",
-	[UNWIND_END_NO_RULE]	= "no_rule",
-	[UNWIND_END_STOP]	= "stop",
-	[UNWIND_END_FAULT]	= "fault",
-	[UNWIND_END_BAD]	= "bad",
-	[UNWIND_END_GAVE_UP]	= "gave_up",
-};
-
 /* The enabled methods, a bit mask by enum unwind_method. */
 u8 unwind_methods_enabled(void)
 {
@@ -73,12 +76,11 @@ u8 unwind_methods_enabled(void)
 }
 
 /* Add a walk to the statistics. */
-void unwind_count_walk(const struct unwind_user_state *state,
-		       enum unwind_end end)
+void unwind_count_walk(const struct unwind_user_state *state, enum unwind_result end)
 {
 	unsigned int i;
 
-	this_cpu_inc(walk_counts.ends[end]);
+	this_cpu_inc(walk_counts.ends[-end]);
 	for (i = 0; i < UNWIND_NR_METHODS; i++) {
 		if (state->frames[i])
 			this_cpu_add(walk_counts.frames[i], state->frames[i]);
@@ -104,7 +106,7 @@ static int unwind_user_show(struct seq_file *m, void *unused)
 
 		for (i = 0; i < UNWIND_NR_METHODS; i++)
 			sum.frames[i] += READ_ONCE(counts->frames[i]);
-		for (i = 0; i < UNWIND_NR_ENDS; i++)
+		for (i = 0; i < ARRAY_SIZE(end_names); i++)
 			sum.ends[i] += READ_ONCE(counts->ends[i]);
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 		for (i = 0; i < UNWIND_NR_FOUND; i++)
@@ -113,7 +115,7 @@ static int unwind_user_show(struct seq_file *m, void *unused)
 	}
 	for (i = 0; i < UNWIND_NR_METHODS; i++)
 		seq_printf(m, "frames %s %llu\n", method_names[i], sum.frames[i]);
-	for (i = 0; i < UNWIND_NR_ENDS; i++)
+	for (i = 0; i < ARRAY_SIZE(end_names); i++)
 		seq_printf(m, "ends %s %llu\n", end_names[i], sum.ends[i]);
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 	for (i = 0; i < UNWIND_NR_FOUND; i++)

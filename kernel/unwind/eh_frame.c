@@ -159,18 +159,18 @@ static int eh_interpret_fde(struct eh_search *search)
 }
 
 /* Find an object, and cache it unless it is transient or unkept. */
-static int eh_look_up_object(struct unwind_user_state *state,
-			     const struct unwind_cache_state *begun, unsigned long ip,
-			     struct unwind_object *object)
+static enum unwind_result eh_look_up_object(struct unwind_user_state *state,
+					    const struct unwind_cache_state *begun,
+					    unsigned long ip, struct unwind_object *object)
 {
+	enum unwind_result ret;
 	bool unkept = false;
-	int ret;
 
 	if (!unwind_cache_find_object(ip, object))
-		return 0;
+		return UNWIND_FOUND;
 #ifdef CONFIG_UNWIND_USER_FILES
 	ret = unwind_file_find_object(state, begun, ip, object, &unkept);
-	if (ret <= 0)
+	if (ret != UNWIND_NONE)
 		return ret;
 #endif
 	ret = unwind_object_at(state, ip, object);
@@ -181,20 +181,19 @@ static int eh_look_up_object(struct unwind_user_state *state,
 	object->no_index = unkept;
 #endif
 	object->unkept = unkept || object->transient || !unwind_keep_object(state, begun, object);
-	return 0;
+	return UNWIND_FOUND;
 }
 
-static int eh_find_object(struct unwind_user_state *state,
-			  const struct unwind_cache_state *begun, unsigned long ip,
-			  struct unwind_object *object)
+static enum unwind_result eh_find_object(struct unwind_user_state *state,
+					 const struct unwind_cache_state *begun, unsigned long ip,
+					 struct unwind_object *object)
 {
-	int ret = eh_look_up_object(state, begun, ip, object);
+	enum unwind_result ret = eh_look_up_object(state, begun, ip, object);
 
 	/* not a return address */
-	if (ret == -ENOENT && !state->exact)
-		return -ENXIO;
-	if (ret != -ESTALE)
-		state->nowhere = ret == -ENOENT;
+	if (ret == UNWIND_NONE && !state->exact)
+		return UNWIND_NOT_CODE;
+	state->nowhere = ret == UNWIND_NONE;
 	return ret;
 }
 
@@ -206,13 +205,13 @@ static int eh_find_object(struct unwind_user_state *state,
  * @object: filled in
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0; -ESTALE if its file has just been opened for writing; or as unwind_object_at().
+ * Return: UNWIND_STALE if its file has just been opened for writing; or as unwind_object_at().
  */
-int unwind_eh_frame_object(struct unwind_user_state *state,
-			   const struct unwind_cache_state *begun, unsigned long ip,
-			   struct unwind_object *object)
+enum unwind_result unwind_eh_frame_object(struct unwind_user_state *state,
+					  const struct unwind_cache_state *begun, unsigned long ip,
+					  struct unwind_object *object)
 {
-	int ret = eh_look_up_object(state, begun, ip, object);
+	enum unwind_result ret = eh_look_up_object(state, begun, ip, object);
 
 #ifdef CONFIG_UNWIND_USER_FILES
 	ret = unwind_file_end_search(state, ret);
@@ -224,21 +223,21 @@ int unwind_eh_frame_object(struct unwind_user_state *state,
  * A signal restorer can begin right after a function, at @ip + 1.  Then the return address
  * @ip + 1 can belong to the function or to the restorer: find out which rule to use.
  */
-static int eh_look_behind(struct eh_search *search)
+static enum unwind_result eh_look_behind(struct eh_search *search)
 {
 	struct unwind_full_rule signal __uninitialized;
-	int ret = unwind_sigframe_behind(search->state, search->ip, &signal);
+	enum unwind_result ret = unwind_sigframe_behind(search->state, search->ip, &signal);
 
-	if (ret == -ENOENT)
-		return 0;
+	if (ret == UNWIND_NONE)
+		return UNWIND_FOUND;
 	search->stays = false;
 	if (search->state->exact)
-		return 0;
+		return UNWIND_FOUND;
 	if (ret)
 		return ret;
 	*search->full = signal;
 	search->rule->kind = UNWIND_RULE_FULL;
-	return 0;
+	return UNWIND_FOUND;
 }
 
 /* Begin a search. If memory was unmapped since the last search, forget the CIE that it read. */
@@ -270,11 +269,11 @@ static void eh_leave_file(struct unwind_user_state *state)
  * Check that the rule is valid, and cache it if it stays.  @is_last: the address is the last one of
  * the rule's row.
  */
-static int eh_use_rule(struct eh_search *search, bool is_last)
+static enum unwind_result eh_use_rule(struct eh_search *search, bool is_last)
 {
 	struct unwind_user_state *state = search->state;
 	const struct unwind_cache_state *begun = &state->tables;
-	int ret;
+	enum unwind_result ret;
 
 	if (is_last && search->ip + 1 < search->object.code_end) {
 		ret = eh_look_behind(search);
@@ -284,13 +283,13 @@ static int eh_use_rule(struct eh_search *search, bool is_last)
 #ifdef CONFIG_UNWIND_USER_FILES
 	/* check the file first: if the object is dropped after that, the next check fails */
 	if (search->object.file && unwind_file_at_is_dead(search->ip))
-		return -ESTALE;
+		return UNWIND_STALE;
 #endif
 	if (!unwind_cache_holds(begun))
-		return -EAGAIN;
+		return UNWIND_RETRY;
 	if (search->stays)
 		unwind_cache_add_rule(begun, unwind_rule_key(state), search->rule, search->full);
-	return 0;
+	return UNWIND_FOUND;
 }
 
 /*
@@ -298,7 +297,7 @@ static int eh_use_rule(struct eh_search *search, bool is_last)
  * the read may succeed the next time. If there is no usable rule, that is
  * cached.
  */
-static int eh_search_memory(struct eh_search *search)
+static enum unwind_result eh_search_memory(struct eh_search *search)
 {
 	struct unwind_object *object = &search->object;
 	struct unwind_user_state *state = search->state;
@@ -311,22 +310,22 @@ static int eh_search_memory(struct eh_search *search)
 #ifdef CONFIG_UNWIND_USER_FILES
 	/* if the file has changed, do not fall back to reading its code */
 	if (!object->nr && object->file && unwind_file_at_is_dead(search->ip))
-		return -ESTALE;
+		return UNWIND_STALE;
 #endif
 #ifdef CONFIG_UNWIND_USER_EH_INDEX
 	/* there are tables, which cannot be read now: another method would probably be wrong */
 	if (object->eh_frame_size && !object->nr)
-		return unwind_cache_holds(&state->tables) ? -EFAULT : -EAGAIN;
+		return unwind_cache_holds(&state->tables) ? UNWIND_FAULT : UNWIND_RETRY;
 #endif
 	if (!object->nr)
-		return unwind_cache_holds(&state->tables) ? -ENOENT : -EAGAIN;
+		return unwind_cache_holds(&state->tables) ? UNWIND_NONE : UNWIND_RETRY;
 	if (object->word != state->word)
-		return -EOPNOTSUPP;
+		return UNWIND_STOP;
 	search->stays = !object->transient && !object->unkept;
 	state->found[UNWIND_FOUND_TABLES]++;
 	ret = eh_interpret_fde(search);
-	if (ret == -EFAULT || ret == -EINTR || ret == -EAGAIN)
-		return ret;
+	if (ret == -EFAULT || ret == -EAGAIN)
+		return ret == -EFAULT ? UNWIND_FAULT : UNWIND_RETRY;
 	if (ret)
 		*search->rule = (struct unwind_user_rule) {
 			.kind = ret == -ENOENT ? UNWIND_RULE_NONE : UNWIND_RULE_STOP,
@@ -336,16 +335,14 @@ static int eh_search_memory(struct eh_search *search)
 	return eh_use_rule(search, !ret && state->cfi->row_end == search->ip + 1);
 }
 
-static int eh_search_tables(struct eh_search *search)
+static enum unwind_result eh_search_tables(struct eh_search *search)
 {
 	struct unwind_user_state *state = search->state;
-	int ret;
+	enum unwind_result ret;
 
 	cond_resched();
-	if (time_after(jiffies, state->deadline))
-		return -EFAULT;
-	if (!eh_begin_search(state))
-		return -ENOMEM;
+	if (time_after(jiffies, state->deadline) || !eh_begin_search(state))
+		return UNWIND_FAULT;
 	ret = eh_find_object(state, &state->tables, search->ip, &search->object);
 	if (ret)
 		return ret;
@@ -354,13 +351,13 @@ static int eh_search_tables(struct eh_search *search)
 	if (search->object.by_file && search->object.word == state->word) {
 		ret = unwind_file_rule(state, &state->tables, search->ip, search->rule,
 				       search->full);
-		if (ret > 0) {
+		if (ret == UNWIND_FOUND_LAST) {
 			search->stays = true;
 			return eh_use_rule(search, true);
 		}
-		if (ret == -EBUSY)
+		if (ret == UNWIND_FAULT)
 			search->object.unkept = true;
-		else if (ret != -ENOENT)
+		else if (ret != UNWIND_NONE)
 			return ret;
 	}
 	eh_leave_file(state);
@@ -368,12 +365,12 @@ static int eh_search_tables(struct eh_search *search)
 	return eh_search_memory(search);
 }
 
-static int eh_find_in_tables(struct unwind_user_state *state, unsigned long ip,
-			     struct unwind_user_rule *rule,
-			     struct unwind_full_rule *full)
+static enum unwind_result eh_find_in_tables(struct unwind_user_state *state, unsigned long ip,
+					    struct unwind_user_rule *rule,
+					    struct unwind_full_rule *full)
 {
 	struct eh_search search __uninitialized;
-	int ret;
+	enum unwind_result ret;
 
 	search.state = state;
 	search.ip = ip;
@@ -415,26 +412,24 @@ static bool eh_is_by_tables(const struct unwind_user_rule *rule)
  * the next row or function. So the address of the call is looked up.
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0; -ENOENT if no tables cover the address; -ENXIO if it is not executable;
- *	   -EOPNOTSUPP if the tables are for another kind of code, or of an unsupported
- *	   form; -EFAULT or -EINTR if they cannot be read, or the budget is used up;
- *	   -EAGAIN if they have just been unmapped; -ESTALE if their file has just been
- *	   opened for writing; -ENOMEM.
+ * Return: UNWIND_FOUND; UNWIND_NONE if no tables cover the address; UNWIND_STOP, also if the tables
+ *	   are for another kind of code; UNWIND_FAULT, UNWIND_STALE or UNWIND_NOT_CODE.
  */
-int unwind_eh_frame_rule(struct unwind_user_state *state,
-			 struct unwind_user_rule *rule,
-			 struct unwind_full_rule *full)
+enum unwind_result unwind_eh_frame_rule(struct unwind_user_state *state,
+					struct unwind_user_rule *rule,
+					struct unwind_full_rule *full)
 {
 	struct unwind_object object __uninitialized;
 	unsigned long ip = state->ip - state->back;
 	bool by_code = false;
-	int ret, tries;
+	enum unwind_result ret;
+	int tries;
 
 	/* kernel addresses can share a key with user addresses */
 	if (!unwind_cache_find_rule(unwind_rule_key(state), rule, full) &&
 	    likely(ip < TASK_SIZE_MAX)) {
 		if (eh_is_by_tables(rule))
-			return 0;
+			return UNWIND_FOUND;
 		/*
 		 * A rule of code without tables may be of earlier code at this address.  Such
 		 * rules are dropped before an object with tables is added: if an object
@@ -443,15 +438,15 @@ int unwind_eh_frame_rule(struct unwind_user_state *state,
 		by_code = true;
 		if (!unwind_cache_find_object(ip, &object) &&
 		    !unwind_cache_find_rule(unwind_rule_key(state), rule, full))
-			return eh_is_by_tables(rule) ? 0 : -ENOENT;
+			return eh_is_by_tables(rule) ? UNWIND_FOUND : UNWIND_NONE;
 	}
 
-	for (tries = 0, ret = -EAGAIN; ret == -EAGAIN && tries < 3; tries++)
+	for (tries = 0, ret = UNWIND_RETRY; ret == UNWIND_RETRY && tries < 3; tries++)
 		ret = eh_find_in_tables(state, ip, rule, full);
+	if (ret == UNWIND_RETRY)
+		return UNWIND_STALE;
 	/* if the object cannot be searched, the code's checksum decides if the rule is used */
-	if (by_code && (ret == -EFAULT || ret == -ENOMEM))
-		return -ENOENT;
-	if (ret)
-		return ret;
-	return rule->kind == UNWIND_RULE_NONE ? -ENOENT : 0;
+	if (by_code && ret == UNWIND_FAULT)
+		return UNWIND_NONE;
+	return !ret && rule->kind == UNWIND_RULE_NONE ? UNWIND_NONE : ret;
 }

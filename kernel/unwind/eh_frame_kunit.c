@@ -272,7 +272,7 @@ static void no_memory_for_object(struct kunit *test)
 	memalloc_noreclaim_restore(flags);
 	KUNIT_EXPECT_EQ(test, cfa_off, 8);
 	KUNIT_EXPECT_EQ(test, unwind_cache_find_rule(unwind_rule_key(&state), &rule, &full),
-			-ENOENT);
+			UNWIND_NONE);
 
 	/* as if another object had been loaded there */
 	__unwind_user_invalidate(current->mm, base, base + OBJECT_BYTES);
@@ -342,13 +342,13 @@ static void realigned_stack(struct kunit *test)
 	check_kept(test, &state, UNWIND_SLOT_BX, 2);
 
 	/* the frame pointer is now 1, an address that is not mapped */
-	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EFAULT);
+	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), UNWIND_FAULT);
 
 	state = state_at(test, base + CODE + 8, stack + 0x300, 8);
 	state.kept[UNWIND_SLOT_FP] = fp;
-	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EINVAL);
+	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), UNWIND_BAD);
 	state.lost = BIT(UNWIND_SLOT_FP);
-	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EOPNOTSUPP);
+	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), UNWIND_STOP);
 }
 
 /* As in vfork(): the return address is in a register that is known only in the innermost frame. */
@@ -359,7 +359,7 @@ static void in_register(struct kunit *test)
 	struct unwind_user_state state = state_at(test, base + CODE + 8, stack, 8);
 	struct pt_regs regs = { .di = base + CODE + 0x20 };
 
-	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EOPNOTSUPP);
+	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), UNWIND_STOP);
 	state.regs = &regs;
 	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
 	KUNIT_EXPECT_EQ(test, state.ip, base + CODE + 0x20);
@@ -368,7 +368,7 @@ static void in_register(struct kunit *test)
 	state = state_at(test, base + CODE + 8, stack, 8);
 	regs.di = TASK_SIZE_MAX;
 	state.regs = &regs;
-	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EINVAL);
+	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), UNWIND_BAD);
 }
 
 /* CFA = REG + 8 */
@@ -425,13 +425,13 @@ static void volatile_register(struct kunit *test)
 	}
 
 	/* In a caller's frame, these registers are not known. */
-	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EOPNOTSUPP);
+	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), UNWIND_STOP);
 
 	state = state_at(test, base + CODE + 8, stack, 8);
 	regs.orig_ax = 1;
 	state.regs = &regs;
 	ret = unwind_user_next(&state);
-	KUNIT_EXPECT_EQ(test, ret, c->in_syscall ? 0 : -EOPNOTSUPP);
+	KUNIT_EXPECT_EQ(test, ret, c->in_syscall ? 0 : UNWIND_STOP);
 }
 
 /* If a register from which a walk may start changes, the checksum of all registers changes. */
@@ -471,18 +471,18 @@ static void by_expression(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, state.sp, stack + 0x108);
 
 	/* r9 is not known in a caller's frame */
-	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EOPNOTSUPP);
+	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), UNWIND_STOP);
 
 	/* first, the word cannot be read; second, its value is not above sp */
 	state = state_at(test, base + CODE + 8, stack, 8);
 	state.regs = &regs;
 	regs.r9 = -1UL << 32;
-	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EFAULT);
+	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), UNWIND_FAULT);
 	regs.r9 = 3;
 	state.sp += 0x40;
 	put_word(test, state.sp + 8 + 24, state.sp - 8);
 	put_word(test, state.sp - 8, base + CODE + 0x20);
-	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EINVAL);
+	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), UNWIND_BAD);
 }
 
 /* As in longjmp(): CFA = rdi, return address in rdx, stack pointer in r8 */
@@ -507,7 +507,7 @@ static void sp_is_not_cfa(struct kunit *test)
 	state = state_at(test, base + CODE + 8, stack + 64, 8);
 	state.regs = &regs;
 	regs.r8 = stack + 32;
-	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EINVAL);
+	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), UNWIND_BAD);
 }
 
 /* Haskell's StgRun(): CFA = rsp, return address at CFA + 0x40, stack pointer = rsp + 0x48 */
@@ -614,21 +614,21 @@ static void left_alone(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
 	KUNIT_ASSERT_EQ(test, state.ip, caller + 0x20);
 	two = state;
-	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), c->kept ? 0 : -EOPNOTSUPP);
+	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), c->kept ? 0 : UNWIND_STOP);
 	if (!c->kept)
 		return;
 	KUNIT_EXPECT_EQ(test, state.ip, caller + 0x30);
 	KUNIT_EXPECT_EQ(test, state.sp, stack + 0x88);
-	KUNIT_EXPECT_EQ_MSG(test, unwind_user_next(&state), -EOPNOTSUPP, "the third frame");
+	KUNIT_EXPECT_EQ_MSG(test, unwind_user_next(&state), UNWIND_STOP, "the third frame");
 
 	state = two;
 	regs.orig_ax = 1;
-	KUNIT_EXPECT_EQ_MSG(test, unwind_user_next(&state), -EOPNOTSUPP, "a system call");
+	KUNIT_EXPECT_EQ_MSG(test, unwind_user_next(&state), UNWIND_STOP, "a system call");
 	regs.orig_ax = -1;
 	write_user(test, caller + 0x1b, "\x90\x90\x90\xff\xd1", 5);
-	KUNIT_EXPECT_EQ_MSG(test, unwind_user_next(&state), -EOPNOTSUPP, "an indirect call");
+	KUNIT_EXPECT_EQ_MSG(test, unwind_user_next(&state), UNWIND_STOP, "an indirect call");
 	put_call(test, caller + 0x20, callee + 0x80);
-	KUNIT_EXPECT_EQ_MSG(test, unwind_user_next(&state), -EOPNOTSUPP, "another function");
+	KUNIT_EXPECT_EQ_MSG(test, unwind_user_next(&state), UNWIND_STOP, "another function");
 }
 #endif
 
@@ -642,7 +642,7 @@ static void odd_sp(struct kunit *test)
 	put_call(test, code + 0x20, code);
 	put_word(test, stack + 0x100 - 24, stack + 0x180);
 	put_word(test, stack + 0x188, code + 0x20);
-	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EFAULT);
+	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), UNWIND_FAULT);
 }
 
 /* Return how many bytes a step reads from tables with this number of rows. */
@@ -662,7 +662,7 @@ static unsigned int table_bytes(struct kunit *test, u32 rows)
 		state = state_at(test, base + CODE + 8, stack, 8);
 		state.table_bytes = i;
 		KUNIT_EXPECT_EQ_MSG(test, unwind_user_next(&state),
-				    i < spent ? -EFAULT : 0, "%u of %u bytes", i, spent);
+				    i < spent ? UNWIND_FAULT : 0, "%u of %u bytes", i, spent);
 	}
 	return spent;
 }
@@ -846,7 +846,7 @@ static void no_budget(struct kunit *test)
 	put_word(test, stack + 8, base + CODE + 0x20);
 	for (i = 0; i < sizeof(struct object); i++) {
 		state.table_bytes = i;
-		KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EFAULT);
+		KUNIT_EXPECT_EQ(test, unwind_user_next(&state), UNWIND_FAULT);
 		KUNIT_EXPECT_EQ(test, state.frames[UNWIND_METHOD_FP], 0);
 	}
 }
@@ -871,7 +871,7 @@ static void lost_register(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
 	KUNIT_EXPECT_EQ(test, state.ip, base + CODE + 0x20);
 	KUNIT_EXPECT_EQ(test, state.frames[UNWIND_METHOD_FP], 1);
-	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), -EOPNOTSUPP);
+	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), UNWIND_STOP);
 
 	state.lost = 0;
 	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);

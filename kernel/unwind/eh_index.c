@@ -370,7 +370,7 @@ static int index_section(struct unwind_user_state *state,
  * may have to wait for pages, so limit the time.  A walk that takes no page faults does not wait:
  * a real-time task must not sleep here, and a task that serves I/O may have to provide those pages.
  */
-static int wait_for_index(struct unwind_user_state *state, unsigned long ip)
+static enum unwind_result wait_for_index(struct unwind_user_state *state, unsigned long ip)
 {
 	struct unwind_object object;
 	int ticks;
@@ -380,10 +380,10 @@ static int wait_for_index(struct unwind_user_state *state, unsigned long ip)
 		    fatal_signal_pending(current))
 			break;
 		if (state->no_faults)
-			return -EFAULT;
+			return UNWIND_FAULT;
 		schedule_timeout_killable(1);
 	}
-	return -EAGAIN;
+	return UNWIND_RETRY;
 }
 
 /*
@@ -409,25 +409,24 @@ static unsigned int failed_tries(const struct unwind_user_state *state, int erro
  * one without tables.
  *
  * Context: Task context of a user task; may sleep.
- * Return: never 0.  -EAGAIN to look up the object again, which may have an index now; -EFAULT if
- *	   .eh_frame cannot be read now, another thread is making the index and the walk takes no
- *	   page faults, or the walk has no time left; -ENOMEM if there is no memory, or the task
- *	   must not allocate.
+ * Return: UNWIND_RETRY to look up the object again, which may have an index now; or UNWIND_FAULT,
+ *	   also if the task must not allocate, or if another thread is making the index and the walk
+ *	   takes no page faults.
  */
-int unwind_eh_index_build(struct unwind_user_state *state,
-			  const struct unwind_cache_state *begun, unsigned long ip,
-			  const struct unwind_object *object)
+enum unwind_result unwind_eh_index_build(struct unwind_user_state *state,
+					 const struct unwind_cache_state *begun, unsigned long ip,
+					 const struct unwind_object *object)
 {
 	struct unwind_eh_index *index = NULL;
 	int ret;
 
 	if (!unwind_task_may_allocate())
-		return -ENOMEM;
+		return UNWIND_FAULT;
 	if (!unwind_cache_claim_index(begun, ip))
 		return wait_for_index(state, ip);
 	ret = index_section(state, object, &index);
 	unwind_cache_end_index(begun, ip, index, failed_tries(state, ret));
-	return ret == -EFAULT || ret == -ENOMEM ? ret : -EAGAIN;
+	return ret == -EFAULT || ret == -ENOMEM ? UNWIND_FAULT : UNWIND_RETRY;
 }
 
 /**

@@ -60,9 +60,9 @@ struct unwind_eh_sections {
 
 int unwind_eh_index_sections(struct unwind_user_state *state, unsigned long ip,
 			     unsigned int word, struct unwind_eh_sections *found);
-int unwind_eh_index_build(struct unwind_user_state *state,
-			  const struct unwind_cache_state *begun, unsigned long ip,
-			  const struct unwind_object *object);
+enum unwind_result unwind_eh_index_build(struct unwind_user_state *state,
+					 const struct unwind_cache_state *begun, unsigned long ip,
+					 const struct unwind_object *object);
 int unwind_eh_stub_rule(struct unwind_user_state *state, const struct unwind_object *object,
 			unsigned long ip, struct unwind_full_rule *full);
 

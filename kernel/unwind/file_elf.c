@@ -510,19 +510,15 @@ static int make_known(struct unwind_user_state *state, struct file *open,
 	return find_layout(state, open, file);
 }
 
-/**
- * unwind_file_object - find the object at an address, if its rules are those of a file
- * @state: the walk, whose budgets are charged
- * @ip: linear user address
- * @object: filled in, without the file
- * @held: set to the file, with a reference, if changes of it are noticed; else to NULL
+/*
+ * Find the object at an address, if its rules are those of a file.  @held is set to the file, with
+ * a reference, if changes of it are noticed; else to NULL.
  *
- * Context: Task context of a user task; may sleep.
- * Return: 0; or an error if the rules must be read from memory: -EOPNOTSUPP if they may be
- *	   cached; -EAGAIN if they may not be cached because the file is being written to;
- *	   -EBUSY, -EFAULT or -ENOMEM if they may not be cached for another reason.
+ * Returns 0; or an error if the rules must be read from memory: -EOPNOTSUPP if they may be cached;
+ * -EAGAIN if they may not be cached because the file is being written to; -EBUSY, -EFAULT or
+ * -ENOMEM if they may not be cached for another reason.
  */
-int unwind_file_object(struct unwind_user_state *state, unsigned long ip,
+static int file_object(struct unwind_user_state *state, unsigned long ip,
 		       struct unwind_object *object, struct unwind_file **held)
 {
 	struct unwind_file *made;
@@ -554,14 +550,15 @@ int unwind_file_object(struct unwind_user_state *state, unsigned long ip,
 }
 
 /*
- * Handle an error of unwind_file_object(), after which rules are read from memory. These rules may
+ * Handle an error of file_object(), after which rules are read from memory. These rules may
  * be cached only if the error is -EOPNOTSUPP. After -EAGAIN (the file is being written to), they
  * must not even be used if a file with rules was opened for writing since the walk began.
  */
-static int note_file_error(struct unwind_user_state *state, int ret, bool *unkept)
+static enum unwind_result note_file_error(struct unwind_user_state *state, int ret, bool *unkept)
 {
 	*unkept = ret != -EOPNOTSUPP;
-	return ret == -EAGAIN && unwind_files_changes() != state->changes ? -ESTALE : 1;
+	return ret == -EAGAIN && unwind_files_changes() != state->changes ? UNWIND_STALE :
+									    UNWIND_NONE;
 }
 
 /**
@@ -570,17 +567,17 @@ static int note_file_error(struct unwind_user_state *state, int ret, bool *unkep
  * @begun: as unwind_cache_begin() set it when the search began
  * @ip: linear user address
  * @object: filled in. If it cannot be cached, its rules are read from memory instead
- * @unkept: if the result is 1: set if the rules must not be cached
+ * @unkept: if the result is UNWIND_NONE: set if the rules must not be cached
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0; 1 if the rules must be read from memory; -ESTALE if the file has just been opened for
- *	   writing.
+ * Return: UNWIND_FOUND; UNWIND_NONE if the rules must be read from memory; UNWIND_STALE if the file
+ *	   has just been opened for writing.
  */
-int unwind_file_find_object(struct unwind_user_state *state,
-			    const struct unwind_cache_state *begun, unsigned long ip,
-			    struct unwind_object *object, bool *unkept)
+enum unwind_result unwind_file_find_object(struct unwind_user_state *state,
+					   const struct unwind_cache_state *begun, unsigned long ip,
+					   struct unwind_object *object, bool *unkept)
 {
-	int ret = unwind_file_object(state, ip, object, &state->held);
+	int ret = file_object(state, ip, object, &state->held);
 
 	if (ret)
 		return note_file_error(state, ret, unkept);
@@ -588,7 +585,7 @@ int unwind_file_find_object(struct unwind_user_state *state,
 		object->unkept = true;
 		object->by_file = false;
 	}
-	return 0;
+	return UNWIND_FOUND;
 }
 
 /**
@@ -597,16 +594,16 @@ int unwind_file_find_object(struct unwind_user_state *state,
  * @ret: result of the search
  *
  * Context: Task context of a user task; may sleep.
- * Return: @ret, or -ESTALE if the file may have changed during the search.
+ * Return: @ret, or UNWIND_STALE if the file may have changed during the search.
  */
-int unwind_file_end_search(struct unwind_user_state *state, int ret)
+enum unwind_result unwind_file_end_search(struct unwind_user_state *state, enum unwind_result ret)
 {
 	struct unwind_file *held = state->held;
 
 	/* read file->dead after the tables */
 	smp_rmb();
 	if (held && unwind_file_is_dead(held))
-		ret = -ESTALE;
+		ret = UNWIND_STALE;
 	unwind_file_put(held);
 	state->held = NULL;
 	return ret;
@@ -704,13 +701,11 @@ static int elf_decode_function(struct reader *reader, const struct function *fun
 
 /*
  * Decode the rule of an address. state->cfi then has the range for which the rule is valid.
- *
- * Returns 0; 1 if the address is the last one of its row: a signal restorer may follow it, so
- * the rule must not be shared; -ENOENT if the tables in memory must be used; -EBUSY if a page of
- * the tables may change without notice; or -EFAULT if a page is missing.
+ * Returns as unwind_file_rule().
  */
-static int elf_decode_rule(struct reader *reader, u64 vaddr, struct unwind_user_rule *rule,
-			   struct unwind_full_rule *full)
+static enum unwind_result elf_decode_rule(struct reader *reader, u64 vaddr,
+					  struct unwind_user_rule *rule,
+					  struct unwind_full_rule *full)
 {
 	struct unwind_cfi *cfi = reader->state->cfi;
 	struct function function = {};
@@ -725,19 +720,20 @@ static int elf_decode_rule(struct reader *reader, u64 vaddr, struct unwind_user_
 		cfi->row_start = cfi->row_end;
 		cfi->row_end = function.next;
 		clip_row(cfi, &function);
-		return 0;
+		return UNWIND_FOUND;
 	}
+	/* a missing page may be pinned, so that it changes without notice, too */
 	if (ret)
-		return ret == -EFAULT || ret == -EBUSY ? ret : -ENOENT;
+		return ret == -EFAULT || ret == -EBUSY ? UNWIND_FAULT : UNWIND_NONE;
 	clip_row(cfi, &function);
 	unwind_compact_rule(full, reader->layout->word, rule);
 	/* uncommon rules, and rules that depend on the code's address, come from memory */
 	if (rule->kind == UNWIND_RULE_FULL || cfi->ip_used)
-		return -ENOENT;
+		return UNWIND_NONE;
 	if (vaddr + 1 >= cfi->row_end)
-		return 1;
+		return UNWIND_FOUND_LAST;
 	cfi->row_end--;
-	return 0;
+	return UNWIND_FOUND;
 }
 
 /* Forget the last CIE if it was read from another file or from memory. */
@@ -754,25 +750,26 @@ static void begin_decoding(struct unwind_user_state *state, const struct unwind_
  * last mapping.  If the object is dropped meanwhile, the caller refuses the result.
  * @grow: set to the file, with a reference, if its rules need more room
  */
-static int file_decode_rule(struct unwind_user_state *state, unsigned long ip,
-			    struct unwind_user_rule *rule, struct unwind_full_rule *full,
-			    struct unwind_file **grow)
+static enum unwind_result file_decode_rule(struct unwind_user_state *state, unsigned long ip,
+					   struct unwind_user_rule *rule,
+					   struct unwind_full_rule *full, struct unwind_file **grow)
 {
+	enum unwind_result ret = UNWIND_NONE;
 	struct reader reader = { .state = state };
 	struct unwind_cfi *cfi = state->cfi;
 	struct unwind_file *known;
 	unsigned long bias;
-	int ret = -ENOENT;
+	int added;
 
 	rcu_read_lock();
 	known = unwind_cache_find_file(ip, &bias);
 	if (!known)
 		goto unlock;
 	/* Another process may have added the rule before this process knew the object. */
-	ret = 0;
+	ret = UNWIND_FOUND;
 	if (unwind_file_peek(known, ip - bias, rule))
 		goto unlock;
-	ret = -ESTALE;
+	ret = UNWIND_STALE;
 	if (unwind_file_is_dead(known))
 		goto unlock;
 	reader.known = known;
@@ -784,11 +781,10 @@ static int file_decode_rule(struct unwind_user_state *state, unsigned long ip,
 		state->found[UNWIND_FOUND_FILE]++;
 	if (ret)
 		goto unlock;
-	ret = unwind_file_add_rule(known, cfi->row_start, cfi->row_end, ip - bias, rule);
-	if (ret != -ENOSPC)
-		goto unlock;
-	ret = 0;
-	if (refcount_inc_not_zero(&known->refs))
+	added = unwind_file_add_rule(known, cfi->row_start, cfi->row_end, ip - bias, rule);
+	if (added == -ESTALE)
+		ret = UNWIND_STALE;
+	if (added == -ENOSPC && refcount_inc_not_zero(&known->refs))
 		*grow = known;
 unlock:
 	rcu_read_unlock();
@@ -804,30 +800,27 @@ unlock:
  * @full: overwritten
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0; 1 if @ip is the last address of its row: a signal restorer may follow it, so
- *	   @rule has not been kept; -EAGAIN if the mapping has changed; -ESTALE if the file has
- *	   changed, so that its tables are no longer those of the frame; -ENOENT if the tables in
- *	   memory must be used; -EBUSY if the tables in memory must be used, but their rules must
- *	   not be cached, because the tables may change without notice.
+ * Return: UNWIND_FOUND; UNWIND_FOUND_LAST if a signal restorer may follow @ip, so that @rule has
+ *	   not been kept; UNWIND_RETRY if the mapping has changed; UNWIND_STALE if the file has
+ *	   changed, so that its tables are no longer those of the frame; UNWIND_NONE if the tables
+ *	   in memory must be used; UNWIND_FAULT if these must be used, but their rules must not be
+ *	   cached, because the tables may change without notice.
  */
-int unwind_file_rule(struct unwind_user_state *state,
-		     const struct unwind_cache_state *begun, unsigned long ip,
-		     struct unwind_user_rule *rule, struct unwind_full_rule *full)
+enum unwind_result unwind_file_rule(struct unwind_user_state *state,
+				    const struct unwind_cache_state *begun, unsigned long ip,
+				    struct unwind_user_rule *rule, struct unwind_full_rule *full)
 {
 	struct unwind_file *grow = NULL;
-	int ret;
+	enum unwind_result ret;
 
 	ret = file_decode_rule(state, ip, rule, full, &grow);
 	if (grow) {
 		unwind_file_grow(grow);
 		unwind_file_put(grow);
 	}
-	/* Missing data may be in pinned pages, which change without notice. */
-	if (ret == -EFAULT)
-		return -EBUSY;
-	if (ret < 0)
-		return ret == -ESTALE || ret == -EBUSY ? ret : -ENOENT;
 	if (!ret)
 		unwind_cache_add_file_rule(begun, unwind_rule_key(state), rule);
-	return unwind_cache_knows(begun) ? ret : -EAGAIN;
+	else if (ret != UNWIND_FOUND_LAST)
+		return ret;
+	return unwind_cache_knows(begun) ? ret : UNWIND_RETRY;
 }

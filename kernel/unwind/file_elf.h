@@ -10,15 +10,13 @@
 struct unwind_object;
 
 bool unwind_file_at_is_dead(unsigned long ip);
-int unwind_file_end_search(struct unwind_user_state *state, int ret);
+enum unwind_result unwind_file_end_search(struct unwind_user_state *state, enum unwind_result ret);
 int unwind_file_entry(unsigned long ip, unsigned long base, unsigned long *entry);
-int unwind_file_object(struct unwind_user_state *state, unsigned long ip,
-		       struct unwind_object *object, struct unwind_file **held);
-int unwind_file_find_object(struct unwind_user_state *state,
-			    const struct unwind_cache_state *begun, unsigned long ip,
-			    struct unwind_object *object, bool *unkept);
-int unwind_file_rule(struct unwind_user_state *state,
-		     const struct unwind_cache_state *begun, unsigned long ip,
-		     struct unwind_user_rule *rule, struct unwind_full_rule *full);
+enum unwind_result unwind_file_find_object(struct unwind_user_state *state,
+					   const struct unwind_cache_state *begun, unsigned long ip,
+					   struct unwind_object *object, bool *unkept);
+enum unwind_result unwind_file_rule(struct unwind_user_state *state,
+				    const struct unwind_cache_state *begun, unsigned long ip,
+				    struct unwind_user_rule *rule, struct unwind_full_rule *full);
 
 #endif /* _KERNEL_UNWIND_FILE_ELF_H */

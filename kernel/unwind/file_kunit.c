@@ -850,7 +850,7 @@ static void written_during_walk(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), 0);
 	KUNIT_EXPECT_EQ(test, rule.cfa_off, 1);
 	state.ip += 8;
-	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), -ESTALE);
+	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), UNWIND_STALE);
 	unwind_file_put(file);
 }
 
@@ -982,7 +982,7 @@ static void overlapping_fdes(struct kunit *test)
 
 	file = walk_overlapping(test, &state, &pages);
 	state.ip = CODE + 0x848;
-	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), -ENOENT);
+	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), UNWIND_NONE);
 	state.ip = CODE + 0x810;
 	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), 0);
 	KUNIT_EXPECT_EQ(test, rule.cfa_off, 16);
@@ -1018,7 +1018,7 @@ static void last_address(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, get_write_access(file->inode), 0);
 	put_write_access(file->inode);
-	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), -ESTALE);
+	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), UNWIND_STALE);
 	unwind_file_put(file);
 }
 
@@ -1140,7 +1140,7 @@ static void pinned_page(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, state.found[UNWIND_FOUND_FILE], 0);
 	KUNIT_EXPECT_EQ(test, rule_at(file, FIRST + 0x8c8), -1);
 	KUNIT_EXPECT_EQ(test, unwind_cache_find_rule(unwind_rule_key(&state), &rule, &full),
-			-ENOENT);
+			UNWIND_NONE);
 
 	/* a missing page may be pinned, too, so a rule from it is not cached */
 	state.faults = 0;
@@ -1149,7 +1149,7 @@ static void pinned_page(struct kunit *test)
 	folio_mark_uptodate(folio);
 	KUNIT_EXPECT_EQ(test, rule.cfa_off, 32);
 	KUNIT_EXPECT_EQ(test, unwind_cache_find_rule(unwind_rule_key(&state), &rule, &full),
-			-ENOENT);
+			UNWIND_NONE);
 
 	state.faults = 1;
 	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), 0);

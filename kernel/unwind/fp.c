@@ -9,7 +9,6 @@
  * the caller's already.  The next instruction shows in which state the frame is.
  */
 
-#include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/sched.h>
 #include <linux/uprobes.h>
@@ -108,49 +107,49 @@ static bool may_return_to(struct unwind_user_state *state, unsigned long addr)
 
 /*
  * Step to the caller of a frame whose frame pointer is set up.  Code without frame pointers may use
- * the register for anything: then this returns -ENOENT.
+ * the register for anything: then this returns UNWIND_NONE.
  */
-static int step_by_fp(struct unwind_user_state *state)
+static enum unwind_result step_by_fp(struct unwind_user_state *state)
 {
 	const struct unwind_user_rule rule = unwind_fp_set_up(state->word);
 	struct return_instance *ri __uninitialized;
 	unsigned long cfa, ra;
-	int ret;
+	enum unwind_result ret;
 
 	ret = unwind_find_cfa(state, &rule, &cfa) ?:
 	      unwind_read_return_address(state, cfa - state->word, &ra, &ri);
 	if (ret)
-		return ret == -EOPNOTSUPP ? -ENOENT : ret;
+		return ret == UNWIND_STOP ? UNWIND_NONE : ret;
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 	/* where tables are used, unwind_check_cfa() relies on a certain caller */
 	if ((state->methods & BIT(UNWIND_METHOD_EH_FRAME)) && cfa <= state->sp &&
 	    !unwind_other_mapping(state->sp - 1, cfa - 1))
-		return -ENOENT;
+		return UNWIND_NONE;
 #endif
 	ra += state->cs_base;
 	if (!may_return_to(state, ra))
-		return -ENOENT;
+		return UNWIND_NONE;
 	return unwind_step_by(state, &rule, cfa, cfa, ra, ri);
 }
 
 /*
  * Find a frame's caller by the frame pointer.  If the frame's function does not set the frame
- * pointer, but its callers do, the frame of one caller is skipped.  -ENOENT: the frame pointer
+ * pointer, but its callers do, the frame of one caller is skipped.  UNWIND_NONE: the frame pointer
  * cannot be that of the frame.
  */
-int unwind_fp_rule(struct unwind_user_state *state,
-		   struct unwind_user_rule *rule, struct unwind_full_rule *full)
+enum unwind_result unwind_fp_rule(struct unwind_user_state *state, struct unwind_user_rule *rule,
+				  struct unwind_full_rule *full)
 {
 	bool probed = state->regs && unwind_in_uprobe_handler();
 	enum unwind_arch_frame frame = UNWIND_FRAME_SET_UP;
 	bool nowhere = state->exact && is_nowhere(state);
+	enum unwind_result ret;
 	s32 word = state->word;
-	int ret;
 
 	if (!nowhere) {
 		ret = unwind_sigframe(state, full);
 		rule->kind = UNWIND_RULE_FULL;
-		if (ret != -ENOENT)
+		if (ret != UNWIND_NONE)
 			return ret;
 	}
 #ifdef CONFIG_UNWIND_USER_CODE
@@ -164,9 +163,9 @@ int unwind_fp_rule(struct unwind_user_state *state,
 	if (state->exact && frame == UNWIND_FRAME_SET_UP)
 		frame = innermost_frame(state, nowhere, probed);
 	if (frame == UNWIND_FRAME_SET_UP)
-		return step_by_fp(state) ?: 1;
+		return step_by_fp(state) ?: UNWIND_TAKEN;
 	if (state->lost & BIT(UNWIND_SLOT_FP))
-		return -ENOENT;
+		return UNWIND_NONE;
 	*rule = unwind_fp_set_up(word);
 	rule->lost = 0;
 	rule->cfa_reg = UNWIND_REG_SP;
@@ -174,5 +173,5 @@ int unwind_fp_rule(struct unwind_user_state *state,
 		rule->cfa_off = word;
 		rule->kept = 0;
 	}
-	return 0;
+	return UNWIND_FOUND;
 }

@@ -7,7 +7,6 @@
  * again in this way ends, too.
  */
 
-#include <linux/errno.h>
 #include <linux/log2.h>
 #include <linux/sched.h>
 
@@ -97,7 +96,8 @@ bool unwind_switch_stack(struct unwind_user_state *state, unsigned long cfa, uns
 
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 /* A caller-saved register of a frame.  It is known in the innermost frame. */
-int unwind_volatile_reg(struct unwind_user_state *state, unsigned int reg, unsigned long *val)
+enum unwind_result unwind_volatile_reg(struct unwind_user_state *state, unsigned int reg,
+				       unsigned long *val)
 {
 	struct pt_regs *regs = state->regs;
 
@@ -107,34 +107,35 @@ int unwind_volatile_reg(struct unwind_user_state *state, unsigned int reg, unsig
 		regs = state->start;
 #endif
 	if (!regs || !arch_unwind_has_reg(regs, reg))
-		return -EOPNOTSUPP;
+		return UNWIND_STOP;
 	*val = arch_unwind_reg_val(regs, reg) + state->ss_base;
-	return 0;
+	return UNWIND_FOUND;
 }
 #endif
 
 #if defined(CONFIG_UNWIND_USER_EH_FRAME) || defined(CONFIG_UNWIND_USER_CODE)
 /* A register of a frame, UNWIND_REG_*, but not the return address. */
-int unwind_user_reg(struct unwind_user_state *state, unsigned int reg,
-		    unsigned long *val)
+enum unwind_result unwind_user_reg(struct unwind_user_state *state, unsigned int reg,
+				   unsigned long *val)
 {
 	return unwind_read_reg(state, reg, val);
 }
 #endif
 
 /* The interrupted stack may be anywhere, even below the handler's stack in the same mapping. */
-static int check_signal_sp(struct unwind_user_state *state, unsigned long sp, unsigned long ip)
+static enum unwind_result check_signal_sp(struct unwind_user_state *state, unsigned long sp,
+					  unsigned long ip)
 {
 	if (sp > state->sp)
 		return unwind_check_cfa(state, sp, ip);
-	return is_loop(state, sp, ip) ? -EINVAL : 0;
+	return is_loop(state, sp, ip) ? UNWIND_BAD : UNWIND_FOUND;
 }
 
-static int full_cfa(struct unwind_user_state *state,
-		    const struct unwind_full_rule *full, unsigned long *cfa)
+static enum unwind_result full_cfa(struct unwind_user_state *state,
+				   const struct unwind_full_rule *full, unsigned long *cfa)
 {
+	enum unwind_result ret;
 	unsigned long index;
-	int ret;
 
 	ret = unwind_read_reg(state, full->cfa_reg, cfa);
 	if (ret)
@@ -150,10 +151,10 @@ static int full_cfa(struct unwind_user_state *state,
 	}
 	if (full->cfa_deref) {
 		if (unwind_read_word(state, *cfa, cfa))
-			return -EFAULT;
+			return UNWIND_FAULT;
 		*cfa += full->cfa_add + state->ss_base;
 	}
-	return 0;
+	return UNWIND_FOUND;
 }
 
 /* Does full_place() return the value itself, rather than its address in memory? */
@@ -163,10 +164,10 @@ static bool is_value(u8 where)
 }
 
 /* Get a value of the caller's frame, or its address in memory: is_value() tells which. */
-static int full_place(struct unwind_user_state *state, u8 where, s32 off, unsigned long cfa,
-		      unsigned long *val)
+static enum unwind_result full_place(struct unwind_user_state *state, u8 where, s32 off,
+				     unsigned long cfa, unsigned long *val)
 {
-	int ret = 0;
+	enum unwind_result ret = UNWIND_FOUND;
 
 	switch (where) {
 	case UNWIND_AT_CFA:
@@ -183,18 +184,18 @@ static int full_place(struct unwind_user_state *state, u8 where, s32 off, unsign
 	case UNWIND_IN_REG:
 		return unwind_read_reg(state, off, val);
 	default:
-		return -EOPNOTSUPP;
+		return UNWIND_STOP;
 	}
 	*val += off;
 	return ret;
 }
 
 /* The caller's stack pointer. */
-static int full_sp(struct unwind_user_state *state,
-		   const struct unwind_full_rule *full, unsigned long cfa,
-		   unsigned long *sp)
+static enum unwind_result full_sp(struct unwind_user_state *state,
+				  const struct unwind_full_rule *full, unsigned long cfa,
+				  unsigned long *sp)
 {
-	int ret;
+	enum unwind_result ret;
 
 	*sp = cfa;
 	if (full->sp_where != UNWIND_SAME) {
@@ -203,22 +204,23 @@ static int full_sp(struct unwind_user_state *state,
 			return ret;
 		if (!is_value(full->sp_where)) {
 			if (unwind_read_word(state, *sp, sp))
-				return -EFAULT;
+				return UNWIND_FAULT;
 			*sp += state->ss_base;
 		}
 	}
-	return 0;
+	return UNWIND_FOUND;
 }
 
 /* May the caller's stack pointer be @sp, and its next instruction be at @ip? */
-static int check_full_sp(struct unwind_user_state *state, const struct unwind_full_rule *full,
-			 unsigned long sp, unsigned long ip)
+static enum unwind_result check_full_sp(struct unwind_user_state *state,
+					const struct unwind_full_rule *full,
+					unsigned long sp, unsigned long ip)
 {
 	if (full->signal)
 		return check_signal_sp(state, sp, ip);
 	/* CFA == sp in the innermost frame only: vfork() has popped its return address */
 	if (full->ra_where == UNWIND_IN_REG && state->regs && sp == state->sp)
-		return 0;
+		return UNWIND_FOUND;
 	return unwind_check_cfa(state, sp, ip);
 }
 
@@ -227,19 +229,18 @@ static int check_full_sp(struct unwind_user_state *state, const struct unwind_fu
  * the CFA from the kernel's signal frame proves that there was a signal, so any
  * interrupted address is then accepted.
  */
-static bool may_be_anywhere(const struct unwind_full_rule *full, int ret)
+static bool may_be_anywhere(const struct unwind_full_rule *full, enum unwind_result ret)
 {
-	return (ret == -ENODATA || ret == -EINVAL) &&
-	       full->signal && full->cfa_deref;
+	return (ret == UNWIND_END || ret == UNWIND_BAD) && full->signal && full->cfa_deref;
 }
 
-static int full_return_address(struct unwind_user_state *state,
-			       const struct unwind_full_rule *full,
-			       unsigned long cfa, unsigned long *ra,
-			       struct return_instance **ri)
+static enum unwind_result full_return_address(struct unwind_user_state *state,
+					      const struct unwind_full_rule *full,
+					      unsigned long cfa, unsigned long *ra,
+					      struct return_instance **ri)
 {
+	enum unwind_result ret;
 	unsigned long place;
-	int ret;
 
 	ret = full_place(state, full->ra_where, full->ra_off, cfa, &place);
 	if (ret)
@@ -247,7 +248,7 @@ static int full_return_address(struct unwind_user_state *state,
 	if (!is_value(full->ra_where)) {
 		ret = unwind_read_return_address(state, place, ra, ri);
 		if (unlikely(ret) && may_be_anywhere(full, ret))
-			ret = 0;
+			ret = UNWIND_FOUND;
 		return ret;
 	}
 
@@ -264,8 +265,8 @@ static void full_kept(struct unwind_user_state *state,
 		      unsigned long cfa, struct unwind_frame *next)
 {
 	u8 where = full->kept_where[slot], bit = BIT(slot);
+	enum unwind_result ret;
 	unsigned long val = 0;
-	int ret;
 
 	if (where == UNWIND_SAME)
 		return;
@@ -280,14 +281,14 @@ static void full_kept(struct unwind_user_state *state,
 }
 
 /* As unwind_apply_frame(), for uncommon rules, such as those of signal frames and of the PLT. */
-static noinline int apply_full_rule(struct unwind_user_state *state,
-				    const struct unwind_full_rule *full)
+static noinline enum unwind_result apply_full_rule(struct unwind_user_state *state,
+						   const struct unwind_full_rule *full)
 {
 	unsigned long cfa, sp, ra;
 	struct return_instance *ri;
 	struct unwind_frame next;
+	enum unwind_result ret;
 	unsigned int slot;
-	int ret;
 
 	ret = full_cfa(state, full, &cfa) ?:
 	      full_sp(state, full, cfa, &sp) ?:
@@ -316,15 +317,16 @@ static noinline int apply_full_rule(struct unwind_user_state *state,
 	state->regs = NULL;
 	if (full->signal)
 		unwind_uprobe_undo(state);
-	return 0;
+	return UNWIND_FOUND;
 }
 
 /*
  * Step from a frame to its caller's by a rule; @full is valid if @rule is of the kind
- * UNWIND_RULE_FULL.  Returns as unwind_user_next().
+ * UNWIND_RULE_FULL.
  */
-int unwind_apply_rule(struct unwind_user_state *state, const struct unwind_user_rule *rule,
-		      const struct unwind_full_rule *full)
+enum unwind_result unwind_apply_rule(struct unwind_user_state *state,
+				     const struct unwind_user_rule *rule,
+				     const struct unwind_full_rule *full)
 {
 	switch (rule->kind) {
 	case UNWIND_RULE_FRAME:
@@ -336,8 +338,8 @@ int unwind_apply_rule(struct unwind_user_state *state, const struct unwind_user_
 	case UNWIND_RULE_FULL:
 		return apply_full_rule(state, full);
 	case UNWIND_RULE_END:
-		return -ENODATA;
+		return UNWIND_END;
 	default:
-		return -EOPNOTSUPP;
+		return UNWIND_STOP;
 	}
 }

@@ -73,19 +73,16 @@ static bool code_is_walked_again(const struct unwind_user_state *state)
 	return state->again;
 }
 
-/* Does the code at an address have tables? Returns an error if that cannot be found out now. */
-static int code_has_tables(struct unwind_user_state *state, unsigned long addr)
+/* Does the code at an address have tables?  @unsure is the answer if that is not known now. */
+static bool code_has_tables(struct unwind_user_state *state, unsigned long addr, bool unsure)
 {
 	struct unwind_object object __uninitialized;
 	struct unwind_cache_state begun;
-	int ret;
 
 	if (unwind_cache_find_object(addr, &object)) {
-		if (!unwind_cache_begin(&begun))
-			return -ENOMEM;
-		ret = unwind_eh_frame_object(state, &begun, addr, &object);
-		if (ret)
-			return ret;
+		if (!unwind_cache_begin(&begun) ||
+		    unwind_eh_frame_object(state, &begun, addr, &object))
+			return unsure;
 		if (object.transient)
 			return true;
 	}
@@ -120,10 +117,10 @@ static void unwind_cache_add_rule(const struct unwind_cache_state *state, u64 ke
 {
 }
 
-static int unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
-				  struct unwind_full_rule *full)
+static enum unwind_result unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
+						 struct unwind_full_rule *full)
 {
-	return -ENOENT;
+	return UNWIND_NONE;
 }
 
 static u64 unwind_rule_key(const struct unwind_user_state *state)
@@ -139,7 +136,7 @@ static bool code_is_walked_again(const struct unwind_user_state *state)
 }
 
 /* as for code with tables, a call must precede a return address in code of a file */
-static int code_has_tables(struct unwind_user_state *state, unsigned long addr)
+static bool code_has_tables(struct unwind_user_state *state, unsigned long addr, bool unsure)
 {
 	return unwind_is_of_file(addr);
 }
@@ -238,17 +235,9 @@ static void make_full(struct unwind_user_rule *rule, s32 word, struct unwind_ful
 }
 
 /* The frame pointer of a frame, if it is known. */
-static int read_fp(struct unwind_user_state *state, unsigned long *fp)
+static bool read_fp(struct unwind_user_state *state, unsigned long *fp)
 {
-	*fp = state->kept[UNWIND_SLOT_FP];
-	if (state->lost & BIT(UNWIND_SLOT_FP))
-		return -ENOENT;
-	if (!(state->in_memory & BIT(UNWIND_SLOT_FP)))
-		return 0;
-	if (unwind_read_word(state, *fp, fp))
-		return -EFAULT;
-	*fp += state->ss_base;
-	return 0;
+	return !unwind_user_reg(state, UNWIND_REG_FP, fp);
 }
 
 /*
@@ -259,12 +248,9 @@ static int read_fp(struct unwind_user_state *state, unsigned long *fp)
  */
 static bool may_return_to(struct unwind_user_state *state, unsigned long addr, bool unsure)
 {
-	int ret;
-
 	if (addr < PAGE_SIZE || addr >= TASK_SIZE_MAX || !unwind_is_executable(addr))
 		return false;
-	ret = code_has_tables(state, addr);
-	return !ret || (ret < 0 && unsure) || unwind_is_after_call(state, addr);
+	return !code_has_tables(state, addr, !unsure) || unwind_is_after_call(state, addr);
 }
 
 /*
@@ -288,8 +274,8 @@ static bool may_be_return_address(struct unwind_user_state *state, unsigned long
  * Find the function that the call in front of @ra calls. If this function only jumps to
  * another one, find that one. @start is set to 0 if the call or the jump is indirect.
  */
-static int called_from(struct unwind_user_state *state, unsigned long ra,
-		       unsigned long *start)
+static bool called_from(struct unwind_user_state *state, unsigned long ra,
+			unsigned long *start)
 {
 	struct unwind_code code = code_of(state);
 	u8 insn[UNWIND_ARCH_DIRECT_BYTES];
@@ -297,13 +283,13 @@ static int called_from(struct unwind_user_state *state, unsigned long ra,
 
 	if (!unwind_is_after_call(state, ra) ||
 	    unwind_read(state, ra - sizeof(insn), insn, sizeof(insn)))
-		return -ENOENT;
+		return false;
 	*start = arch_unwind_call_target(insn, ra);
 	for (i = 0; *start && i < MAX_GOING_ON; i++) {
 		if (!unwind_code_goes_on(&code, *start, start))
 			break;
 	}
-	return 0;
+	return true;
 }
 
 /* is there evidence for a rule? */
@@ -322,7 +308,7 @@ static enum evidence is_called(struct unwind_user_state *state, unsigned long ra
 	struct unwind_code code = code_of(state);
 	unsigned long start;
 
-	if (called_from(state, ra, &start))
+	if (!called_from(state, ra, &start))
 		return unwind_is_restorer(state, ra) ? SOME : NONE;
 	if (!start)
 		return SOME;
@@ -351,7 +337,7 @@ static enum evidence leads_to_caller(struct unwind_user_state *state,
 			return NONE;
 		base += state->ss_base;
 	} else if (rule->cfa_reg == UNWIND_REG_FP) {
-		if (read_fp(state, &base))
+		if (!read_fp(state, &base))
 			return NONE;
 	} else if (state->sp_is_low) {
 		return SOME;	/* see apply_either() */
@@ -553,7 +539,7 @@ static bool rule_by_code(struct unwind_user_state *state, struct unwind_user_rul
 	struct unwind_code code = code_of(state);
 	unsigned long fp;
 
-	if (!state->sp_is_low && !read_fp(state, &fp) &&
+	if (!state->sp_is_low && read_fp(state, &fp) &&
 	    fp - state->sp < MAX_FRAME_WORDS * state->word)
 		code.fp_above_sp = fp - state->sp;
 	code.read = search_read;
@@ -575,7 +561,7 @@ static unsigned long function_at_fp(struct unwind_user_state *state, unsigned lo
 	unsigned long ra, start;
 
 	if (unwind_read_word(state, fp + state->word, &ra) ||
-	    called_from(state, ra + state->cs_base, &start))
+	    !called_from(state, ra + state->cs_base, &start))
 		return 0;
 	return start;
 }
@@ -699,7 +685,7 @@ static bool has_kept_size(struct unwind_user_state *state, const struct unwind_u
 	unsigned long fp, size, start = 0, called;
 	bool saves_fp;
 
-	if (read_fp(state, &fp) || !frame_size(state, fp, &size) || size != rule->size)
+	if (!read_fp(state, &fp) || !frame_size(state, fp, &size) || size != rule->size)
 		return false;
 	if (rule->by_call || !state->exact)
 		start = function_at_fp(state, fp);
@@ -841,7 +827,7 @@ static bool rule_by_fp(struct unwind_user_state *state, struct unwind_user_rule 
 {
 	unsigned long fp;
 
-	if (read_fp(state, &fp))
+	if (!read_fp(state, &fp))
 		return false;
 	if (!(fp_is_certain(state, fp, rule) && has_caller_at_fp(state, fp)) &&
 	    !frame_by_code(state, fp, rule))
@@ -924,20 +910,22 @@ static bool rule_at_entry(struct unwind_user_state *state, struct unwind_user_ru
  * @full: filled in if @rule is UNWIND_RULE_FULL
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0, -ENOENT if no caller is certain, or -ENOMEM if the code could not be searched.
+ * Return: UNWIND_FOUND; UNWIND_NONE if no caller is certain; or UNWIND_FAULT if the code could not
+ *	   be searched.
  */
-int unwind_no_tables_rule(struct unwind_user_state *state, struct unwind_user_rule *rule,
-			  struct unwind_full_rule *full)
+enum unwind_result unwind_no_tables_rule(struct unwind_user_state *state,
+					 struct unwind_user_rule *rule,
+					 struct unwind_full_rule *full)
 {
 	cond_resched();
 	if (!find_kept(state, rule, full) && !rule_at_entry(state, rule) &&
 	    !rule_by_code(state, rule))
-		return -ENOMEM;
+		return UNWIND_FAULT;
 	if (is_uncommon(rule))
 		make_full(rule, state->word, full);
 	if (rule->kind != UNWIND_RULE_NO_PATH)
-		return 0;
-	return rule_by_fp(state, rule) ? 0 : -ENOENT;
+		return UNWIND_FOUND;
+	return rule_by_fp(state, rule) ? UNWIND_FOUND : UNWIND_NONE;
 }
 
 /*
@@ -979,10 +967,11 @@ static bool frame_extends(struct unwind_user_state *state, unsigned long cfa)
  * Context: Task context of a user task; may sleep, unless the walk is quick.
  * Return: as unwind_user_next().
  */
-int unwind_apply_code_rule(struct unwind_user_state *state, const struct unwind_user_rule *rule)
+enum unwind_result unwind_apply_code_rule(struct unwind_user_state *state,
+					  const struct unwind_user_rule *rule)
 {
 	unsigned long sp = state->sp, cfa;
-	int ret;
+	enum unwind_result ret;
 
 	ret = unwind_apply_frame(state, rule);
 	if (ret || !rule->extends)
@@ -991,11 +980,12 @@ int unwind_apply_code_rule(struct unwind_user_state *state, const struct unwind_
 	state->sp = sp;
 	state->sp_is_low = frame_extends(state, cfa);
 	state->sp = cfa;
-	return 0;
+	return UNWIND_FOUND;
 }
 
-static int apply_any_rule(struct unwind_user_state *state, const struct unwind_user_rule *rule,
-			  const struct unwind_full_rule *full)
+static enum unwind_result apply_any_rule(struct unwind_user_state *state,
+					 const struct unwind_user_rule *rule,
+					 const struct unwind_full_rule *full)
 {
 	return rule->kind == UNWIND_RULE_CODE ? unwind_apply_code_rule(state, rule) :
 						unwind_apply_rule(state, rule, full);
@@ -1006,16 +996,16 @@ static bool fp_fits(struct unwind_user_state *state, unsigned long cfa)
 {
 	unsigned long fp;
 
-	return !unwind_read_reg(state, UNWIND_REG_FP, &fp) && fp == cfa - 2 * state->word;
+	return read_fp(state, &fp) && fp == cfa - 2 * state->word;
 }
 
 /* Apply the rule with another stack pointer, without a change of @state. */
-static int apply_from(struct unwind_user_state *state, unsigned long sp,
-		      const struct unwind_user_rule *rule, const struct unwind_full_rule *full,
-		      struct unwind_frame *next)
+static enum unwind_result apply_from(struct unwind_user_state *state, unsigned long sp,
+				     const struct unwind_user_rule *rule,
+				     const struct unwind_full_rule *full, struct unwind_frame *next)
 {
 	const struct unwind_frame here = state->frame;
-	int ret;
+	enum unwind_result ret;
 
 	state->sp = sp;
 	state->sp_is_low = false;
@@ -1043,25 +1033,26 @@ static bool leads_to_return_address(struct unwind_user_state *state,
  * uses only the frame pointer, take it.  Otherwise take the one that leads to a return address;
  * if both do, take the one that the frame pointer fits.  If that leaves both or neither, fail.
  */
-static noinline int apply_either(struct unwind_user_state *state,
-				 const struct unwind_user_rule *rule,
-				 const struct unwind_full_rule *full)
+static noinline enum unwind_result apply_either(struct unwind_user_state *state,
+						const struct unwind_user_rule *rule,
+						const struct unwind_full_rule *full)
 {
 	const unsigned long low_sp = state->sp;
+	enum unwind_result ret, ret_high;
 	struct unwind_frame low, high;
 	bool low_good, high_good;
 	unsigned long high_sp;
-	int ret, ret_high;
 
 	if (unwind_read_word(state, low_sp - 3 * state->word, &high_sp))
-		return -EFAULT;
+		return UNWIND_FAULT;
 	ret = apply_from(state, low_sp, rule, full, &low);
 	ret_high = apply_from(state, high_sp, rule, full, &high);
 	if (ret && ret_high)
 		return ret;
 	/* what is not in memory may be the caller's frame */
-	if ((ret == -EFAULT || ret_high == -EFAULT) && (state->no_faults || !state->faults))
-		return -EFAULT;
+	if ((ret == UNWIND_FAULT || ret_high == UNWIND_FAULT) &&
+	    (state->no_faults || !state->faults))
+		return UNWIND_FAULT;
 	if (ret || ret_high || low.ip != high.ip || low.sp != high.sp) {
 		low_good = !ret && leads_to_return_address(state, &low);
 		high_good = !ret_high && leads_to_return_address(state, &high);
@@ -1070,12 +1061,12 @@ static noinline int apply_either(struct unwind_user_state *state,
 			high_good = fp_fits(state, high.sp);
 		}
 		if (low_good == high_good)
-			return -EINVAL;
+			return UNWIND_BAD;
 		if (high_good)
 			low = high;
 	}
 	state->frame = low;
-	return 0;
+	return UNWIND_FOUND;
 }
 
 static unsigned int steps_taken(const struct unwind_user_state *state)
@@ -1108,16 +1099,16 @@ static bool rule_is_volatile(const struct unwind_user_state *state,
  * Assembly may rely on its own functions not to change a caller-saved register.
  * OpenSSL's AES-GCM keeps its CFA in rax across such calls.
  */
-static noinline int apply_left_alone(struct unwind_user_state *state,
-				     const struct unwind_user_rule *rule,
-				     const struct unwind_full_rule *full)
+static noinline enum unwind_result apply_left_alone(struct unwind_user_state *state,
+						    const struct unwind_user_rule *rule,
+						    const struct unwind_full_rule *full)
 {
 	unsigned long ip = instruction_pointer(state->start) + state->cs_base;
 	const struct unwind_frame here = state->frame;
-	int ret;
+	enum unwind_result ret;
 
 	state->left_alone = callee_keeps(state, ip);
-	ret = state->left_alone ? apply_any_rule(state, rule, full) : -EOPNOTSUPP;
+	ret = state->left_alone ? apply_any_rule(state, rule, full) : UNWIND_STOP;
 	state->left_alone = 0;
 	if (ret)
 		state->frame = here;
@@ -1133,15 +1124,16 @@ static noinline int apply_left_alone(struct unwind_user_state *state,
  * Context: Task context of a user task; may sleep.
  * Return: as unwind_user_next().
  */
-int unwind_code_step(struct unwind_user_state *state, const struct unwind_user_rule *rule,
-		     const struct unwind_full_rule *full)
+enum unwind_result unwind_code_step(struct unwind_user_state *state,
+				    const struct unwind_user_rule *rule,
+				    const struct unwind_full_rule *full)
 {
-	int ret;
+	enum unwind_result ret;
 
 	if (unlikely(state->sp_is_low))
 		return apply_either(state, rule, full);
 	ret = apply_any_rule(state, rule, full);
-	if (ret == -EOPNOTSUPP && rule_is_volatile(state, rule) && called_innermost(state))
+	if (ret == UNWIND_STOP && rule_is_volatile(state, rule) && called_innermost(state))
 		ret = apply_left_alone(state, rule, full);
 	return ret;
 }

@@ -94,11 +94,14 @@ static inline bool unwind_reads_code(const struct unwind_user_state *state)
 	return state->methods == BIT(UNWIND_NR_METHODS) - 1;
 }
 
-int unwind_no_tables_rule(struct unwind_user_state *state,
-			  struct unwind_user_rule *rule, struct unwind_full_rule *full);
-int unwind_apply_code_rule(struct unwind_user_state *state, const struct unwind_user_rule *rule);
-int unwind_code_step(struct unwind_user_state *state, const struct unwind_user_rule *rule,
-		     const struct unwind_full_rule *full);
+enum unwind_result unwind_no_tables_rule(struct unwind_user_state *state,
+					 struct unwind_user_rule *rule,
+					 struct unwind_full_rule *full);
+enum unwind_result unwind_apply_code_rule(struct unwind_user_state *state,
+					  const struct unwind_user_rule *rule);
+enum unwind_result unwind_code_step(struct unwind_user_state *state,
+				    const struct unwind_user_rule *rule,
+				    const struct unwind_full_rule *full);
 bool unwind_is_fixed(unsigned long addr);
 unsigned long unwind_auxv(struct unwind_user_state *state, unsigned long type);
 unsigned long unwind_start_stack(void);

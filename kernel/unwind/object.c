@@ -64,8 +64,8 @@ struct places {
 };
 
 /* List the mappings in which the object may begin, and describe the mapping of the code. */
-static int list_places(unsigned long ip, struct places *places,
-		       struct unwind_object *code)
+static enum unwind_result list_places(unsigned long ip, struct places *places,
+				      struct unwind_object *code)
 {
 	VMA_ITERATOR(vmi, current->mm, ip);
 	struct mm_struct *mm = current->mm;
@@ -73,12 +73,12 @@ static int list_places(unsigned long ip, struct places *places,
 	int i;
 
 	if (mmap_read_lock_killable(mm))
-		return -EINTR;
+		return UNWIND_FAULT;
 
 	first = vma_find(&vmi, ip + 1);
 	if (!first || !(first->vm_flags & VM_EXEC)) {
 		mmap_read_unlock(mm);
-		return -ENOENT;
+		return UNWIND_NONE;
 	}
 	code->start = first->vm_start;
 	code->end = first->vm_end;
@@ -100,7 +100,7 @@ static int list_places(unsigned long ip, struct places *places,
 		vma = vma_prev(&vmi);
 	}
 	mmap_read_unlock(mm);
-	return 0;
+	return UNWIND_FOUND;
 }
 
 /* Where to read an object in memory: its first byte is at @begin. */
@@ -357,21 +357,22 @@ static int object_from(struct unwind_user_state *state,
  *	    run time, filled in with the mapping as an object without tables
  *
  * Context: Task context of a user task; may sleep.
- * Return: 0, or -ENOENT if the address is not executable, -EFAULT if a possible
- *	   header of the object cannot be read now, -EOPNOTSUPP if its headers or
- *	   tables have an unsupported form, or -EINTR.
+ * Return: UNWIND_FOUND; UNWIND_NONE if the address is not executable; UNWIND_FAULT if a possible
+ *	   header of the object cannot be read now; or UNWIND_STOP if its headers or tables have an
+ *	   unsupported form.
  */
-int unwind_object_at(struct unwind_user_state *state, unsigned long ip,
-		     struct unwind_object *object)
+enum unwind_result unwind_object_at(struct unwind_user_state *state, unsigned long ip,
+				    struct unwind_object *object)
 {
 	struct places places __uninitialized;
 	struct unwind_object code = {};
 	bool no_code = false, unread = false, refused = false;
+	enum unwind_result listed;
 	int i, ret;
 
-	ret = list_places(ip, &places, &code);
-	if (ret)
-		return ret;
+	listed = list_places(ip, &places, &code);
+	if (listed)
+		return listed;
 
 	for (i = 0; i < places.nr; i++) {
 		ret = object_from(state, &places, i, ip, object);
@@ -379,7 +380,7 @@ int unwind_object_at(struct unwind_user_state *state, unsigned long ip,
 			object->code_start = max(code.code_start, object->start);
 			object->code_end = min(code.code_end, object->end);
 			object->transient |= code.transient;
-			return 0;
+			return UNWIND_FOUND;
 		}
 		no_code |= ret == -ENODATA;
 		unread |= ret == -EFAULT;
@@ -390,9 +391,9 @@ int unwind_object_at(struct unwind_user_state *state, unsigned long ip,
 	 * as the vDSO does.
 	 */
 	if (unread)
-		return -EFAULT;
+		return UNWIND_FAULT;
 	if (refused)
-		return -EOPNOTSUPP;
+		return UNWIND_STOP;
 	/*
 	 * Code without tables can be cached even if it is writable: writes do not give it
 	 * tables.  If an object was found that does not have @ip as code, do not cache the mapping
@@ -400,7 +401,7 @@ int unwind_object_at(struct unwind_user_state *state, unsigned long ip,
 	 */
 	code.transient = no_code;
 	*object = code;
-	return 0;
+	return UNWIND_FOUND;
 }
 
 /**

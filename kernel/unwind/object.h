@@ -7,11 +7,11 @@
 
 #include "cache.h"
 
-int unwind_object_at(struct unwind_user_state *state, unsigned long ip,
-		     struct unwind_object *object);
-int unwind_eh_frame_object(struct unwind_user_state *state,
-			   const struct unwind_cache_state *begun, unsigned long ip,
-			   struct unwind_object *object);
+enum unwind_result unwind_object_at(struct unwind_user_state *state, unsigned long ip,
+				    struct unwind_object *object);
+enum unwind_result unwind_eh_frame_object(struct unwind_user_state *state,
+					  const struct unwind_cache_state *begun, unsigned long ip,
+					  struct unwind_object *object);
 bool unwind_keep_object(struct unwind_user_state *state, const struct unwind_cache_state *begun,
 			struct unwind_object *object);
 

@@ -7,7 +7,6 @@
  */
 
 #include <linux/align.h>
-#include <linux/errno.h>
 #include <linux/nospec.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
@@ -42,14 +41,14 @@ static noinline bool leads_behind_call(struct unwind_user_state *state,
  * A step of other_steps() by a rule for code without tables. Check first that the code is
  * unchanged, because the cache is not notified when such code changes.
  */
-static __always_inline int quick_code_step(struct unwind_user_state *state,
-					   const struct unwind_user_rule *rule)
+static __always_inline enum unwind_result quick_code_step(struct unwind_user_state *state,
+							  const struct unwind_user_rule *rule)
 {
 	if (!unwind_code_holds(state->ip, rule))
-		return -EAGAIN;
+		return UNWIND_NONE;
 	if (unlikely(rule->doubt) &&
 	    (rule->doubt != UNWIND_DOUBT_RETURN || !leads_behind_call(state, rule)))
-		return -EAGAIN;
+		return UNWIND_NONE;
 	if (unlikely(rule->extends))
 		return unwind_apply_code_rule(state, rule);
 	return unwind_apply_frame(state, rule);
@@ -278,7 +277,7 @@ other_steps(struct unwind_user_state *state, struct unwind_cache *cache,
 	    const unsigned long *end, bool *ended)
 {
 	struct unwind_user_rule rule __uninitialized;
-	int ret;
+	enum unwind_result ret;
 
 	while (entries != end && !*ended) {
 		if (!cached_rule(cache, table, unwind_rule_key(state), &rule))

@@ -8,7 +8,6 @@
  * recognized by its bytes, and the layout of the frame is the kernel's own.
  */
 
-#include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/string.h>
@@ -22,23 +21,23 @@
 #endif
 #include "unwind.h"
 
-static int match_bytes(struct unwind_user_state *state, unsigned long addr,
-		       const u8 *want, unsigned int nr)
+static enum unwind_result match_bytes(struct unwind_user_state *state, unsigned long addr,
+				      const u8 *want, unsigned int nr)
 {
 	u8 code[UNWIND_ARCH_RESTORER_BYTES];
 
 	if (unwind_read(state, addr, code, nr))
-		return -EFAULT;
-	return memcmp(code, want, nr) ? -ENOENT : 0;
+		return UNWIND_FAULT;
+	return memcmp(code, want, nr) ? UNWIND_NONE : UNWIND_FOUND;
 }
 
 /* Do not read the next page if the bytes in this page do not match. */
-static int match_code(struct unwind_user_state *state, unsigned long addr,
-		      const struct arch_unwind_restorer *restorer)
+static enum unwind_result match_code(struct unwind_user_state *state, unsigned long addr,
+				     const struct arch_unwind_restorer *restorer)
 {
 	unsigned int nr = min_t(unsigned long, restorer->nr,
 				PAGE_SIZE - offset_in_page(addr));
-	int ret = match_bytes(state, addr, restorer->code, nr);
+	enum unwind_result ret = match_bytes(state, addr, restorer->code, nr);
 
 	if (ret || nr == restorer->nr)
 		return ret;
@@ -70,15 +69,17 @@ static bool may_begin_restorer(struct unwind_user_state *state, unsigned long ip
 /*
  * Find the restorer that has its first instruction at @ip, or with @exact, another one, or whose
  * system call ends there.  A return address can only be the beginning: the handler returns there.
- * Returns the number of bytes that the restorer has popped before @ip.
+ * @popped is set to the number of bytes that the restorer has popped before @ip.
  */
-static int find_restorer(struct unwind_user_state *state, unsigned long ip, bool exact,
-			 const struct arch_unwind_restorer **found)
+static enum unwind_result find_restorer(struct unwind_user_state *state, unsigned long ip,
+					bool exact, const struct arch_unwind_restorer **found,
+					unsigned int *popped)
 {
 	const struct arch_unwind_restorer *restorer = arch_unwind_restorers;
-	int i, match, ret = -ENOENT;
+	enum unwind_result match, ret = UNWIND_NONE;
 	bool is_known;
 	u16 insn;
+	int i;
 
 	is_known = read_first(state, ip, &insn);
 	for (; restorer < arch_unwind_restorers + ARRAY_SIZE(arch_unwind_restorers); restorer++) {
@@ -95,9 +96,10 @@ static int find_restorer(struct unwind_user_state *state, unsigned long ip, bool
 			match = match_code(state, ip - step, restorer);
 			if (!match) {
 				*found = restorer;
-				return i ? restorer->popped : 0;
+				*popped = i ? restorer->popped : 0;
+				return match;
 			}
-			if (!i && match == -EFAULT)
+			if (!i && match == UNWIND_FAULT)
 				ret = match;
 		}
 	}
@@ -105,16 +107,16 @@ static int find_restorer(struct unwind_user_state *state, unsigned long ip, bool
 }
 
 /* The rule of the frame if a restorer is at @ip, see find_restorer(). */
-static int sigframe_at(struct unwind_user_state *state, unsigned long ip, bool exact,
-		       struct unwind_full_rule *full)
+static enum unwind_result sigframe_at(struct unwind_user_state *state, unsigned long ip, bool exact,
+				      struct unwind_full_rule *full)
 {
 	const struct arch_unwind_restorer *restorer;
-	unsigned int slot;
-	int popped;
+	unsigned int slot, popped;
+	enum unwind_result ret;
 
-	popped = find_restorer(state, ip, exact, &restorer);
-	if (popped < 0)
-		return popped;
+	ret = find_restorer(state, ip, exact, &restorer, &popped);
+	if (ret)
+		return ret;
 
 	*full = (struct unwind_full_rule) {
 		.cfa_reg	= UNWIND_REG_SP,
@@ -128,17 +130,14 @@ static int sigframe_at(struct unwind_user_state *state, unsigned long ip, bool e
 		full->kept_where[slot] = UNWIND_AT_SP;
 		full->kept_off[slot] = restorer->frame.kept[slot] - popped;
 	}
-	return 0;
+	return UNWIND_FOUND;
 }
 
-/*
- * The rule of a signal frame that no table describes.  Returns 0 if the frame is a restorer's;
- * -ENOENT if not; -EFAULT if the code could not be read.
- */
-int unwind_sigframe(struct unwind_user_state *state, struct unwind_full_rule *full)
+/* The rule of a signal frame that no table describes. */
+enum unwind_result unwind_sigframe(struct unwind_user_state *state, struct unwind_full_rule *full)
 {
 	if (!state->exact && !may_begin_restorer(state, state->ip))
-		return -ENOENT;
+		return UNWIND_NONE;
 	return sigframe_at(state, state->ip, state->exact, full);
 }
 
@@ -146,22 +145,23 @@ int unwind_sigframe(struct unwind_user_state *state, struct unwind_full_rule *fu
 bool unwind_is_restorer(struct unwind_user_state *state, unsigned long addr)
 {
 	const struct arch_unwind_restorer *restorer;
+	unsigned int popped;
 
-	return find_restorer(state, addr, false, &restorer) >= 0;
+	return !find_restorer(state, addr, false, &restorer, &popped);
 }
 
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 /*
  * Does a restorer begin behind @ip, the last byte of the frame's function?  A handler returns to
  * the beginning of the restorer.  If the function ends with a call of a function that does not
- * return, this address may be the return address of that call: then this returns -EOPNOTSUPP, else
+ * return, this address may be the return address of that call: then this returns UNWIND_STOP, else
  * as unwind_sigframe().
  */
-int unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
-			   struct unwind_full_rule *full)
+enum unwind_result unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
+					  struct unwind_full_rule *full)
 {
-	int ret = sigframe_at(state, ip + 1, false, full);
+	enum unwind_result ret = sigframe_at(state, ip + 1, false, full);
 
-	return !ret && unwind_is_after_call(state, ip + 1) ? -EOPNOTSUPP : ret;
+	return !ret && unwind_is_after_call(state, ip + 1) ? UNWIND_STOP : ret;
 }
 #endif

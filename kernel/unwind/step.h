@@ -6,7 +6,6 @@
 #define _KERNEL_UNWIND_STEP_H
 
 #include <linux/bits.h>
-#include <linux/errno.h>
 #include <linux/sched.h>
 
 #include <asm/unwind_user.h>
@@ -14,63 +13,63 @@
 #include "unwind.h"
 
 /* Get the value of a register of this frame. */
-static __always_inline int unwind_read_reg(struct unwind_user_state *state,
-					   unsigned int reg, unsigned long *val)
+static __always_inline enum unwind_result unwind_read_reg(struct unwind_user_state *state,
+							  unsigned int reg, unsigned long *val)
 {
 	int slot;
 
 	if (reg == UNWIND_REG_SP) {
 		*val = state->sp;
-		return 0;
+		return UNWIND_FOUND;
 	}
 	slot = arch_unwind_slot(reg, state->word);
 	if (slot < 0 || slot >= UNWIND_NR_KEPT)
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 		return unwind_volatile_reg(state, reg, val);
 #else
-		return -EOPNOTSUPP;
+		return UNWIND_STOP;
 #endif
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 	if (unlikely(state->fp_only) && slot != UNWIND_SLOT_FP) {
 		state->again = true;
-		return -EOPNOTSUPP;
+		return UNWIND_STOP;
 	}
 #endif
 	if (state->lost & BIT(slot))
-		return -EOPNOTSUPP;
+		return UNWIND_STOP;
 	*val = state->kept[slot];
 	if (!(state->in_memory & BIT(slot)))
-		return 0;
+		return UNWIND_FOUND;
 	if (unwind_read_word(state, *val, val))
-		return -EFAULT;
+		return UNWIND_FAULT;
 	*val += state->ss_base;
-	return 0;
+	return UNWIND_FOUND;
 }
 
 /* May the caller's frame be at @cfa, and its next instruction at @ip? */
-static __always_inline int unwind_check_cfa(struct unwind_user_state *state,
-					    unsigned long cfa, unsigned long ip)
+static __always_inline enum unwind_result unwind_check_cfa(struct unwind_user_state *state,
+							   unsigned long cfa, unsigned long ip)
 {
 	if (cfa >= TASK_SIZE_MAX)
-		return -EINVAL;
+		return UNWIND_BAD;
 	if (cfa <= state->sp && !unwind_switch_stack(state, cfa, ip))
-		return -EINVAL;
-	return 0;
+		return UNWIND_BAD;
+	return UNWIND_FOUND;
 }
 
-static __always_inline int unwind_check_return_address(unsigned long ra)
+static __always_inline enum unwind_result unwind_check_return_address(unsigned long ra)
 {
 	if (!ra)
-		return -ENODATA;
-	return ra < TASK_SIZE_MAX ? 0 : -EINVAL;
+		return UNWIND_END;
+	return ra < TASK_SIZE_MAX ? UNWIND_FOUND : UNWIND_BAD;
 }
 
-static __always_inline int unwind_read_return_address(struct unwind_user_state *state,
-						      unsigned long slot, unsigned long *ra,
-						      struct return_instance **ri)
+static __always_inline enum unwind_result
+unwind_read_return_address(struct unwind_user_state *state, unsigned long slot, unsigned long *ra,
+			   struct return_instance **ri)
 {
 	if (unwind_read_word(state, slot, ra))
-		return -EFAULT;
+		return UNWIND_FAULT;
 	*ri = state->ri;
 	if (unlikely(state->probed))
 		*ra = unwind_uprobe_return(ri, slot, *ra);
@@ -78,20 +77,20 @@ static __always_inline int unwind_read_return_address(struct unwind_user_state *
 }
 
 /* The CFA of a rule of the kind UNWIND_RULE_FRAME. */
-static __always_inline int unwind_find_cfa(struct unwind_user_state *state,
-					   const struct unwind_user_rule *rule,
-					   unsigned long *cfa)
+static __always_inline enum unwind_result unwind_find_cfa(struct unwind_user_state *state,
+							  const struct unwind_user_rule *rule,
+							  unsigned long *cfa)
 {
-	int ret;
+	enum unwind_result ret;
 
 	ret = unwind_read_reg(state, rule->cfa_reg, cfa);
 	if (ret)
 		return ret;
 	/* programs and threads start with a frame pointer of 0 */
 	if (!*cfa)
-		return -ENODATA;
+		return UNWIND_END;
 	*cfa += rule->cfa_off;
-	return 0;
+	return UNWIND_FOUND;
 }
 
 static __always_inline void unwind_note_kept(struct unwind_user_state *state,
@@ -111,12 +110,11 @@ static __always_inline void unwind_note_kept(struct unwind_user_state *state,
 }
 
 /* Step to the caller at @ra, whose frame is at @cfa.  @kept is the base of rule->kept_off. */
-static __always_inline int unwind_step_by(struct unwind_user_state *state,
-					  const struct unwind_user_rule *rule, unsigned long kept,
-					  unsigned long cfa, unsigned long ra,
-					  struct return_instance *ri)
+static __always_inline enum unwind_result
+unwind_step_by(struct unwind_user_state *state, const struct unwind_user_rule *rule,
+	       unsigned long kept, unsigned long cfa, unsigned long ra, struct return_instance *ri)
 {
-	int ret = unwind_check_cfa(state, cfa, ra);
+	enum unwind_result ret = unwind_check_cfa(state, cfa, ra);
 
 	if (ret)
 		return ret;
@@ -130,28 +128,28 @@ static __always_inline int unwind_step_by(struct unwind_user_state *state,
 #endif
 	state->back = 1;
 	state->regs = NULL;
-	return 0;
+	return UNWIND_FOUND;
 }
 
 /* As unwind_step_by(), with the return address below the CFA. */
-static __always_inline int unwind_step_to(struct unwind_user_state *state,
-					  const struct unwind_user_rule *rule,
-					  unsigned long kept, unsigned long cfa)
+static __always_inline enum unwind_result unwind_step_to(struct unwind_user_state *state,
+							 const struct unwind_user_rule *rule,
+							 unsigned long kept, unsigned long cfa)
 {
 	struct return_instance *ri __uninitialized;
+	enum unwind_result ret;
 	unsigned long ra;
-	int ret;
 
 	ret = unwind_read_return_address(state, cfa - state->word, &ra, &ri);
 	return ret ? ret : unwind_step_by(state, rule, kept, cfa, ra + state->cs_base, ri);
 }
 
 /* Step by a rule of the kind UNWIND_RULE_FRAME. */
-static __always_inline int unwind_apply_frame(struct unwind_user_state *state,
-					      const struct unwind_user_rule *rule)
+static __always_inline enum unwind_result unwind_apply_frame(struct unwind_user_state *state,
+							     const struct unwind_user_rule *rule)
 {
+	enum unwind_result ret;
 	unsigned long cfa;
-	int ret;
 
 	ret = unwind_find_cfa(state, rule, &cfa);
 	return ret ? ret : unwind_step_to(state, rule, cfa, cfa);
@@ -159,17 +157,17 @@ static __always_inline int unwind_apply_frame(struct unwind_user_state *state,
 
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 /* Step by a rule of the kind UNWIND_RULE_REALIGNED. */
-static __always_inline int unwind_apply_realigned(struct unwind_user_state *state,
-						  const struct unwind_user_rule *rule)
+static __always_inline enum unwind_result
+unwind_apply_realigned(struct unwind_user_state *state, const struct unwind_user_rule *rule)
 {
 	unsigned long kept __uninitialized, cfa __uninitialized;
-	int ret;
+	enum unwind_result ret;
 
 	ret = unwind_read_reg(state, rule->cfa_reg, &kept);
 	if (ret)
 		return ret;
 	if (unwind_read_word(state, kept + rule->cfa_off, &cfa))
-		return -EFAULT;
+		return UNWIND_FAULT;
 	return unwind_step_to(state, rule, kept, cfa + state->ss_base);
 }
 #endif

@@ -14,10 +14,11 @@
 
 struct unwind_stacktrace;
 
-int unwind_eh_frame_rule(struct unwind_user_state *state, struct unwind_user_rule *rule,
-			 struct unwind_full_rule *full);
-int unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
-			   struct unwind_full_rule *full);
+enum unwind_result unwind_eh_frame_rule(struct unwind_user_state *state,
+					struct unwind_user_rule *rule,
+					struct unwind_full_rule *full);
+enum unwind_result unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
+					  struct unwind_full_rule *full);
 bool unwind_quick_steps(struct unwind_user_state *state, struct unwind_stacktrace *trace,
 			unsigned int max);
 

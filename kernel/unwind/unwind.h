@@ -363,19 +363,56 @@ static inline struct unwind_user_rule unwind_fp_set_up(s32 word)
 	};
 }
 
-/*
- * Methods run in task context, and may sleep.  They return 0 and fill in @rule, and @full if @rule
- * is of the kind UNWIND_RULE_FULL; or 1 if they have taken the step themselves.  -ENOENT: the
- * method has no rule for the code.  Any other error ends the walk.
+/**
+ * enum unwind_result - what is the rule or the object of an address, or who is a frame's caller?
+ * @UNWIND_FOUND: it has been found, or the step has been taken: go on.  A walk that ends with this
+ *		  has reached its limit of frames.
+ * @UNWIND_TAKEN: a method has not only found the rule, but has taken the step, too
+ * @UNWIND_NONE: not found here: try the next source of rules or the next method
+ * @UNWIND_END: the frame has no caller: the walk is complete
+ * @UNWIND_STOP: the rule has an unsupported form: end the walk, as other methods would probably be
+ *		 wrong
+ * @UNWIND_FAULT: memory or a file cannot be read now, no memory or time is left, or the task is
+ *		  being killed: end the walk, and do not cache this
+ * @UNWIND_BAD: the stack has invalid values: end the walk
+ *
+ * All functions that answer one of these questions return this.  Functions that only read memory
+ * or parse bytes return 0 or an error.  Failures are negative, because the compiler then places
+ * their code out of the way.
  */
-int unwind_fp_rule(struct unwind_user_state *state,
-		   struct unwind_user_rule *rule, struct unwind_full_rule *full);
+enum unwind_result {
+	UNWIND_FOUND	= 0,
+	UNWIND_TAKEN	= 1,
+	UNWIND_NONE	= -1,
+	UNWIND_END	= -2,
+	UNWIND_STOP	= -3,
+	UNWIND_FAULT	= -4,
+	UNWIND_BAD	= -5,
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+	/** @UNWIND_STALE: mappings or a file have changed during the search: end the walk */
+	UNWIND_STALE	= -6,
+	/** @UNWIND_RETRY: mappings have changed: search again.  In the end it is UNWIND_STALE. */
+	UNWIND_RETRY	= -7,
+	/** @UNWIND_NOT_CODE: the frame is none: drop it, and end the walk as with UNWIND_BAD */
+	UNWIND_NOT_CODE	= -8,
+#endif
+#ifdef CONFIG_UNWIND_USER_FILES
+	/** @UNWIND_FOUND_LAST: found, but not kept: it is for the last address of the rule's row */
+	UNWIND_FOUND_LAST = 2,
+#endif
+};
+
+/*
+ * Methods run in task context, and may sleep.  With UNWIND_FOUND, @rule is filled in, and @full if
+ * @rule is of the kind UNWIND_RULE_FULL.
+ */
+enum unwind_result unwind_fp_rule(struct unwind_user_state *state, struct unwind_user_rule *rule,
+				  struct unwind_full_rule *full);
 
 bool unwind_is_after_call(struct unwind_user_state *state, unsigned long addr);
 bool unwind_is_return_address(struct unwind_user_state *state, unsigned long addr);
 bool unwind_is_after_syscall(struct unwind_user_state *state);
-int unwind_sigframe(struct unwind_user_state *state,
-		    struct unwind_full_rule *full);
+enum unwind_result unwind_sigframe(struct unwind_user_state *state, struct unwind_full_rule *full);
 bool unwind_is_restorer(struct unwind_user_state *state, unsigned long addr);
 
 unsigned long unwind_uprobe_return(struct return_instance **next,
@@ -383,31 +420,21 @@ unsigned long unwind_uprobe_return(struct return_instance **next,
 void unwind_uprobe_undo(struct unwind_user_state *state);
 void unwind_uprobe_begin(struct unwind_user_state *state);
 
-/* why a walk ended, statistics, and the enabled methods */
-enum unwind_end {
-	UNWIND_END_COMPLETE,	/* the outermost frame was reached */
-	UNWIND_END_DEPTH,	/* there are more frames than requested */
-	UNWIND_END_NO_RULE,	/* no method has a rule for the frame */
-	UNWIND_END_STOP,	/* the rule of the frame is of a kind that is not supported */
-	UNWIND_END_FAULT,	/* memory could not be read */
-	UNWIND_END_BAD,		/* invalid values were read */
-	UNWIND_END_GAVE_UP,	/* killed, out of memory, or the mappings or a file keep changing */
-	UNWIND_NR_ENDS,
-};
-
+/* the enabled methods, and statistics */
 u8 unwind_methods_enabled(void);
-void unwind_count_walk(const struct unwind_user_state *state,
-		       enum unwind_end end);
+void unwind_count_walk(const struct unwind_user_state *state, enum unwind_result end);
 
 /* the walk, for unwind_user() and its tests */
 void unwind_user_begin(struct unwind_user_state *state, struct pt_regs *regs);
-int unwind_user_next(struct unwind_user_state *state);
+enum unwind_result unwind_user_next(struct unwind_user_state *state);
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
-int unwind_volatile_reg(struct unwind_user_state *state, unsigned int reg, unsigned long *val);
+enum unwind_result unwind_volatile_reg(struct unwind_user_state *state, unsigned int reg,
+				       unsigned long *val);
 #endif
 bool unwind_switch_stack(struct unwind_user_state *state, unsigned long cfa, unsigned long ip);
-int unwind_apply_rule(struct unwind_user_state *state, const struct unwind_user_rule *rule,
-		      const struct unwind_full_rule *full);
+enum unwind_result unwind_apply_rule(struct unwind_user_state *state,
+				     const struct unwind_user_rule *rule,
+				     const struct unwind_full_rule *full);
 
 /* user memory */
 int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to,
@@ -436,8 +463,8 @@ bool unwind_find_mapping(unsigned long addr, struct unwind_mapping *mapping);
 bool unwind_other_mapping(unsigned long a, unsigned long b);
 
 #if defined(CONFIG_UNWIND_USER_EH_FRAME) || defined(CONFIG_UNWIND_USER_CODE)
-int unwind_user_reg(struct unwind_user_state *state, unsigned int reg,
-		    unsigned long *val);
+enum unwind_result unwind_user_reg(struct unwind_user_state *state, unsigned int reg,
+				   unsigned long *val);
 
 #ifdef CONFIG_UNWIND_USER_CODE
 /* Is memory at an address executable? True if that is not known. */

@@ -46,8 +46,8 @@
 /* the methods, in the order in which they are tried for each frame */
 static const struct {
 	enum unwind_method	method;
-	int (*rule)(struct unwind_user_state *state,
-		    struct unwind_user_rule *rule, struct unwind_full_rule *full);
+	enum unwind_result (*rule)(struct unwind_user_state *state, struct unwind_user_rule *rule,
+				   struct unwind_full_rule *full);
 } methods[] = {
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 	{ UNWIND_METHOD_EH_FRAME, unwind_eh_frame_rule },
@@ -55,42 +55,37 @@ static const struct {
 	{ UNWIND_METHOD_FP, unwind_fp_rule },
 };
 
-/*
- * Try the next method only if this one has no rule for the code.  If tables exist but
- * cannot be read, end the walk: another method would probably be wrong.
- */
-static int find_rule(struct unwind_user_state *state,
-		     struct unwind_user_rule *rule, struct unwind_full_rule *full)
+static enum unwind_result find_rule(struct unwind_user_state *state, struct unwind_user_rule *rule,
+				    struct unwind_full_rule *full)
 {
+	enum unwind_result ret;
 	unsigned int i;
-	int ret;
 
 	for (i = 0; i < ARRAY_SIZE(methods); i++) {
 		if (!(state->methods & BIT(methods[i].method)))
 			continue;
 		ret = methods[i].rule(state, rule, full);
-		if (ret == -ENOENT)
+		if (ret == UNWIND_NONE)
 			continue;
 		state->frames[methods[i].method] += ret >= 0;
 		return ret;
 	}
-	return -ENOENT;
+	return UNWIND_NONE;
 }
 
 /*
  * Step from a frame to its caller's.  On failure @state is unchanged, except for the budgets of the
- * walk.  Returns 0; -ENODATA at the end of the stack; -ENXIO if @state->ip was taken for a return
- * address, but is not executable; or another error if the stack cannot be followed further.
+ * walk.
  */
-int unwind_user_next(struct unwind_user_state *state)
+enum unwind_result unwind_user_next(struct unwind_user_state *state)
 {
 	struct unwind_user_rule rule __uninitialized;
 	struct unwind_full_rule full __uninitialized;
-	int ret;
+	enum unwind_result ret;
 
 	ret = find_rule(state, &rule, &full);
 	if (ret)
-		return ret > 0 ? 0 : ret;
+		return ret == UNWIND_TAKEN ? UNWIND_FOUND : ret;
 #ifdef CONFIG_UNWIND_USER_CODE
 	return unwind_code_step(state, &rule, &full);
 #else
@@ -162,29 +157,6 @@ void unwind_user_begin(struct unwind_user_state *state, struct pt_regs *regs)
 	unwind_uprobe_begin(state);
 }
 
-static enum unwind_end end_of_walk(int ret)
-{
-	switch (ret) {
-	case 0:
-		return UNWIND_END_DEPTH;
-	case -ENODATA:
-		return UNWIND_END_COMPLETE;
-	case -ENOENT:
-		return UNWIND_END_NO_RULE;
-	case -EOPNOTSUPP:
-		return UNWIND_END_STOP;
-	case -EFAULT:
-		return UNWIND_END_FAULT;
-	case -EINTR:
-	case -ENOMEM:
-	case -EAGAIN:
-	case -ESTALE:
-		return UNWIND_END_GAVE_UP;
-	default:
-		return UNWIND_END_BAD;
-	}
-}
-
 /* Must the walk be repeated?  See repeat_walk(). */
 static bool must_repeat(const struct unwind_user_state *state)
 {
@@ -206,21 +178,21 @@ static bool quick_to_end(struct unwind_user_state *state, struct unwind_stacktra
 #endif
 }
 
-/* Returns as unwind_user_next(); 0 if @trace is full, or if the walk must be repeated. */
-static int walk_frames(struct unwind_user_state *state, struct unwind_stacktrace *trace,
-		       unsigned int max)
+/* Returns UNWIND_FOUND if @trace is full, or if the walk must be repeated. */
+static enum unwind_result walk_frames(struct unwind_user_state *state,
+				      struct unwind_stacktrace *trace, unsigned int max)
 {
-	int ret;
+	enum unwind_result ret;
 
 	do {
 		/* store no frame if the program has jumped to a kernel address */
 		if (likely(state->ip < TASK_SIZE_MAX)) {
 			trace->entries[trace->nr++] = state->ip;
 			if (quick_to_end(state, trace, max))
-				return -ENODATA;
+				return UNWIND_END;
 		}
 		if (trace->nr == max || must_repeat(state))
-			return 0;
+			return UNWIND_FOUND;
 		ret = unwind_user_next(state);
 	} while (!ret && !must_repeat(state));
 	return ret;
@@ -232,8 +204,8 @@ static int walk_frames(struct unwind_user_state *state, struct unwind_stacktrace
  * faults and time are limited for both walks together.  The limit of table bytes starts anew,
  * because the rules of the first walk are possibly not cached.
  */
-static noinline int repeat_walk(struct unwind_user_state *state, struct unwind_stacktrace *trace,
-				unsigned int max)
+static noinline enum unwind_result repeat_walk(struct unwind_user_state *state,
+					       struct unwind_stacktrace *trace, unsigned int max)
 {
 	const struct unwind_user_state first = *state;
 
@@ -251,11 +223,11 @@ static noinline int repeat_walk(struct unwind_user_state *state, struct unwind_s
 }
 
 /* noinline: @cfi takes kernel stack that a walk without tables does not need */
-static noinline int walk_by_tables(struct unwind_user_state *state, struct unwind_stacktrace *trace,
-				   unsigned int max)
+static noinline enum unwind_result walk_by_tables(struct unwind_user_state *state,
+						  struct unwind_stacktrace *trace, unsigned int max)
 {
 	struct unwind_cfi cfi __uninitialized;
-	int ret;
+	enum unwind_result ret;
 
 	unwind_cfi_init(&cfi);
 	state->cfi = &cfi;
@@ -264,7 +236,10 @@ static noinline int walk_by_tables(struct unwind_user_state *state, struct unwin
 		ret = repeat_walk(state, trace, max);
 	if (unlikely(state->crowded))
 		unwind_cache_grow_rules();
-	return ret;
+	if (ret != UNWIND_NOT_CODE)
+		return ret;
+	trace->nr--;
+	return UNWIND_BAD;
 }
 #endif
 
@@ -285,7 +260,7 @@ int unwind_user(struct unwind_stacktrace *trace, unsigned int max_entries)
 {
 	struct pt_regs *regs = task_pt_regs(current);
 	struct unwind_user_state state __uninitialized;
-	int ret;
+	enum unwind_result ret;
 
 	trace->nr = 0;
 	if (!unwind_user_exists(current) || !arch_unwind_possible(regs))
@@ -301,9 +276,6 @@ int unwind_user(struct unwind_stacktrace *trace, unsigned int max_entries)
 #endif
 		ret = walk_frames(&state, trace, max_entries);
 
-	/* drop the last entry: it is not an executable address */
-	if (ret == -ENXIO)
-		trace->nr--;
-	unwind_count_walk(&state, end_of_walk(ret));
+	unwind_count_walk(&state, ret);
 	return 0;
 }

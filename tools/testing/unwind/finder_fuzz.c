@@ -184,18 +184,18 @@ static void check_object(const struct unwind_object *object, unsigned long ip)
 }
 
 /* what follows a function, as the input decides: a restorer, other code, or unreadable memory */
-int unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
-			   struct unwind_full_rule *full)
+enum unwind_result unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
+					  struct unwind_full_rule *full)
 {
 	CHECK(ip == process.ip && state->cfi->row_end == ip + 1);
 	if (!(process.flags & FINDER_FUZZ_RESTORER))
-		return -ENOENT;
+		return UNWIND_NONE;
 	process.untold = true;
 	if (process.flags & FINDER_FUZZ_DYING)
-		return -EFAULT;
+		return UNWIND_FAULT;
 	memset(full, 0, sizeof(*full));
 	full->signal = true;
-	return 0;
+	return UNWIND_FOUND;
 }
 
 static u64 rule_key(void)
@@ -204,23 +204,23 @@ static u64 rule_key(void)
 }
 
 /* the cache has no rules; the input decides whether it has the last object */
-int unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
-			   struct unwind_full_rule *full)
+enum unwind_result unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
+					  struct unwind_full_rule *full)
 {
 	(void)rule;
 	(void)full;
 	CHECK(key == rule_key());
-	return -ENOENT;
+	return UNWIND_NONE;
 }
 
-int unwind_cache_find_object(unsigned long ip, struct unwind_object *object)
+enum unwind_result unwind_cache_find_object(unsigned long ip, struct unwind_object *object)
 {
 	if (!process.kept || !(process.flags & FINDER_FUZZ_KEPT ||
 			       process.index || process.no_index))
-		return -ENOENT;
+		return UNWIND_NONE;
 	check_object(&process.object, ip);
 	*object = process.object;
-	return 0;
+	return UNWIND_FOUND;
 }
 
 bool unwind_cache_begin(struct unwind_cache_state *state)
@@ -451,7 +451,7 @@ static void find_object(struct unwind_user_state *state, unsigned long ip)
 	ret = unwind_object_at(state, ip, &object);
 	CHECK(process.reads <= MAX_OBJECT);
 	CHECK(!process.mm.readers);
-	CHECK(!ret || ret == -ENOENT || ret == -EOPNOTSUPP || ret == -EFAULT || ret == -EINTR);
+	CHECK(!ret || ret == UNWIND_NONE || ret == UNWIND_STOP || ret == UNWIND_FAULT);
 	if (!ret)
 		check_object(&object, ip);
 }
@@ -487,8 +487,8 @@ int finder_fuzz_run(const u8 *data, size_t size, struct unwind_user_rule *rule,
 	ret = unwind_eh_frame_rule(&state, rule, full);
 	CHECK(!process.mm.readers);
 	CHECK(state.table_bytes <= MAX_TABLES);
-	CHECK(!ret || ret == -ENOENT || ret == -ENXIO || ret == -EOPNOTSUPP ||
-	      ret == -EFAULT || ret == -EINTR || ret == -EAGAIN);
+	CHECK(!ret || ret == UNWIND_NONE || ret == UNWIND_STOP || ret == UNWIND_FAULT ||
+	      ret == UNWIND_STALE || ret == UNWIND_NOT_CODE);
 	CHECK(ret || (rule->kind > UNWIND_RULE_NONE && rule->kind <= UNWIND_RULE_REALIGNED));
 	return ret;
 }

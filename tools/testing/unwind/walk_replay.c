@@ -52,8 +52,9 @@
 #define MAX_ENTRIES	512
 #define NO_FILE		(-1)
 
-static const char * const end_names[UNWIND_NR_ENDS] = {
-	"complete", "depth", "no_rule", "stop", "fault", "bad", "gave_up",
+/* by the negative enum unwind_result, see kernel/unwind/control.c */
+static const char * const end_names[] = {
+	"depth", "no_rule", "complete", "stop", "fault", "bad", "gave_up",
 };
 
 /* a byte of memory, or of a mapped file */
@@ -84,7 +85,7 @@ static struct rule rules[MAX_RULES];
 static unsigned int nr_rules;
 static struct unwind_object objects[MAX_OBJECTS];
 static unsigned int nr_objects;
-static enum unwind_end the_end;
+static enum unwind_result the_end;
 
 static const struct {
 	const char	*name;
@@ -380,8 +381,8 @@ void unwind_cache_grow_rules(void)
 {
 }
 
-int unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
-			   struct unwind_full_rule *full)
+enum unwind_result unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
+					  struct unwind_full_rule *full)
 {
 	unsigned int i = nr_rules;
 
@@ -389,10 +390,10 @@ int unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
 		if (rules[i].key == key) {
 			*rule = rules[i].rule;
 			*full = rules[i].full;
-			return 0;
+			return UNWIND_FOUND;
 		}
 	}
-	return -ENOENT;
+	return UNWIND_NONE;
 }
 
 void unwind_cache_add_rule(const struct unwind_cache_state *state, u64 key,
@@ -420,14 +421,14 @@ static struct unwind_object *object_of(unsigned long ip)
 	return NULL;
 }
 
-int unwind_cache_find_object(unsigned long ip, struct unwind_object *object)
+enum unwind_result unwind_cache_find_object(unsigned long ip, struct unwind_object *object)
 {
 	const struct unwind_object *one = object_of(ip);
 
 	if (!one)
-		return -ENOENT;
+		return UNWIND_NONE;
 	*object = *one;
-	return 0;
+	return UNWIND_FOUND;
 }
 
 bool unwind_cache_add_object(const struct unwind_cache_state *state,
@@ -486,11 +487,11 @@ int unwind_cache_find_fde(unsigned long ip, unsigned long *fde)
 
 /* parts of the kernel that are not replayed */
 
-int unwind_sigframe(struct unwind_user_state *state, struct unwind_full_rule *full)
+enum unwind_result unwind_sigframe(struct unwind_user_state *state, struct unwind_full_rule *full)
 {
 	(void)state;
 	(void)full;
-	return -ENOENT;
+	return UNWIND_NONE;
 }
 
 bool unwind_is_restorer(struct unwind_user_state *state, unsigned long addr)
@@ -500,13 +501,13 @@ bool unwind_is_restorer(struct unwind_user_state *state, unsigned long addr)
 	return false;
 }
 
-int unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
-			   struct unwind_full_rule *full)
+enum unwind_result unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
+					  struct unwind_full_rule *full)
 {
 	(void)state;
 	(void)ip;
 	(void)full;
-	return -ENOENT;
+	return UNWIND_NONE;
 }
 
 u8 unwind_user_realtime = UNWIND_REALTIME_AS_OTHERS;
@@ -516,7 +517,7 @@ u8 unwind_methods_enabled(void)
 	return (1 << UNWIND_NR_METHODS) - 1;
 }
 
-void unwind_count_walk(const struct unwind_user_state *state, enum unwind_end end)
+void unwind_count_walk(const struct unwind_user_state *state, enum unwind_result end)
 {
 	(void)state;
 	the_end = end;
@@ -620,7 +621,7 @@ static void write_walk(FILE *to, const struct unwind_stacktrace *trace)
 	write_bytes(to);
 	for (i = 0; i < trace->nr; i++)
 		fprintf(to, "frame %lx\n", trace->entries[i]);
-	fprintf(to, "end %s\n", end_names[the_end]);
+	fprintf(to, "end %s\n", end_names[-the_end]);
 }
 
 static int save_walk(int tid, const char *name)
@@ -646,7 +647,7 @@ static int save_walk(int tid, const char *name)
 	write_walk(to, &trace);
 	if (fclose(to))
 		exit_error("%s: %s", name, strerror(errno));
-	printf("%u frames, %s, %zu bytes read\n", trace.nr, end_names[the_end], nr_seen);
+	printf("%u frames, %s, %zu bytes read\n", trace.nr, end_names[-the_end], nr_seen);
 	return 0;
 }
 
@@ -741,11 +742,11 @@ static bool walks_as_expected(const char *name, const struct expected *expected)
 	}
 	if (i == trace.nr && !has_memory)
 		return true;
-	if (i == trace.nr && i == expected->nr && !strcmp(end_names[the_end], expected->end))
+	if (i == trace.nr && i == expected->nr && !strcmp(end_names[-the_end], expected->end))
 		return true;
 	printf("# %s%s: %u frames and %s, not %u and %s; frame %u is not the same\n", name,
 	       has_cache ? ", with known rules" : has_memory ? "" : ", without memory",
-	       trace.nr, end_names[the_end], expected->nr, expected->end, i);
+	       trace.nr, end_names[-the_end], expected->nr, expected->end, i);
 	return false;
 }
 
@@ -775,7 +776,7 @@ static int print_walk(const char *name)
 	walk_stack(&trace);
 	for (i = 0; i < trace.nr; i++)
 		printf("%lx\n", trace.entries[i]);
-	puts(end_names[the_end]);
+	puts(end_names[-the_end]);
 	return 0;
 }
 
@@ -842,7 +843,7 @@ static void judge_walk(void)
 	nr_seen = 0;
 	walk_stack(&trace);
 	nr_walks++;
-	nr_complete += the_end == UNWIND_END_COMPLETE;
+	nr_complete += the_end == UNWIND_END;
 	for (i = 1; i < trace.nr; i++) {
 		unsigned long ra = true_frame(i);
 
