@@ -457,6 +457,19 @@ static bool want_room(const struct unwind_rule_table *table)
 	return !table || (table->bits < MAX_RULES_BITS && unwind_rules_is_crowded(table));
 }
 
+/*
+ * Have at least a quarter of the entries a rule?  If not, too many rules share a few sets, and a
+ * larger table does not help.  Under RCU.
+ */
+static bool rules_are_many(const struct unwind_rule_table *table)
+{
+	unsigned long i, used = 0;
+
+	for (i = 0; i < BIT(table->bits) && used < BIT(table->bits) / 4; i++)
+		used += !(READ_ONCE(unwind_rules_entry(table, i)->seq) & 1);
+	return used >= BIT(table->bits) / 4;
+}
+
 /* The wanted size of the rules' table, or 0 if it is large enough. */
 static unsigned int wanted_bits(const struct unwind_file *file)
 {
@@ -469,7 +482,7 @@ static unsigned int wanted_bits(const struct unwind_file *file)
 		bits = FIRST_RULES_BITS;
 	} else if (want_room(table)) {
 		unwind_rules_begin_growth(table);
-		if (unwind_rules_are_many(table))
+		if (rules_are_many(table))
 			bits = min_t(unsigned int, table->bits + 2, MAX_RULES_BITS);
 	}
 	rcu_read_unlock();

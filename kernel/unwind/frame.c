@@ -135,13 +135,15 @@ static enum unwind_result full_cfa(struct unwind_user_state *state,
 				   const struct unwind_full_rule *full, unsigned long *cfa)
 {
 	enum unwind_result ret;
-	unsigned long index;
 
 	ret = unwind_read_reg(state, full->cfa_reg, cfa);
 	if (ret)
 		return ret;
 	*cfa += full->cfa_off;
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
 	if (full->cfa_scale) {
+		unsigned long index;
+
 		ret = unwind_read_reg(state, full->cfa_index, &index);
 		if (ret)
 			return ret;
@@ -149,6 +151,7 @@ static enum unwind_result full_cfa(struct unwind_user_state *state,
 		/* in 32-bit code the index may be negative */
 		*cfa += state->word == sizeof(u32) ? (s32)index : index;
 	}
+#endif
 	if (full->cfa_deref) {
 		if (unwind_read_word(state, *cfa, cfa))
 			return UNWIND_FAULT;
@@ -190,6 +193,7 @@ static enum unwind_result full_place(struct unwind_user_state *state, u8 where, 
 	return ret;
 }
 
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
 /* The caller's stack pointer. */
 static enum unwind_result full_sp(struct unwind_user_state *state,
 				  const struct unwind_full_rule *full, unsigned long cfa,
@@ -197,19 +201,17 @@ static enum unwind_result full_sp(struct unwind_user_state *state,
 {
 	enum unwind_result ret;
 
-	*sp = cfa;
-	if (full->sp_where != UNWIND_SAME) {
-		ret = full_place(state, full->sp_where, full->sp_off, cfa, sp);
-		if (ret)
-			return ret;
-		if (!is_value(full->sp_where)) {
-			if (unwind_read_word(state, *sp, sp))
-				return UNWIND_FAULT;
-			*sp += state->ss_base;
-		}
-	}
+	if (full->sp_where == UNWIND_SAME)
+		return UNWIND_FOUND;
+	ret = full_place(state, full->sp_where, full->sp_off, cfa, sp);
+	if (ret || is_value(full->sp_where))
+		return ret;
+	if (unwind_read_word(state, *sp, sp))
+		return UNWIND_FAULT;
+	*sp += state->ss_base;
 	return UNWIND_FOUND;
 }
+#endif
 
 /* May the caller's stack pointer be @sp, and its next instruction be at @ip? */
 static enum unwind_result check_full_sp(struct unwind_user_state *state,
@@ -290,9 +292,16 @@ static noinline enum unwind_result apply_full_rule(struct unwind_user_state *sta
 	enum unwind_result ret;
 	unsigned int slot;
 
-	ret = full_cfa(state, full, &cfa) ?:
-	      full_sp(state, full, cfa, &sp) ?:
-	      full_return_address(state, full, cfa, &ra, &ri);
+	ret = full_cfa(state, full, &cfa);
+	if (ret)
+		return ret;
+	sp = cfa;
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+	ret = full_sp(state, full, cfa, &sp);
+	if (ret)
+		return ret;
+#endif
+	ret = full_return_address(state, full, cfa, &ra, &ri);
 	if (ret)
 		return ret;
 	ra += state->cs_base;

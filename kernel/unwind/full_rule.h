@@ -38,17 +38,12 @@ enum unwind_where {
  * @cfa_off: offset from the base register, in bytes
  * @cfa_add: the number to add after @cfa_deref
  * @ra_off: the offset that @ra_where refers to
- * @sp_off: the offset that @sp_where refers to
  * @kept_off: for each slot, the offset that @kept_where refers to
  * @cfa_reg: the base register, UNWIND_REG_*
- * @cfa_index: a register, UNWIND_REG_*, that is added to the base, multiplied by @cfa_scale
- * @cfa_scale: see @cfa_index; 0 in nearly all rules
  * @cfa_deref: the CFA is not base + @cfa_off, but the word in memory there, plus
  *	       @cfa_add
  * @ra_where: never SAME, IS_CFA, IS_SP or LOST; UNDEFINED if this frame has no caller: the stack
  *	      ends here, and nothing else in the rule is valid
- * @sp_where: SAME if the caller's stack pointer is the CFA, as nearly always; neither
- *	      UNDEFINED nor LOST
  * @kept_where: enum unwind_where of each slot
  * @signal: the kernel made this frame for a signal handler; the caller's address
  *	    is that of the next instruction to run
@@ -60,16 +55,25 @@ struct unwind_full_rule {
 	s32	cfa_off;
 	s32	cfa_add;
 	s32	ra_off;
-	s32	sp_off;
 	s32	kept_off[UNWIND_NR_KEPT];
 	u8	cfa_reg;
-	u8	cfa_index;
-	u8	cfa_scale;
 	bool	cfa_deref;
 	u8	ra_where;
-	u8	sp_where;
 	u8	kept_where[UNWIND_NR_KEPT];
 	bool	signal;
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+	/** @sp_off: the offset that @sp_where refers to */
+	s32	sp_off;
+	/**
+	 * @sp_where: SAME if the caller's stack pointer is the CFA, as nearly always; neither
+	 * UNDEFINED nor LOST
+	 */
+	u8	sp_where;
+	/** @cfa_index: a register, UNWIND_REG_*, that is added to the base, times @cfa_scale */
+	u8	cfa_index;
+	/** @cfa_scale: see @cfa_index; 0 in nearly all rules */
+	u8	cfa_scale;
+#endif
 };
 
 #endif /* _KERNEL_UNWIND_FULL_RULE_H */

@@ -131,24 +131,6 @@ void unwind_rules_count_displaced(struct unwind_rule_table *table, u32 *displace
 	WRITE_ONCE(table->crowded, true);
 }
 
-static struct unwind_rule_entry *nth_entry(const struct unwind_rule_table *table, unsigned long i)
-{
-	return &table->pages[i / UNWIND_RULE_PAGE][i % UNWIND_RULE_PAGE];
-}
-
-/*
- * Have at least a quarter of the entries a rule?  If not, too many rules share a few sets, and a
- * larger table does not help.  Under RCU or the owner's lock.
- */
-bool unwind_rules_are_many(const struct unwind_rule_table *table)
-{
-	unsigned long i, used = 0;
-
-	for (i = 0; i < BIT(table->bits) && used < BIT(table->bits) / 4; i++)
-		used += !(READ_ONCE(nth_entry(table, i)->seq) & 1);
-	return used >= BIT(table->bits) / 4;
-}
-
 /* Take the rules out of a table for whose keys @is_dropped is true, under the owner's lock. */
 void unwind_rules_drop(struct unwind_rule_table *table,
 		       bool (*is_dropped)(u64 key, unsigned long start, unsigned long end),
@@ -157,7 +139,7 @@ void unwind_rules_drop(struct unwind_rule_table *table,
 	unsigned long i;
 
 	for (i = 0; i < BIT(table->bits); i++) {
-		struct unwind_rule_entry *entry = nth_entry(table, i);
+		struct unwind_rule_entry *entry = unwind_rules_entry(table, i);
 
 		if (has_rule(entry) && is_dropped(entry->key, start, end))
 			WRITE_ONCE(entry->seq, entry->seq + 1);
@@ -176,7 +158,7 @@ void unwind_rules_copy(struct unwind_rule_table *to, struct unwind_rule_table *f
 
 	/* the first rule of a set, which is the newest, must be copied last */
 	while (i--) {
-		struct unwind_rule_entry *entry = nth_entry(from, i);
+		struct unwind_rule_entry *entry = unwind_rules_entry(from, i);
 
 		if (has_rule(entry))
 			add(to, entry->key, &entry->rule);

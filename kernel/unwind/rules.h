@@ -88,6 +88,12 @@ unwind_rules_set(const struct unwind_rule_table *table, u64 hash)
 	       (place & ~PAGE_MASK & -2 * sizeof(struct unwind_rule_entry));
 }
 
+static inline struct unwind_rule_entry *unwind_rules_entry(const struct unwind_rule_table *table,
+							   unsigned long i)
+{
+	return &table->pages[i / UNWIND_RULE_PAGE][i % UNWIND_RULE_PAGE];
+}
+
 /* Is the entry unchanged since its count was @seq? Then what was read from it can be used. */
 static __always_inline bool unwind_rules_holds(const struct unwind_rule_entry *entry, u32 seq)
 {
@@ -155,7 +161,5 @@ static inline void unwind_rules_begin_growth(struct unwind_rule_table *table)
 {
 	WRITE_ONCE(table->crowded, false);
 }
-
-bool unwind_rules_are_many(const struct unwind_rule_table *table);
 
 #endif /* _KERNEL_UNWIND_RULES_H */
