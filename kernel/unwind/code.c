@@ -38,7 +38,6 @@
 #include <linux/bits.h>
 #include <linux/build_bug.h>
 #include <linux/compiler.h>
-#include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/sizes.h>
 #include <linux/string.h>
@@ -1096,9 +1095,9 @@ static bool path_guess(struct code_path *path)
  * @code: the code; the rule is filled in
  * @ip: address of the next instruction to run in the frame
  *
- * Return: 0, or -ENOENT if no path gives a rule, or two paths disagree.
+ * Return: false if no path gives a rule, or two paths disagree.
  */
-int unwind_code_find(struct unwind_code *code, unsigned long ip)
+bool unwind_code_find(struct unwind_code *code, unsigned long ip)
 {
 	struct code_path *path = code->memory[0];
 	struct unwind_code first;
@@ -1110,7 +1109,7 @@ int unwind_code_find(struct unwind_code *code, unsigned long ip)
 	if (!found)
 		found = path_guess(path);
 	if (!found)
-		return -ENOENT;
+		return false;
 	code->is_doubtful = path_is_doubtful(path);
 
 	first = *code;
@@ -1120,7 +1119,7 @@ int unwind_code_find(struct unwind_code *code, unsigned long ip)
 	if (found && !code_same_rule(code, &first)) {
 		/* the two paths disagree: there is no rule, but @live of the first one is valid */
 		code->live = first.live;
-		return -ENOENT;
+		return false;
 	}
 	if (found && !code_same_fp(code, &first)) {
 		first.fp_saved = false;
@@ -1128,7 +1127,7 @@ int unwind_code_find(struct unwind_code *code, unsigned long ip)
 		first.fp_lost = true;
 	}
 	*code = first;
-	return 0;
+	return true;
 }
 
 /* The registers that an instruction writes to, except sp in push, pop, leave, call and return. */

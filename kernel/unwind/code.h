@@ -151,7 +151,7 @@ struct unwind_code {
 /* bytes of each part of unwind_code::memory; each part has at most a page */
 extern const unsigned int unwind_code_parts[UNWIND_CODE_PARTS];
 
-int unwind_code_find(struct unwind_code *code, unsigned long ip);
+bool unwind_code_find(struct unwind_code *code, unsigned long ip);
 bool unwind_code_goes_on(struct unwind_code *code, unsigned long ip, unsigned long *to);
 bool unwind_code_is_one(struct unwind_code *code, unsigned long at, unsigned long ip);
 bool unwind_code_is_straight(struct unwind_code *code, unsigned long at, unsigned long ip,

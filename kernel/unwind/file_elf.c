@@ -373,22 +373,22 @@ bool unwind_file_at_is_dead(unsigned long ip)
  * @entry: set to the linear address of the entry point; 0 if the code is of another object
  *
  * Context: Task context of a user task.
- * Return: 0; -ENOENT if no file is known there.
+ * Return: false if no file is known there.
  */
-int unwind_file_entry(unsigned long ip, unsigned long base, unsigned long *entry)
+bool unwind_file_entry(unsigned long ip, unsigned long base, unsigned long *entry)
 {
 	struct unwind_file *file;
+	bool is_known = false;
 	unsigned long bias;
-	int ret = -ENOENT;
 
 	rcu_read_lock();
 	file = unwind_cache_find_file(ip, &bias);
 	if (file && !unwind_file_is_dead(file)) {
 		*entry = bias == base ? base + file->layout.entry : 0;
-		ret = 0;
+		is_known = true;
 	}
 	rcu_read_unlock();
-	return ret;
+	return is_known;
 }
 
 /* The segment with the code at an offset of the file, or NULL if there are none or several. */

@@ -11,7 +11,7 @@ struct unwind_object;
 
 bool unwind_file_at_is_dead(unsigned long ip);
 enum unwind_result unwind_file_end_search(struct unwind_user_state *state, enum unwind_result ret);
-int unwind_file_entry(unsigned long ip, unsigned long base, unsigned long *entry);
+bool unwind_file_entry(unsigned long ip, unsigned long base, unsigned long *entry);
 enum unwind_result unwind_file_find_object(struct unwind_user_state *state,
 					   const struct unwind_cache_state *begun, unsigned long ip,
 					   struct unwind_object *object, bool *unkept);

@@ -1055,16 +1055,16 @@ static void entry_of_file(struct kunit *test)
 
 	attach_mm(test);
 	file = make_tables(test, overlapping_rows, ARRAY_SIZE(overlapping_rows), &pages);
-	KUNIT_EXPECT_EQ(test, unwind_file_entry(CODE + 8, base, &entry), -ENOENT);
+	KUNIT_EXPECT_FALSE(test, unwind_file_entry(CODE + 8, base, &entry));
 	know_object(test, file, 0);
-	KUNIT_EXPECT_EQ(test, unwind_file_entry(CODE + 8, base, &entry), 0);
+	KUNIT_EXPECT_TRUE(test, unwind_file_entry(CODE + 8, base, &entry));
 	KUNIT_EXPECT_EQ(test, entry, CODE + ENTRY);
-	KUNIT_EXPECT_EQ(test, unwind_file_entry(CODE + 8, base + PAGE_SIZE, &entry), 0);
+	KUNIT_EXPECT_TRUE(test, unwind_file_entry(CODE + 8, base + PAGE_SIZE, &entry));
 	KUNIT_EXPECT_EQ(test, entry, 0);
 
 	KUNIT_ASSERT_EQ(test, get_write_access(file->inode), 0);
 	put_write_access(file->inode);
-	KUNIT_EXPECT_EQ(test, unwind_file_entry(CODE + 8, base, &entry), -ENOENT);
+	KUNIT_EXPECT_FALSE(test, unwind_file_entry(CODE + 8, base, &entry));
 	unwind_file_put(file);
 }
 

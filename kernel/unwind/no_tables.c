@@ -18,7 +18,6 @@
 #include <linux/atomic.h>
 #include <linux/auxvec.h>
 #include <linux/elf.h>
-#include <linux/errno.h>
 #include <linux/jiffies.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
@@ -149,14 +148,14 @@ static bool code_has_known_tables(unsigned long ip)
 #endif /* !CONFIG_UNWIND_USER_EH_FRAME */
 
 #ifdef CONFIG_UNWIND_USER_FILES
-static int code_file_entry(unsigned long ip, unsigned long base, unsigned long *entry)
+static bool code_file_entry(unsigned long ip, unsigned long base, unsigned long *entry)
 {
 	return unwind_file_entry(ip, base, entry);
 }
 #else
-static int code_file_entry(unsigned long ip, unsigned long base, unsigned long *entry)
+static bool code_file_entry(unsigned long ip, unsigned long base, unsigned long *entry)
 {
-	return -ENOENT;
+	return false;
 }
 #endif
 
@@ -446,7 +445,7 @@ static void search_code(struct code_search *search, struct unwind_code *code,
 	unsigned long ip = state->ip;
 	enum evidence evidence;
 
-	if (unwind_code_find(code, ip)) {
+	if (!unwind_code_find(code, ip)) {
 		rule->live = code->live;
 		rule->extends = code->fp_is_base;
 		if (state->table_bytes)
@@ -851,7 +850,7 @@ static unsigned long interpreter_entry(struct unwind_user_state *state)
 	/* e_entry has the same, aligned offset in both classes of files */
 	static_assert(offsetof(struct elf64_hdr, e_entry) == offsetof(struct elf32_hdr, e_entry));
 	/* prefer the file: the header in memory may not be resident, so a read could fault */
-	if (base && !code_file_entry(state->ip - state->back, base, &entry))
+	if (base && code_file_entry(state->ip - state->back, base, &entry))
 		return entry;
 	if (!base || unwind_read_word(state, base + offsetof(struct elf64_hdr, e_entry), &entry))
 		return 0;

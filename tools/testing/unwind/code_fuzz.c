@@ -76,7 +76,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	nr_bytes = size - 2;
 
 	reads = 0;
-	if (!unwind_code_find(&code, BASE + data[1] % nr_bytes))
+	if (unwind_code_find(&code, BASE + data[1] % nr_bytes))
 		check_rule(&code);
 	reads = 0;
 	unwind_code_has_frame(&code, BASE + nr_bytes, data[1] * 8);

@@ -520,7 +520,7 @@ static bool check_case(const struct rule_case *c)
 
 	/* the search must not rely on cleared memory */
 	memset(memory, 0xa5, sizeof(memory));
-	if (!unwind_code_find(&code, (unsigned long)c->code.mark))
+	if (unwind_code_find(&code, (unsigned long)c->code.mark))
 		print_rule(&code, rule, sizeof(rule));
 	if (!strcmp(rule, c->rule))
 		return true;
@@ -563,7 +563,7 @@ static bool has_rule_in_32_bit(const struct code_case *c, s32 cfa_off)
 		.read = read_code, .ctx = (void *)c, .word = 4, .memory = MEMORY,
 	};
 
-	return !unwind_code_find(&code, (unsigned long)c->mark) && code.cfa_off == cfa_off;
+	return unwind_code_find(&code, (unsigned long)c->mark) && code.cfa_off == cfa_off;
 }
 
 static bool check_add(void)

@@ -98,7 +98,7 @@ static void compare_rule(struct cfi_elf *elf, unsigned long ip,
 	/* the search must not rely on cleared memory */
 	memset(memory, 0xa5, sizeof(memory));
 	counts->insns++;
-	if (unwind_code_find(&code, ip)) {
+	if (!unwind_code_find(&code, ip)) {
 		counts->none++;
 		return;
 	}
