@@ -144,6 +144,12 @@ named_on_top() {
 	! sed -n '/\bparent$/,/^$/p' "${work}/out" | grep '0x'
 }
 
+# perf top drops samples that it reads more than a refresh late. On a slow machine, these are nearly
+# all while it loads symbols. With -d 1, the rate is the number of samples since the last refresh.
+counted_on_top() {
+	awk '$1 == "PerfTop:" { n += $2 } END { exit n < 40 }' "${work}/out"
+}
+
 # Check the counts that perf top prints when it ends. A few samples may still wait for a record.
 stitched_on_top() {
 	awk '/^deferred callchains: / { print; ok = $3 >= 20 && $5 * 10 >= $3 * 9 }
@@ -153,18 +159,16 @@ stitched_on_top() {
 top_of=()
 
 top() { # arguments of perf top
-	local i=0 load top
+	local load top
 	# perf top starts slowly on a busy machine
 	perf test -w leafloop 600 & load=$!
 	new_keys || return 1
 	perf "${top_of[@]}" top --stdio -v -d 1 -e cpu-clock -F 200 -p ${load} --no-children "$@" \
 		<&3 > "${work}/out" 2> "${work}/err" & top=$!
-	while ! stack_on_top && [ $((i++)) -lt 120 ]
+	until { stack_on_top && counted_on_top; } || ! kill -0 ${load}
 	do
 		sleep 1
 	done
-	# let more samples come
-	sleep 2
 	kill ${top}
 	wait ${top}
 	kill ${load}
