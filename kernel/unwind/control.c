@@ -78,9 +78,12 @@ u8 unwind_methods_enabled(void)
 /* Add a walk to the statistics. */
 void unwind_count_walk(const struct unwind_user_state *state, enum unwind_result end)
 {
-	unsigned int i;
+	unsigned int i = -end;
 
-	this_cpu_inc(walk_counts.ends[-end]);
+	/* no other result ends a walk */
+	if (WARN_ON_ONCE(i >= ARRAY_SIZE(end_names)))
+		i = -UNWIND_BAD;
+	this_cpu_inc(walk_counts.ends[i]);
 	for (i = 0; i < UNWIND_NR_METHODS; i++) {
 		if (state->frames[i])
 			this_cpu_add(walk_counts.frames[i], state->frames[i]);

@@ -389,9 +389,14 @@ enum unwind_result {
 	UNWIND_FAULT	= -4,
 	UNWIND_BAD	= -5,
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
-	/** @UNWIND_STALE: mappings or a file have changed during the search: end the walk */
+	/**
+	 * @UNWIND_STALE: mappings, a file or an index have changed during the search: end the walk
+	 */
 	UNWIND_STALE	= -6,
-	/** @UNWIND_RETRY: mappings have changed: search again.  In the end it is UNWIND_STALE. */
+	/**
+	 * @UNWIND_RETRY: mappings or an index have changed: search again.  In the end it is
+	 * UNWIND_STALE.
+	 */
 	UNWIND_RETRY	= -7,
 	/** @UNWIND_NOT_CODE: the frame is none: drop it, and end the walk as with UNWIND_BAD */
 	UNWIND_NOT_CODE	= -8,

@@ -149,13 +149,6 @@ int unwind_read_file(struct unwind_user_state *state, unsigned long addr, u64 po
 	return 0;
 }
 
-int unwind_user_reg(struct unwind_user_state *state, unsigned int reg, unsigned long *val)
-{
-	CHECK(reg < UNWIND_REG_RA);
-	*val = state->ip + reg;
-	return reg == UNWIND_REG_BX ? -EOPNOTSUPP : 0;
-}
-
 static void check_eh_frame(const struct unwind_object *object)
 {
 	CHECK(!object->transient);

@@ -120,7 +120,7 @@ static const struct seed seeds[] = {
 	{ "other-file", 8, OTHER_FILE, .ret = UNWIND_NONE },
 	{ "other-word", 8, .flags = FINDER_FUZZ_32BIT, AS_LINKED, .ret = UNWIND_STOP },
 	{ "unmapped", 8, .flags = FINDER_FUZZ_UNMAPPED, AS_LINKED, .ret = UNWIND_STALE },
-	{ "dying", 8, .flags = FINDER_FUZZ_DYING, AS_LINKED, .ret = -EINTR },
+	{ "dying", 8, .flags = FINDER_FUZZ_DYING, AS_LINKED, .ret = UNWIND_FAULT },
 	{ "no-code", 8, NO_CODE, .ret = UNWIND_NOT_CODE },
 	{ "far-phdrs", 8, AS_LINKED, .ret = UNWIND_STOP, .broken = FAR_PHDRS },
 	{ "many-phdrs", 8, AS_LINKED, .ret = UNWIND_STOP, .broken = MANY_PHDRS },
