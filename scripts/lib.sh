@@ -14,10 +14,10 @@ bdir=$build/$BASE
 tree=$bdir/linux
 patches=$top/patches/$BASE
 # The sections in the order in which they apply. A base need not have all of them.
-sections='fixes deferral perf-kernel perf-tool tables static shared code off-cpu tests'
+sections='fixes deferral perf-kernel perf-tool tables static shared code in-place off-cpu tests'
 # An option that a section adds. Until that section, the files of the series lack the lines between
 # "#ifdef CONFIG_UNWIND_USER_..." of the option and #endif.
-declare -A section_option=([tables]=EH_FRAME [static]=EH_INDEX [shared]=FILES [code]=CODE)
+declare -A section_option=([tables]=EH_FRAME [static]=EH_INDEX [shared]=FILES [code]=CODE [in-place]=IN_PLACE)
 # perf is one program for all kernels: only this base has sections of perf
 PERF_BASE=6.12
 perf_tree=$build/$PERF_BASE/linux

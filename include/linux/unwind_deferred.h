@@ -38,6 +38,10 @@ struct unwind_work {
 	unsigned int		max_entries;
 	u32			stamp;
 	unsigned int		slot;
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+	/** @any_depth: it takes as many frames as other clients need */
+	bool			any_depth;
+#endif
 };
 
 #ifdef CONFIG_UNWIND_USER
@@ -52,6 +56,9 @@ int unwind_user_faultable(struct unwind_stacktrace *trace);
 
 bool __unwind_deferred_known(struct unwind_stacktrace *trace);
 void __unwind_deferred_close(void);
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+bool unwind_deferred_keeps_regs(void);
+#endif
 void __unwind_deferred_leave(void);
 void __unwind_deferred_exiting(void);
 void unwind_deferred_exec(void);

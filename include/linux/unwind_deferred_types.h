@@ -76,6 +76,10 @@ struct unwind_task_info {
 	unsigned long			passes_since;
 	struct callback_head		work;
 	unsigned long			*entries;
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+	/** @replacing: the user registers may be half written */
+	bool				replacing;
+#endif
 };
 
 #endif /* _LINUX_UNWIND_DEFERRED_TYPES_H */

@@ -40,6 +40,14 @@
 #include "rules.h"
 #include "task.h"
 
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+/* how long learning waits at most if it finds nothing, in jiffies */
+#define UNWIND_MAX_LEARN_WAIT	(HZ / 2)
+/* how often a process may learn at once, and how long until once more, in jiffies */
+#define UNWIND_LEARN_BURST	128
+#define UNWIND_LEARN_PAUSE	(HZ / 100 + 1)
+#endif
+
 static LIST_HEAD(all_caches);
 static DEFINE_SPINLOCK(all_caches_lock);
 static unsigned long nr_caches;
@@ -84,6 +92,10 @@ static struct unwind_cache *cache_new(void)
 		return NULL;
 	}
 	cache->gen = unwind_cache_next_gen();
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+	cache->learn_next = jiffies;
+	cache->learn_paid = jiffies;
+#endif
 #ifdef CONFIG_UNWIND_USER_FILES
 	cache->files_seen = unwind_files_changes();
 #endif
@@ -377,8 +389,8 @@ void unwind_caches_stat(unsigned long *nr, unsigned long *bytes)
  * @table: set to the cache's table, for unwind_rules_find().  If the cache grows meanwhile,
  *	   the rules of this table are still valid for the frames of the current task.
  *
- * Context: Under RCU, task context of a user task.
- * Return: the cache, or NULL if there is none.
+ * Context: Under RCU, task context of a user task; for a walk in place, any.
+ * Return: the cache; or NULL if there is none, or a walk in place cannot use it.
  */
 struct unwind_cache *unwind_cache_use(struct unwind_user_state *state,
 				      const struct unwind_rule_table **table)
@@ -390,8 +402,11 @@ struct unwind_cache *unwind_cache_use(struct unwind_user_state *state,
 		return NULL;
 #ifdef CONFIG_UNWIND_USER_FILES
 	/* files that died after the walk began are left to the next walk */
-	if (unlikely(READ_ONCE(cache->files_seen) < state->changes))
+	if (unlikely(READ_ONCE(cache->files_seen) < state->changes)) {
+		if (unwind_is_in_place(state))
+			return NULL;
 		unwind_cache_drop_dead_files(cache);
+	}
 #endif
 	until = READ_ONCE(cache->all_regs_until);
 	if (unlikely(until) && !state->fp_only && time_before(jiffies, until))
@@ -421,6 +436,63 @@ void unwind_cache_need_all_regs(void)
 		WRITE_ONCE(cache->all_regs_until, (jiffies + HZ) | 1);
 	rcu_read_unlock();
 }
+
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+/*
+ * Is it of no use to learn again?  After a walk that has found no rule, the next one waits, each
+ * time twice as long as before.
+ */
+static bool cache_learns_nothing(const struct unwind_cache *cache)
+{
+	return READ_ONCE(cache->added) == READ_ONCE(cache->learned) &&
+	       time_before(jiffies, READ_ONCE(cache->learn_next));
+}
+
+/**
+ * unwind_cache_may_learn - may the current task be asked to learn?
+ *
+ * Context: Any, under RCU.
+ * Return: false if that was of no use lately, or was done too often.
+ */
+bool unwind_cache_may_learn(void)
+{
+	struct unwind_cache *cache = unwind_cache_of_current();
+
+	/* the first walk makes the cache */
+	return !cache || (!cache_learns_nothing(cache) &&
+			  time_before(READ_ONCE(cache->learn_paid),
+				      jiffies + UNWIND_LEARN_BURST * UNWIND_LEARN_PAUSE));
+}
+
+/**
+ * unwind_cache_note_learning - note that the current task was asked to learn
+ *
+ * Each time takes UNWIND_LEARN_PAUSE from a credit of UNWIND_LEARN_BURST times, which grows with
+ * time: @learn_paid is the time until which the past requests have used it.
+ *
+ * Context: Any, under RCU.  If two callers interrupt each other, one of them may not be counted.
+ */
+void unwind_cache_note_learning(void)
+{
+	struct unwind_cache *cache = unwind_cache_of_current();
+	unsigned long paid, wait = 0;
+	u32 added;
+
+	if (!cache)
+		return;
+	added = READ_ONCE(cache->added);
+	if (added == READ_ONCE(cache->learned))
+		wait = READ_ONCE(cache->learn_wait);
+	wait = min_t(unsigned long, 2 * wait + 1, UNWIND_MAX_LEARN_WAIT);
+	WRITE_ONCE(cache->learned, added);
+	WRITE_ONCE(cache->learn_wait, wait);
+	WRITE_ONCE(cache->learn_next, jiffies + wait);
+	paid = READ_ONCE(cache->learn_paid);
+	if (time_before(paid, jiffies))
+		paid = jiffies;
+	WRITE_ONCE(cache->learn_paid, paid + UNWIND_LEARN_PAUSE);
+}
+#endif
 
 static unsigned long caches_count(struct shrinker *shrinker,
 				  struct shrink_control *sc)

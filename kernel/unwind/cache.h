@@ -103,6 +103,10 @@ static inline bool unwind_object_has_tables(const struct unwind_object *object)
 struct unwind_cache *unwind_cache_use(struct unwind_user_state *state,
 				      const struct unwind_rule_table **table);
 void unwind_cache_need_all_regs(void);
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+bool unwind_cache_may_learn(void);
+void unwind_cache_note_learning(void);
+#endif
 void unwind_cache_grow_rules(void);
 void unwind_caches_stat(unsigned long *nr, unsigned long *bytes);
 enum unwind_result unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
@@ -118,6 +122,10 @@ bool unwind_cache_add_object(const struct unwind_cache_state *state,
 			     const struct unwind_object *object);
 #ifdef CONFIG_UNWIND_USER_FILES
 bool unwind_cache_peek_file(struct unwind_cache *cache, u64 key, struct unwind_user_rule *rule);
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+bool unwind_cache_look_in_file(struct unwind_cache *cache, u64 key, struct unwind_user_rule *rule);
+unsigned int unwind_cache_without_rows(unsigned long *addrs, unsigned int max);
+#endif
 bool unwind_cache_file_is_dead(unsigned long ip);
 struct unwind_file *unwind_cache_find_file(unsigned long ip, unsigned long *bias);
 void unwind_cache_add_file_rule(const struct unwind_cache_state *state, u64 key,

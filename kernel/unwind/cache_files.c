@@ -63,6 +63,67 @@ struct unwind_file *unwind_cache_find_file(unsigned long ip, unsigned long *bias
 	return object->file;
 }
 
+/* Is there an object for a key, whose rules are those of a file? */
+static bool cache_has_file(const struct unwind_object *object, u64 key)
+{
+	return object && object->by_file && (key >> UNWIND_KEY_WORD) == (object->word & 4) >> 2;
+}
+
+/* The rule of a key in the file of an object, if both are known. Under RCU. */
+static bool cache_rule_in_file(const struct unwind_object *object, u64 key,
+			       struct unwind_user_rule *rule)
+{
+	return cache_has_file(object, key) &&
+	       unwind_file_peek(object->file, unwind_key_addr(key) - object->bias, rule);
+}
+
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+/**
+ * unwind_cache_look_in_file - as unwind_cache_peek_file(), but for walks in place
+ * @cache: as unwind_cache_use() returned it
+ * @key: unwind_rule_key() of the frame
+ * @rule: filled in
+ *
+ * Context: Any, under RCU.
+ * Return: false if it is not known.
+ */
+bool unwind_cache_look_in_file(struct unwind_cache *cache, u64 key, struct unwind_user_rule *rule)
+{
+	const struct unwind_object *object = unwind_cache_peek_object(cache, unwind_key_addr(key));
+
+	return cache_has_file(object, key) &&
+	       unwind_file_look(object->file, unwind_key_addr(key) - object->bias, rule);
+}
+
+/**
+ * unwind_cache_without_rows - objects of files whose rows should be decoded
+ * @addrs: filled in with an address of the code of each
+ * @max: the most addresses
+ *
+ * Context: Task context of a user task.
+ * Return: the number of addresses.
+ */
+unsigned int unwind_cache_without_rows(unsigned long *addrs, unsigned int max)
+{
+	const struct unwind_object_list *list;
+	struct unwind_object *object;
+	struct unwind_cache *cache;
+	unsigned int i, nr = 0;
+
+	rcu_read_lock();
+	cache = unwind_cache_of_current();
+	list = cache ? rcu_dereference(cache->list) : NULL;
+	/* objects may move meanwhile: then one is missed, or found twice */
+	for (i = 0; list && nr < max && i < smp_load_acquire(&list->nr); i++) {
+		object = READ_ONCE(list->objects[i]);
+		if (object->by_file && unwind_file_wants_rows(object->file))
+			addrs[nr++] = object->code_start;
+	}
+	rcu_read_unlock();
+	return nr;
+}
+#endif
+
 /**
  * unwind_cache_peek_file - the rule at an address, if the file that is mapped there has it
  * @cache: as unwind_cache_use() returned it
@@ -77,14 +138,10 @@ struct unwind_file *unwind_cache_find_file(unsigned long ip, unsigned long *bias
 bool unwind_cache_peek_file(struct unwind_cache *cache, u64 key, struct unwind_user_rule *rule)
 {
 	u64 gen = READ_ONCE(cache->gen);
-	struct unwind_object *object;
-	unsigned long addr = unwind_key_addr(key);
 
 	/* read the generation first: it must not be newer than the object */
 	smp_rmb();
-	object = unwind_cache_object_at(cache, addr);
-	if (!object || !object->by_file || (key >> UNWIND_KEY_WORD) != (object->word & 4) >> 2 ||
-	    !unwind_file_peek(object->file, addr - object->bias, rule))
+	if (!cache_rule_in_file(unwind_cache_object_at(cache, unwind_key_addr(key)), key, rule))
 		return false;
 
 	/* if the lock is busy, do not copy: the next walk finds the rule in the file again */
@@ -117,8 +174,10 @@ void unwind_cache_add_file_rule(const struct unwind_cache_state *state, u64 key,
 	cache = unwind_cache_of_current();
 	if (cache) {
 		spin_lock(&cache->lock);
-		if (state->gen && cache->gen == state->gen)
+		if (state->gen && cache->gen == state->gen) {
 			unwind_cache_add_compact(cache, key, rule);
+			unwind_cache_count_found(cache, rule->kind);
+		}
 		spin_unlock(&cache->lock);
 	}
 	rcu_read_unlock();

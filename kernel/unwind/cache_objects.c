@@ -67,6 +67,24 @@ struct unwind_object *unwind_cache_object_at(struct unwind_cache *cache, unsigne
 	return object;
 }
 
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+/*
+ * As unwind_cache_object_at(), but NULL if the list is being written: the caller may have
+ * interrupted the writer, so it must not wait as read_seqcount_begin() does.
+ */
+struct unwind_object *unwind_cache_peek_object(struct unwind_cache *cache, unsigned long addr)
+{
+	/* pairs with write_seqcount_end() */
+	unsigned int seq = smp_load_acquire(&cache->list_seq.seqcount.sequence);
+	struct unwind_object *object;
+
+	if (seq & 1)
+		return NULL;
+	object = unwind_cache_list_find(rcu_dereference(cache->list), addr);
+	return read_seqcount_retry(&cache->list_seq, seq) ? NULL : object;
+}
+#endif
+
 /**
  * unwind_cache_find_object - the object at an address, if it is known
  * @ip: linear user address

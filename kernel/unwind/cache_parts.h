@@ -87,12 +87,24 @@ struct unwind_cache {
 	/** @code_end: highest such address */
 	unsigned long			code_end;
 #endif
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+	/** @added: number of rules that searches have added with which a walk can go on or end */
+	u32				added;
+	/** @learned: @added when a task was last asked to learn */
+	u32				learned;
+	/** @learn_wait: if nothing is added, how long to wait after that, in jiffies */
+	unsigned long			learn_wait;
+	/** @learn_next: and until when */
+	unsigned long			learn_next;
+	/** @learn_paid: see unwind_cache_note_learning() */
+	unsigned long			learn_paid;
+#endif
 	struct list_head		node;
 };
 
 extern atomic_long_t unwind_caches_bytes;
 
-/* The cache of the current task's mm, or NULL. Under RCU, in task context. */
+/* The cache of the current user task's mm, or NULL. Under RCU. */
 static inline struct unwind_cache *unwind_cache_of_current(void)
 {
 	return rcu_dereference(current->mm->unwind_cache);
@@ -128,6 +140,7 @@ bool unwind_cache_peek_full(struct unwind_cache *cache, u64 key, struct unwind_u
 			    struct unwind_full_rule *full);
 void unwind_cache_add_compact(struct unwind_cache *cache, u64 key,
 			      const struct unwind_user_rule *rule);
+void unwind_cache_count_found(struct unwind_cache *cache, u8 kind);
 void unwind_cache_free_full_now(struct unwind_cache *cache);
 size_t unwind_cache_rules_bytes(struct unwind_cache *cache);
 
@@ -136,6 +149,9 @@ struct unwind_object_list *unwind_cache_alloc_list(unsigned int max, gfp_t gfp);
 struct unwind_object *unwind_cache_list_find(const struct unwind_object_list *list,
 					     unsigned long addr);
 struct unwind_object *unwind_cache_object_at(struct unwind_cache *cache, unsigned long addr);
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+struct unwind_object *unwind_cache_peek_object(struct unwind_cache *cache, unsigned long addr);
+#endif
 void unwind_cache_forget(struct unwind_cache *cache,
 			 bool (*is_void)(const struct unwind_object *object, unsigned long start,
 					 unsigned long end),

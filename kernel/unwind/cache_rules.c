@@ -35,6 +35,15 @@ struct unwind_full_entry {
 /* memory of all caches */
 atomic_long_t unwind_caches_bytes;
 
+/* Count a rule that a search has found, if it is of use. Under the lock. */
+void unwind_cache_count_found(struct unwind_cache *cache, u8 kind)
+{
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+	if (kind == UNWIND_RULE_END || kind >= UNWIND_RULE_FULL)
+		WRITE_ONCE(cache->added, cache->added + 1);
+#endif
+}
+
 /* Add a rule that is not a full one. Under the lock. */
 void unwind_cache_add_compact(struct unwind_cache *cache, u64 key,
 			      const struct unwind_user_rule *rule)
@@ -148,6 +157,7 @@ void unwind_cache_add_rule(const struct unwind_cache_state *state, u64 key,
 				cache_set_full(cache, cache_full_slot(key), entry);
 			else
 				unwind_cache_add_compact(cache, key, rule);
+			unwind_cache_count_found(cache, rule->kind);
 			entry = NULL;
 		}
 		spin_unlock(&cache->lock);

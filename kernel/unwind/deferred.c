@@ -542,6 +542,22 @@ void __unwind_deferred_close(void)
 		send_records(info);
 }
 
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+/**
+ * unwind_deferred_keeps_regs - are the current task's user registers whole?
+ *
+ * Context: Any, NMI included.
+ * Return: false from execve to the return to user space, or to a signal; and from
+ *	   unwind_user_regs_begin() to unwind_user_regs_end().
+ */
+bool unwind_deferred_keeps_regs(void)
+{
+	const struct unwind_task_info *info = &current->unwind_info;
+
+	return READ_ONCE(info->context) != CONTEXT_EXEC && !READ_ONCE(info->replacing);
+}
+#endif
+
 static void deferred_do_nothing(struct irq_work *work)
 {
 }
@@ -641,6 +657,10 @@ static void update_most_entries(void)
 	for (slot = 0; slot < nr_slots; slot++) {
 		const struct unwind_work *work = client_at(slot);
 
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+		if (work && work->any_depth)
+			continue;
+#endif
 		if (work)
 			most = max(most, work->max_entries ?: (unsigned int)UNWIND_MAX_ENTRIES);
 	}

@@ -136,16 +136,38 @@ static void free_rules(struct unwind_rule_table *rules)
 	unwind_rules_free(rules);
 }
 
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+static bool take_rows(struct unwind_file *file)
+{
+	struct unwind_file_rows *rows;
+
+	spin_lock(&file->lock);
+	rows = rcu_replace_pointer(file->rows, NULL, lockdep_is_held(&file->lock));
+	spin_unlock(&file->lock);
+	if (!rows)
+		return false;
+	atomic_long_sub(rows->bytes, &files_bytes);
+	kvfree_rcu(rows, rcu);
+	return true;
+}
+#else
+static bool take_rows(struct unwind_file *file)
+{
+	return false;
+}
+#endif
+
 static bool take_rules(struct unwind_file *file)
 {
 	struct unwind_rule_table *rules;
+	bool taken = take_rows(file);
 
 	spin_lock(&file->lock);
 	rules = rcu_dereference_protected(file->rules, lockdep_is_held(&file->lock));
 	RCU_INIT_POINTER(file->rules, NULL);
 	spin_unlock(&file->lock);
 	free_rules(rules);
-	return rules;
+	return rules || taken;
 }
 
 /* The size of a struct unwind_file, as kmalloc() rounds it up. */
@@ -408,6 +430,106 @@ bool unwind_file_peek(struct unwind_file *file, u64 vaddr, struct unwind_user_ru
 	return false;
 }
 
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+/**
+ * unwind_file_set_rows - keep all rows of a file
+ * @file: the file, with a reference
+ * @rows: the rows, read after unwind_file_get(); on success they belong to the file
+ *
+ * Context: Task context, also of a kernel thread; may sleep.
+ * Return: false if the file is dead or has rows, or if there is no room.
+ */
+bool unwind_file_set_rows(struct unwind_file *file, struct unwind_file_rows *rows)
+{
+	bool kept;
+
+	if (!files_charge(rows->bytes))
+		return false;
+	spin_lock(&file->lock);
+	kept = !file->dead && !rcu_access_pointer(file->rows);
+	if (kept)
+		rcu_assign_pointer(file->rows, rows);
+	spin_unlock(&file->lock);
+	if (!kept)
+		atomic_long_sub(rows->bytes, &files_bytes);
+	return kept;
+}
+
+/* Find the rule of an address in all rows of a file.  False if it is not known. */
+static bool find_row(const struct unwind_file_rows *rows, u64 addr, struct unwind_user_rule *rule)
+{
+	u32 low, high, mid;
+
+	if (addr >> PAGE_SHIFT >= rows->nr_pages)
+		return false;
+	low = rows->pages[addr >> PAGE_SHIFT];
+	high = rows->pages[(addr >> PAGE_SHIFT) + 1];
+	/* rows below low begin at @addr or before it; rows from high on begin after it */
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		if (rows->starts[mid] <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (!low || rows->ids[low - 1] == UNWIND_ROW_UNKNOWN)
+		return false;
+	*rule = rows->rules[rows->ids[low - 1]];
+	return true;
+}
+
+/**
+ * unwind_file_look - as unwind_file_peek(), but from all rows of the file if these are known
+ * @file: the file
+ * @vaddr: link-time address
+ * @rule: filled in
+ *
+ * Context: Any, under RCU.
+ * Return: false if it is not known.
+ */
+bool unwind_file_look(struct unwind_file *file, u64 vaddr, struct unwind_user_rule *rule)
+{
+	const struct unwind_file_rows *rows = rcu_dereference(file->rows);
+
+	if (rows && find_row(rows, vaddr - file->layout.first, rule)) {
+		files_note_use(file);
+		return true;
+	}
+	return unwind_file_peek(file, vaddr, rule);
+}
+
+/**
+ * unwind_file_wants_rows - should the rows of a file be decoded?
+ * @file: the file
+ *
+ * Context: Under RCU, or with a reference to the file.
+ * Return: true if they are missing, and were not tried in the last minute.
+ */
+bool unwind_file_wants_rows(const struct unwind_file *file)
+{
+	return !rcu_access_pointer(file->rows) && !unwind_file_is_dead(file) &&
+	       /* pairs with unwind_file_set_layout() */
+	       smp_load_acquire(&file->has_layout) && file->layout.nr &&
+	       time_after_eq(jiffies, READ_ONCE(file->rows_next));
+}
+
+/**
+ * unwind_file_claim_rows - let the caller decode the rows of a file
+ * @file: the file, with a reference
+ * @pause: how long to let nobody else do so, in jiffies
+ *
+ * Context: Task context.
+ * Return: false if they are not wanted, or somebody else decodes them.
+ */
+bool unwind_file_claim_rows(struct unwind_file *file, unsigned long pause)
+{
+	unsigned long next = READ_ONCE(file->rows_next);
+
+	return unwind_file_wants_rows(file) &&
+	       cmpxchg(&file->rows_next, next, jiffies + pause) == next;
+}
+#endif
+
 static unsigned int row_size(u32 len)
 {
 	unsigned int i = 0;
@@ -553,6 +675,9 @@ static struct unwind_file *files_alloc(struct inode *inode)
 	spin_lock_init(&file->lock);
 	refcount_set(&file->refs, 2);
 	file->inode = inode;
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+	file->rows_next = jiffies;
+#endif
 	return file;
 }
 

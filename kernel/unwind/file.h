@@ -100,7 +100,44 @@ struct unwind_file {
 	struct unwind_file_layout	layout;
 	struct unwind_rule_table __rcu	*rules;
 	s32				probes[UNWIND_FILE_PROBES];
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+	/** @rows: all rows, for walks in place; may be evicted */
+	struct unwind_file_rows __rcu	*rows;
+	/** @rows_next: not before this time, in jiffies, are the rows decoded again */
+	unsigned long			rows_next;
+#endif
 };
+
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+/**
+ * struct unwind_file_rows - all rows of a file, in the order of their addresses
+ * @rcu: frees it
+ * @bytes: its memory
+ * @nr_pages: number of pages of addresses from the first segment to the last row
+ * @pages: for each page, the index of the first row that begins in it or after it; then the number
+ *	   of rows
+ * @starts: where each row begins, relative to the first segment
+ * @rules: the different rules
+ * @ids: for each row, the index of its rule; UNWIND_ROW_UNKNOWN if it has none here
+ */
+struct unwind_file_rows {
+	struct rcu_head		rcu;
+	size_t			bytes;
+	u32			nr_pages;
+	u32			*pages;
+	u32			*starts;
+	struct unwind_user_rule	*rules;
+	u16			*ids;
+};
+
+#define UNWIND_ROW_UNKNOWN	0xffff
+
+bool unwind_file_set_rows(struct unwind_file *file, struct unwind_file_rows *rows);
+bool unwind_file_look(struct unwind_file *file, u64 vaddr, struct unwind_user_rule *rule);
+bool unwind_file_wants_rows(const struct unwind_file *file);
+bool unwind_file_claim_rows(struct unwind_file *file, unsigned long pause);
+void unwind_file_make_rows(void);
+#endif
 
 /*
  * A row is hashed by the granules of the address space that it covers.  Granules have four

@@ -3,8 +3,8 @@
  * Unwind tables of a file: read its headers, find its mappings in a process, and decode
  * rules.
  *
- * All data are read from the page cache of the file.  If a page is missing, the tables in the
- * process's memory are read instead (eh_frame.c), which brings it in for the next walk.
+ * All data are read from the page cache of the file.  If a page is missing in a walk, the tables
+ * in the process's memory are read instead (eh_frame.c), which brings it in for the next walk.
  * Addresses are those that the file was linked for.  A process uses the file's rules only if
  * it has mapped the tables from that file, at the places that the program headers give, not
  * writable, and without private pages; so the process has the same bytes.  Changes of such a
@@ -59,6 +59,10 @@ struct reader {
 	const struct unwind_file_layout		*layout;
 	const struct unwind_file_segment	*last;
 	u64					rows;
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+	/** @open: the open file, if missing pages are to be read in; else NULL */
+	struct file				*open;
+#endif
 };
 
 static void reader_end(struct reader *reader)
@@ -103,7 +107,13 @@ static int reader_get(struct reader *reader, pgoff_t index)
 	struct folio *folio;
 
 	reader_end(reader);
-	folio = filemap_get_folio(reader->mapping, index);
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+	/* a page that tmpfs does not have is in swap, or a hole */
+	if (reader->open && reader->mapping->a_ops->read_folio)
+		folio = read_mapping_folio(reader->mapping, index, reader->open);
+	else
+#endif
+		folio = filemap_get_folio(reader->mapping, index);
 	if (IS_ERR(folio))
 		return -EFAULT;
 	reader->folio = folio;
@@ -824,3 +834,99 @@ enum unwind_result unwind_file_rule(struct unwind_user_state *state,
 		return ret;
 	return unwind_cache_knows(begun) ? ret : UNWIND_RETRY;
 }
+
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+/* Must the search for all rows end, for this error, or for its limits? */
+static int decode_must_end(struct unwind_user_state *state, int ret)
+{
+	if (!state->table_bytes || time_after(jiffies, state->deadline))
+		return -ENOSPC;
+	return ret == -EFAULT || ret == -EBUSY ? ret : 0;
+}
+
+/*
+ * Decode the rows of a function, in order.  Rules without a compact form are of the kind
+ * UNWIND_RULE_FULL.  If the entry is broken, the rows end there.  A rule that depends on the
+ * address, as in procedure linkage tables, is a row of one byte; linkers make it depend only on the
+ * offset in a page, which is the same in memory.  The last byte of the function is left out: see
+ * elf_decode_rule().
+ */
+static int elf_decode_rows(struct reader *reader, const struct function *function,
+			   unwind_file_row_t add, void *ctx)
+{
+	struct unwind_cfi *cfi = reader->state->cfi;
+	struct unwind_user_rule rule, last = {};
+	u64 vaddr = function->start, start = 0, end = 0;
+	struct unwind_full_rule full;
+	int ret = 0, err;
+
+	while (!ret) {
+		err = elf_decode_function(reader, function, vaddr, &full);
+		ret = decode_must_end(reader->state, err);
+		if (ret || err)
+			break;
+		clip_row(cfi, function);
+		if (cfi->row_end <= vaddr)
+			break;
+		unwind_compact_rule(&full, reader->layout->word, &rule);
+		if (end)
+			ret = add(ctx, start, end, &last);
+		start = vaddr;
+		end = cfi->row_end;
+		last = rule;
+		vaddr = end;
+		cond_resched();
+	}
+	return ret ?: end > start + 1 ? add(ctx, start, end - 1, &last) : 0;
+}
+
+/**
+ * unwind_file_decode - decode all rows of a file
+ * @state: for the limits of bytes and time, and for scratch memory
+ * @known: the file, with a layout
+ * @open: the same file, open
+ * @add: called with each row, in the order of the sorted table
+ * @ctx: for @add
+ *
+ * Reads missing pages of the tables from the file, except on tmpfs.
+ *
+ * Context: Task context, with a reference to @known; may sleep.
+ * Return: 0; an error of @add; -ENOSPC if a limit was reached; or another error if the tables
+ *	   cannot be read now.
+ */
+int unwind_file_decode(struct unwind_user_state *state, struct unwind_file *known,
+		       struct file *open, unwind_file_row_t add, void *ctx)
+{
+	struct reader reader = {
+		.state = state,
+		.mapping = open->f_mapping,
+		.known = known,
+		.layout = &known->layout,
+		.open = open,
+	};
+	const struct unwind_file_layout *layout = reader.layout;
+	struct unwind_elf_row row, next = {};
+	struct function function;
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; !ret && i < layout->nr; i++) {
+		row = next;
+		if (!i)
+			ret = read_tables(&reader, layout->table, &row, sizeof(row));
+		if (!ret && i + 1 < layout->nr)
+			ret = read_tables(&reader, layout->table + (i + 1) * sizeof(next), &next,
+					  sizeof(next));
+		if (ret)
+			break;
+		function = (struct function) {
+			.fde = layout->hdr + row.fde,
+			.start = layout->hdr + row.ip,
+			.next = i + 1 < layout->nr ? layout->hdr + next.ip : 0,
+		};
+		ret = elf_decode_rows(&reader, &function, add, ctx);
+	}
+	reader_end(&reader);
+	return ret;
+}
+#endif

@@ -81,7 +81,7 @@ static bool is_loop(struct unwind_user_state *state, unsigned long sp, unsigned 
 bool unwind_switch_stack(struct unwind_user_state *state, unsigned long cfa, unsigned long ip)
 {
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
-	if (state->quick)
+	if (state->quick && !unwind_is_in_place(state))
 		return false;
 	/*
 	 * Rules from tables and from code are certain of the caller, so its stack may be in the
@@ -89,6 +89,8 @@ bool unwind_switch_stack(struct unwind_user_state *state, unsigned long cfa, uns
 	 */
 	if ((state->methods & BIT(UNWIND_METHOD_EH_FRAME)) && unwind_is_after_call(state, ip))
 		return !is_loop(state, cfa, ip);
+	if (unwind_is_in_place(state))
+		return false;
 #endif
 	/* sp may be the end of a stack, if nothing is left on it */
 	return unwind_other_mapping(state->sp - 1, cfa - 1) && !is_loop(state, cfa, ip);

@@ -963,7 +963,7 @@ static bool frame_extends(struct unwind_user_state *state, unsigned long cfa)
  * @state: the frame
  * @rule: the rule
  *
- * Context: Task context of a user task; may sleep, unless the walk is quick.
+ * Context: Task context of a user task; may sleep.  If the walk is quick, any.
  * Return: as unwind_user_next().
  */
 enum unwind_result unwind_apply_code_rule(struct unwind_user_state *state,

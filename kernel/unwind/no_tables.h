@@ -33,8 +33,7 @@ enum unwind_doubt {
  * The checksum covers the call before @ip, the bytes after that call, and the last
  * UNWIND_CODE_LAST bytes before @end, in which a function removes its frame.
  *
- * Context: Task context of a user task, with page faults off, inside a
- *	    user_read_access_begin() section.
+ * Context: Any, with page faults off, inside a user_read_access_begin() section.
  * Return: 0 or -EFAULT.
  */
 static __always_inline int unwind_code_sum_inside(unsigned long ip, unsigned long end, u32 *sum)

@@ -16,6 +16,10 @@
 #include <asm/unwind_user.h>
 
 #include "cache.h"
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+#include "cache_parts.h"
+#include "full_rule.h"
+#endif
 #ifdef CONFIG_UNWIND_USER_CODE
 #include "no_tables.h"
 #endif
@@ -55,28 +59,38 @@ static __always_inline enum unwind_result quick_code_step(struct unwind_user_sta
 }
 #endif
 
-static __always_inline bool cached_rule(struct unwind_cache *cache,
+static __always_inline bool cached_rule(const struct unwind_user_state *state,
+					struct unwind_cache *cache,
 					const struct unwind_rule_table *table, u64 key,
 					struct unwind_user_rule *rule)
 {
 	if (unwind_rules_find(table, key, rule))
 		return true;
 #ifdef CONFIG_UNWIND_USER_FILES
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+	if (state->in_place)
+		return unwind_cache_look_in_file(cache, key, rule);
+#endif
 	if (unwind_cache_peek_file(cache, key, rule))
 		return true;
 #endif
 	return false;
 }
 
+static bool unwind_sp_is_low(const struct unwind_user_state *state)
+{
+#ifdef CONFIG_UNWIND_USER_CODE
+	return state->sp_is_low;
+#else
+	return false;
+#endif
+}
+
 /* Can the walk take plain_steps()? */
 static bool is_plain(const struct unwind_user_state *state)
 {
-#ifdef CONFIG_UNWIND_USER_CODE
-	if (state->sp_is_low)
-		return false;
-#endif
-	return state->word == sizeof(unsigned long) && !state->probed && !state->all_regs &&
-	       !state->cs_base && !state->ss_base;
+	return !unwind_sp_is_low(state) && state->word == sizeof(unsigned long) &&
+	       !state->probed && !state->all_regs && !state->cs_base && !state->ss_base;
 }
 
 /*
@@ -270,38 +284,90 @@ from_fp:
 	return entries;
 }
 
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+/* In place: step by a full rule.  In other walks unwind_user_next() does that. */
+static noinline enum unwind_result quick_full_step(struct unwind_user_state *state,
+						   struct unwind_cache *cache)
+{
+	struct unwind_full_rule full __uninitialized;
+	struct unwind_user_rule rule __uninitialized;
+
+	if (!unwind_cache_peek_full(cache, unwind_rule_key(state), &rule, &full))
+		return UNWIND_NONE;
+	return unwind_apply_rule(state, &rule, &full);
+}
+
+/* Is this the start of the program?  The walk that found the rule has proved it for this place. */
+static bool is_begin(const struct unwind_user_state *state, const struct unwind_user_rule *rule)
+{
+#ifdef CONFIG_UNWIND_USER_CODE
+	return state->in_place && rule->kind == UNWIND_RULE_BEGIN &&
+	       state->sp + rule->args_off == unwind_start_stack();
+#else
+	return false;
+#endif
+}
+#endif
+
+/*
+ * Returns as unwind_user_next(), which repeats the step after a failure other than UNWIND_END.
+ * UNWIND_NONE: there is no rule.
+ */
+static __always_inline enum unwind_result other_step(struct unwind_user_state *state,
+						     struct unwind_cache *cache,
+						     const struct unwind_rule_table *table)
+{
+	struct unwind_user_rule rule __uninitialized;
+
+	if (!cached_rule(state, cache, table, unwind_rule_key(state), &rule)) {
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+		if (state->in_place && !unwind_sp_is_low(state))
+			return quick_full_step(state, cache);
+#endif
+		return UNWIND_NONE;
+	}
+	if (rule.kind == UNWIND_RULE_END)
+		return UNWIND_END;
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+	if (is_begin(state, &rule))
+		return UNWIND_END;
+#endif
+#ifdef CONFIG_UNWIND_USER_CODE
+	/* see apply_either() */
+	if (state->sp_is_low && rule.cfa_reg != UNWIND_REG_FP)
+		return UNWIND_STOP;
+#endif
+	switch (rule.kind) {
+	case UNWIND_RULE_FRAME:
+		return unwind_apply_frame(state, &rule);
+	case UNWIND_RULE_REALIGNED:
+		return unwind_apply_realigned(state, &rule);
+#ifdef CONFIG_UNWIND_USER_CODE
+	case UNWIND_RULE_CODE:
+		return quick_code_step(state, &rule);
+#endif
+	default:
+		return UNWIND_STOP;
+	}
+}
+
 /* Take steps that plain_steps() cannot take.  After each one, try plain_steps() again. */
 static noinline unsigned long *
 other_steps(struct unwind_user_state *state, struct unwind_cache *cache,
 	    const struct unwind_rule_table *table, unsigned long *entries,
 	    const unsigned long *end, bool *ended)
 {
-	struct unwind_user_rule rule __uninitialized;
 	enum unwind_result ret;
 
 	while (entries != end && !*ended) {
-		if (!cached_rule(cache, table, unwind_rule_key(state), &rule))
-			break;
-		*ended = rule.kind == UNWIND_RULE_END;
-		if (rule.kind < UNWIND_RULE_FRAME)
-			break;
-#ifdef CONFIG_UNWIND_USER_CODE
-		/* see apply_either() */
-		if (state->sp_is_low && rule.cfa_reg != UNWIND_REG_FP)
-			break;
+		ret = other_step(state, cache, table);
+		if (ret) {
+			*ended = ret == UNWIND_END;
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+			state->ruled = ret != UNWIND_NONE;
 #endif
-		if (rule.kind == UNWIND_RULE_FRAME)
-			ret = unwind_apply_frame(state, &rule);
-		else if (rule.kind == UNWIND_RULE_REALIGNED)
-			ret = unwind_apply_realigned(state, &rule);
-		else
-#ifdef CONFIG_UNWIND_USER_CODE
-			ret = quick_code_step(state, &rule);
-#else
 			break;
-#endif
-		if (ret)
-			break;
+		}
 		*entries++ = state->ip;
 		if (is_plain(state))
 			entries = plain_steps(state, table, entries, end, ended);
@@ -318,8 +384,8 @@ other_steps(struct unwind_user_state *state, struct unwind_cache *cache,
  * Stops at the first step that needs a rule that is not cached or memory that is not resident;
  * unwind_user_next() then repeats that step.
  *
- * Context: Task context of a user task; does not sleep.
- * Return: true if the last frame has no caller, according to its rule.
+ * Context: Task context of a user task; does not sleep.  If the walk is one in place, any.
+ * Return: true if the last frame has no caller.
  */
 bool unwind_quick_steps(struct unwind_user_state *state,
 			struct unwind_stacktrace *trace, unsigned int max)

@@ -38,6 +38,10 @@ static inline void unwind_tables_begin(struct unwind_user_state *state)
 	state->held = NULL;
 #endif
 	memset(state->found, 0, sizeof(state->found));
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+	state->in_place = false;
+	state->ruled = false;
+#endif
 }
 
 #endif /* _KERNEL_UNWIND_TABLES_H */

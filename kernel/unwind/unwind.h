@@ -168,6 +168,12 @@ struct unwind_user_state {
 	/** @crowded: the table of the cache is too small */
 	bool			crowded;
 #endif
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+	/** @in_place: the walk is quick to its end, and may run in an NMI */
+	bool			in_place;
+	/** @ruled: the rule of the last frame was known */
+	bool			ruled;
+#endif
 	bool			no_faults;
 	u8			methods;
 	u16			frames[UNWIND_NR_METHODS];
@@ -206,6 +212,18 @@ struct unwind_user_state {
 	struct unwind_file	*held;
 #endif
 };
+
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+/* Is this a walk in place? */
+static inline bool unwind_is_in_place(const struct unwind_user_state *state)
+{
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+	return state->in_place;
+#else
+	return false;
+#endif
+}
+#endif
 
 enum unwind_rule_kind {
 	UNWIND_RULE_NONE,	/* there is no rule: try another method */
@@ -431,6 +449,9 @@ void unwind_count_walk(const struct unwind_user_state *state, enum unwind_result
 
 /* the walk, for unwind_user() and its tests */
 void unwind_user_begin(struct unwind_user_state *state, struct pt_regs *regs);
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+void unwind_user_begin_in_place(struct unwind_user_state *state, struct pt_regs *regs);
+#endif
 enum unwind_result unwind_user_next(struct unwind_user_state *state);
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 enum unwind_result unwind_volatile_reg(struct unwind_user_state *state, unsigned int reg,

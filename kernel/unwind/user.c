@@ -157,6 +157,22 @@ void unwind_user_begin(struct unwind_user_state *state, struct pt_regs *regs)
 	unwind_uprobe_begin(state);
 }
 
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+/*
+ * Begin a walk in place, with page faults disabled.  Uprobes must not have changed the stack or the
+ * registers.
+ */
+void unwind_user_begin_in_place(struct unwind_user_state *state, struct pt_regs *regs)
+{
+	begin_frame(state, regs);
+	begin_walk(state, regs);
+	state->quick = true;
+	state->in_place = true;
+	state->no_faults = true;
+	state->back = arch_unwind_in_syscall(regs) && unwind_is_after_syscall(state);
+}
+#endif
+
 /* Must the walk be repeated?  See repeat_walk(). */
 static bool must_repeat(const struct unwind_user_state *state)
 {

@@ -8,6 +8,10 @@
 #include <asm/inat.h>
 #include <asm/ptrace.h>
 #include <asm/segment.h>
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+#include <asm/sections.h>
+#include <asm/stacktrace.h>
+#endif
 #include <asm/unwind_regs.h>
 
 /* bytes of an instruction that are needed to tell the state of the frame */
@@ -58,6 +62,37 @@ static inline unsigned long arch_unwind_ss_base(struct pt_regs *regs)
 		return 0;
 	return arch_unwind_seg_base(regs, INAT_SEG_REG_SS);
 }
+
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+/* Are both segment bases 0?  A base in the LDT is read under a mutex. */
+static inline bool arch_unwind_is_flat(struct pt_regs *regs)
+{
+	return user_64bit_mode(regs) || (regs->cs == __USER32_CS && regs->ss == __USER_DS);
+}
+
+/*
+ * Has the entry from user space saved all registers in task_pt_regs()?  @regs are those of a sample
+ * in the kernel.  An entry begins on the user's stack, the entry stack or the task's, and pushes
+ * the registers on the latter; a return to user space does this in reverse.  So on the task's stack all
+ * are saved below the pushed registers, and on the stacks of interrupts, which C code switches to.
+ * On an exception's own stack this is not known: it may have come at any point.  Nor is it while a
+ * return pops the registers, although their copies are still there then.
+ */
+static inline bool arch_unwind_regs_are_saved(const struct pt_regs *regs)
+{
+	unsigned long saved = (unsigned long)task_pt_regs(current);
+	struct stack_info info;
+
+	if (saved - regs->sp < THREAD_SIZE)
+		return true;
+	if (regs->ip >= (unsigned long)__entry_text_start &&
+	    regs->ip < (unsigned long)__entry_text_end)
+		return false;
+	if (!get_stack_info_noinstr((unsigned long *)regs->sp, current, &info))
+		return regs->sp >= TASK_SIZE_MAX;
+	return info.type == STACK_TYPE_IRQ || info.type == STACK_TYPE_SOFTIRQ;
+}
+#endif
 
 static inline bool arch_unwind_in_syscall(struct pt_regs *regs)
 {

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _LINUX_UNWIND_IN_PLACE_H
+#define _LINUX_UNWIND_IN_PLACE_H
+
+#include <linux/compiler.h>
+#include <linux/sched.h>
+#include <linux/unwind_user_types.h>
+
+struct pt_regs;
+
+/* what unwind_user_in_place() has found */
+enum unwind_in_place {
+	UNWIND_IN_PLACE_NO_STACK,	/* the user registers are not known: there is no stack */
+	UNWIND_IN_PLACE_PART,		/* the innermost frames, possibly none */
+	UNWIND_IN_PLACE_WHOLE,		/* all frames, or as many as requested */
+};
+
+enum unwind_in_place unwind_user_in_place(struct pt_regs *regs, struct unwind_stacktrace *trace,
+					  unsigned int max_entries);
+
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+
+/**
+ * unwind_user_regs_begin - several user registers are about to be replaced
+ *
+ * Until unwind_user_regs_end(), samples of the current task have no user stack in place.
+ *
+ * Context: Task context, after unwind_deferred_close().
+ */
+static inline void unwind_user_regs_begin(void)
+{
+	WRITE_ONCE(current->unwind_info.replacing, true);
+	/* interrupts and NMIs of this CPU see the mark before the first register */
+	barrier();
+}
+
+/**
+ * unwind_user_regs_end - the user registers are whole again
+ *
+ * Context: Task context.
+ */
+static inline void unwind_user_regs_end(void)
+{
+	barrier();
+	WRITE_ONCE(current->unwind_info.replacing, false);
+}
+
+#else
+
+static inline void unwind_user_regs_begin(void) {}
+static inline void unwind_user_regs_end(void) {}
+
+#endif
+
+#endif /* _LINUX_UNWIND_IN_PLACE_H */
