@@ -18,6 +18,7 @@
 #include <linux/unwind_deferred.h>
 #include <linux/unwind_user.h>
 
+#include <asm/cpu_entry_area.h>
 #include <asm/unwind_user.h>
 
 #include "../events/callchain_deferred.h"
@@ -744,6 +745,40 @@ static struct kunit_suite fp_suite = {
 	.test_cases = fp_cases,
 };
 
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+/* Where a sample may have interrupted the entry from user space, or the return to it. */
+static void saved_registers(struct kunit *test)
+{
+	unsigned long saved = (unsigned long)task_pt_regs(current);
+	unsigned long entry = (unsigned long)__entry_text_start;
+	unsigned long other = (unsigned long)saved_registers;
+	unsigned long entry_stack = (unsigned long)(cpu_entry_stack(raw_smp_processor_id()) + 1);
+	struct pt_regs regs = {};
+	const struct {
+		unsigned long ip, sp;
+		bool are_saved;
+	} places[] = {
+		{ other, (unsigned long)&regs, true },
+		{ other, saved, true },
+		{ entry, saved, true },			/* all are pushed */
+		{ entry, saved + 8, false },		/* one is not */
+		{ other, saved + 8, false },		/* likewise, with FRED */
+		{ entry, entry_stack - 64, false },
+		{ other, entry_stack - 64, false },	/* in sync_regs() */
+		{ entry, PAGE_SIZE, false },		/* the user's stack pointer */
+		{ other, PAGE_SIZE, false },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(places); i++) {
+		regs.ip = places[i].ip;
+		regs.sp = places[i].sp;
+		KUNIT_EXPECT_EQ_MSG(test, arch_unwind_regs_are_saved(&regs),
+				    places[i].are_saved, "place %u", i);
+	}
+}
+#endif
+
 static struct kunit_case unwind_cases[] = {
 	KUNIT_CASE_PARAM(is_call, call_case_gen_params),
 	KUNIT_CASE(client_registration),
@@ -754,6 +789,9 @@ static struct kunit_case unwind_cases[] = {
 	KUNIT_CASE(noted_cpus),
 	KUNIT_CASE(register_modes),
 	KUNIT_CASE(no_user_stack),
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+	KUNIT_CASE(saved_registers),
+#endif
 	{}
 };
 

@@ -163,6 +163,97 @@ int eh_sample(struct pd_event *event, struct pd_log *log, struct eh_walk *walk,
 	return 0;
 }
 
+/* The first frame that is wrong, as far as the frames of libraries let us tell; or nr_user. */
+static __u32 first_wrong(const struct eh_walk *walk, const struct pd_rec *stack)
+{
+	unsigned int step = walk->nr;
+	__u32 at;
+
+	for (at = 1; at < stack->nr_user && step; at++) {
+		if (walk->ra[--step] == EH_LIBRARY)
+			break;
+		if (stack->user[at] != walk->ra[step])
+			return at;
+	}
+	return stack->nr_user;
+}
+
+static bool is_whole(const struct eh_walk *walk, const struct pd_rec *stack)
+{
+	return stack->nr_user > (__u32)walk->nr && first_wrong(walk, stack) == stack->nr_user &&
+	       eh_ends_in(walk->tail, walk->nr_tail, stack);
+}
+
+int eh_open_in_place(struct pd_event *event, const struct perf_event_attr *from)
+{
+	struct perf_event_attr attr = *from;
+
+	if (pd_read_long(EH_IN_PLACE) < 0)
+		return pd_skip("no walks in place here");
+	PD_TRY(eh_deepen(&attr));
+	pd_attr_flag(&attr, PD_FLAG_DEFER_CALLCHAIN, 0);
+	pd_attr_flag(&attr, PD_FLAG_DEFER_OUTPUT, 0);
+	return pd_must_open(event, &attr, 0, -1);
+}
+
+/* Take one sample in place; *stack points into the log. */
+static int sample_in_place(struct pd_event *event, struct pd_log *log, struct eh_walk *walk,
+			   const eh_step *steps, const struct pd_rec **stack)
+{
+	memset(log, 0, sizeof(*log));
+	pd_enable(event);
+	eh_run(walk, steps);
+	pd_disable(event);
+	pd_drain(event, log);
+	PD_TRY(pd_log_clean(log));
+	*stack = pd_log_nth(log, PERF_RECORD_SAMPLE, 0);
+	PD_CHECK(*stack && (*stack)->inplace, "no sample in place");
+	return 0;
+}
+
+/*
+ * Are the frames from @wrong on those that the frame pointers lead to?  They follow where the rules
+ * end, right or wrong.
+ */
+static int is_by_fp(struct pd_event *event, struct eh_walk *walk, const eh_step *steps,
+		    const struct pd_rec *stack, __u32 wrong, bool *by_fp)
+{
+	__u32 nr = stack->nr_user - wrong;
+	const struct pd_rec *other;
+	struct pd_log log;
+
+	pd_write_str(EH_IN_PLACE, "0");
+	PD_TRY(sample_in_place(event, &log, walk, steps, &other));
+	pd_write_str(EH_IN_PLACE, "1");
+	*by_fp = nr <= other->nr_user && !memcmp(stack->user + wrong,
+						 other->user + other->nr_user - nr,
+						 nr * sizeof(stack->user[0]));
+	pd_log_free(&log);
+	return 0;
+}
+
+int eh_run_in_place(struct pd_event *event, struct eh_walk *walk, const eh_step *steps,
+		    enum eh_found *found)
+{
+	const struct pd_rec *stack;
+	bool by_fp = false;
+	struct pd_log log;
+	__u32 wrong;
+
+	PD_TRY(sample_in_place(event, &log, walk, steps, &stack));
+	*found = is_whole(walk, stack) ? EH_WHOLE : EH_PART;
+	wrong = first_wrong(walk, stack);
+	if (wrong < stack->nr_user) {
+		PD_TRY(is_by_fp(event, walk, steps, stack, wrong, &by_fp));
+		if (!by_fp) {
+			*found = EH_WRONG;
+			pd_note_stack("in place", stack);
+		}
+	}
+	pd_log_free(&log);
+	return 0;
+}
+
 int eh_run_and_check(struct pd_event *event, struct eh_walk *walk, const eh_step *steps)
 {
 	const struct pd_rec *stack;

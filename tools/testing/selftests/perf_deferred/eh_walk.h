@@ -9,6 +9,7 @@
 
 #define EH_MAX_STACK		500
 #define EH_METHODS		"/proc/sys/kernel/unwind_user_methods"
+#define EH_IN_PLACE		"/proc/sys/kernel/unwind_user_in_place"
 
 /* Return 0, or PD_SKIP with a message if there is no .eh_frame method. */
 int eh_usable(void);
@@ -35,5 +36,19 @@ bool eh_ends_in(void *const *tail, int nr_tail, const struct pd_rec *stack);
 int eh_sample(struct pd_event *event, struct pd_log *log, struct eh_walk *walk,
 	      const eh_step *steps, const struct pd_rec **stack);
 int eh_run_and_check(struct pd_event *event, struct eh_walk *walk, const eh_step *steps);
+
+/* Open an event like @from, whose callchains are not deferred. */
+int eh_open_in_place(struct pd_event *event, const struct perf_event_attr *from);
+
+/* A stack in place: of the walk, a part of it, or with a wrong frame. */
+enum eh_found {
+	EH_WHOLE,
+	EH_PART,
+	EH_WRONG,
+};
+
+/* Run a walk with an event of eh_open_in_place(). */
+int eh_run_in_place(struct pd_event *event, struct eh_walk *walk, const eh_step *steps,
+		    enum eh_found *found);
 
 #endif /* EH_WALK_H */

@@ -21,7 +21,7 @@ static int spin_or_call(void *in_kernel)
 }
 
 /* SysRq-l makes CPU 1 print its registers in an NMI. The event samples show_regs() there. */
-static int record_nmis(struct pd_log *log, pid_t *pid, void *in_kernel)
+static int record_nmis(struct pd_log *log, pid_t *pid, void *in_kernel, bool in_place)
 {
 	unsigned long rounds = pd_scale(10), i;
 	struct perf_event_attr attr;
@@ -32,6 +32,8 @@ static int record_nmis(struct pd_log *log, pid_t *pid, void *in_kernel)
 	if (pd_online_cpus() < 2)
 		return pd_skip("needs two CPUs");
 	PD_TRY(pd_attr_kprobe(&attr, "show_regs"));
+	if (in_place)
+		pd_attr_flag(&attr, PD_FLAG_DEFER_CALLCHAIN, 0);
 	PD_TRY(pd_child_start(&child, spin_or_call, in_kernel));
 	*pid = child.pid;
 	PD_TRY(pd_set_must_open(&set, &attr, -1));
@@ -60,7 +62,7 @@ static int check_nmis(void *in_kernel)
 	size_t samples = 0;
 	pid_t pid = 0;
 
-	PD_TRY(record_nmis(&log, &pid, in_kernel));
+	PD_TRY(record_nmis(&log, &pid, in_kernel, false));
 	while (pd_log_next(&log, PERF_RECORD_SAMPLE, &sample)) {
 		if (sample->tid != (__u32)pid)
 			continue;
@@ -97,9 +99,47 @@ static int over_system_calls(void)
 	return check_nmis((void *)1L);
 }
 
+/*
+ * Unwound in the NMI itself: frames may be missing, but none is foreign.  An NMI that has interrupted
+ * the kernel has a stack of its own; there show_regs() has no user stack.
+ */
+static int check_in_place(void *in_kernel)
+{
+	const struct pd_rec *sample = NULL;
+	struct pd_log log = {};
+	size_t samples = 0, whole = 0;
+	pid_t pid = 0;
+
+	PD_TRY(record_nmis(&log, &pid, in_kernel, true));
+	while (pd_log_next(&log, PERF_RECORD_SAMPLE, &sample)) {
+		if (sample->tid != (__u32)pid)
+			continue;
+		samples++;
+		PD_CHECK(!pd_foreign_frame(sample, NAME), "a foreign frame");
+		whole += pd_has_outermost(sample, NAME);
+	}
+	if (!samples)
+		return pd_skip("no NMI reached the task");
+	pd_note("%zu of %zu samples are whole", whole, samples);
+	PD_CHECK(in_kernel || 2 * whole >= samples, "few are whole");
+	return PD_PASS;
+}
+
+static int in_place_over_user_mode(void)
+{
+	return check_in_place(NULL);
+}
+
+static int in_place_over_system_calls(void)
+{
+	return check_in_place((void *)1L);
+}
+
 const struct pd_test pd_tests[] = {
 	PD_TEST(over_user_mode),
 	PD_TEST(over_system_calls),
+	PD_TEST(in_place_over_user_mode),
+	PD_TEST(in_place_over_system_calls),
 };
 
 const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);
