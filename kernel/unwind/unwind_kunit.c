@@ -10,6 +10,7 @@
 #include <linux/file.h>
 #include <linux/mman.h>
 #include <linux/perf_event.h>
+#include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/shmem_fs.h>
 #include <linux/sizes.h>
@@ -770,12 +771,15 @@ static void saved_registers(struct kunit *test)
 	};
 	unsigned int i;
 
+	/* as in a sample */
+	preempt_disable();
 	for (i = 0; i < ARRAY_SIZE(places); i++) {
 		regs.ip = places[i].ip;
 		regs.sp = places[i].sp;
 		KUNIT_EXPECT_EQ_MSG(test, arch_unwind_regs_are_saved(&regs),
 				    places[i].are_saved, "place %u", i);
 	}
+	preempt_enable();
 }
 #endif
 
