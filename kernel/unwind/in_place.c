@@ -90,7 +90,8 @@ static void place_learn(void)
  */
 static bool regs_are_known(struct pt_regs *regs)
 {
-	return (user_mode(regs) || arch_unwind_regs_are_saved(regs)) && unwind_deferred_keeps_regs();
+	return (user_mode(regs) || arch_unwind_regs_are_saved(regs)) &&
+	       unwind_deferred_keeps_regs();
 }
 
 /*

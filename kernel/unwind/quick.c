@@ -318,14 +318,14 @@ static __always_inline enum unwind_result other_step(struct unwind_user_state *s
 						     const struct unwind_rule_table *table)
 {
 	struct unwind_user_rule rule __uninitialized;
+	bool known = cached_rule(state, cache, table, unwind_rule_key(state), &rule);
 
-	if (!cached_rule(state, cache, table, unwind_rule_key(state), &rule)) {
 #ifdef CONFIG_UNWIND_USER_IN_PLACE
-		if (state->in_place && !unwind_sp_is_low(state))
-			return quick_full_step(state, cache);
+	if (!known && state->in_place && !unwind_sp_is_low(state))
+		return quick_full_step(state, cache);
 #endif
+	if (!known)
 		return UNWIND_NONE;
-	}
 	if (rule.kind == UNWIND_RULE_END)
 		return UNWIND_END;
 #ifdef CONFIG_UNWIND_USER_IN_PLACE

@@ -314,8 +314,8 @@ static bool add_map(const char *line)
 /* The cache for one walk: it keeps everything. */
 
 /*
- * unwind_quick_steps() needs a cache.  Only the third replay has one, with the rules that the second
- * has found, as far as they fit.
+ * unwind_quick_steps() needs a cache.  Only the third replay has one, with the rules that the
+ * second has found, as far as they fit.
  */
 static bool has_cache;
 /* May the task allocate memory? Without memory, the walker searches no code. */

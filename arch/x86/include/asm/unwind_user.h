@@ -73,8 +73,9 @@ static inline bool arch_unwind_is_flat(struct pt_regs *regs)
 /*
  * Has the entry from user space saved all registers in task_pt_regs()?  @regs are those of a sample
  * in the kernel.  An entry begins on the user's stack, the entry stack or the task's, and pushes
- * the registers on the latter; a return to user space does this in reverse.  So on the task's stack all
- * are saved below the pushed registers, and on the stacks of interrupts, which C code switches to.
+ * the registers on the latter; a return to user space does this in reverse.  So on the task's
+ * stack all are saved below the pushed registers, and on the stacks of interrupts, which C code
+ * switches to.
  * On an exception's own stack this is not known: it may have come at any point.  Nor is it while a
  * return pops the registers, although their copies are still there then.
  */

@@ -213,7 +213,8 @@ static int at_instruction(const char *function, unsigned long offset, pd_leaf_fn
 	pd_event_close(&event);
 	PD_TRY(pd_log_clean(&log));
 	while (pd_log_next(&log, PERF_RECORD_SAMPLE, &sample)) {
-		PD_CHECK(!pd_foreign_frame(sample, NAME), "%s+%lu: a foreign frame", function, offset);
+		PD_CHECK(!pd_foreign_frame(sample, NAME), "%s+%lu: a foreign frame", function,
+			 offset);
 		if (sample->nr_user > 3 && !pd_frames_of(sample, NAME)) {
 			pd_note_stack(function, sample);
 			return pd_fail("%s+%lu: a wrong stack", function, offset);
@@ -232,7 +233,8 @@ static int at_each_instruction(const char *function, pd_leaf_fn leaf)
 
 	if (pd_read_long(EH_IN_PLACE) < 0)
 		return pd_skip("no walks in place here");
-	outside = inside = 0;
+	outside = 0;
+	inside = 0;
 	/* on a slow kernel, each probe takes a second */
 	for (offset = 0; offset < 2048; offset += pd_slow() ? 7 : 1) {
 		ret = at_instruction(function, offset, leaf);

@@ -100,8 +100,8 @@ static int over_system_calls(void)
 }
 
 /*
- * Unwound in the NMI itself: frames may be missing, but none is foreign.  An NMI that has interrupted
- * the kernel has a stack of its own; there show_regs() has no user stack.
+ * Unwound in the NMI itself: frames may be missing, but none is foreign.  An NMI that has
+ * interrupted the kernel has a stack of its own; there show_regs() has no user stack.
  */
 static int check_in_place(void *in_kernel)
 {
