@@ -36,13 +36,25 @@ static void cut_to(struct perf_callchain_entry_ctx *ctx, u64 nr)
 	ctx->entry->nr = nr;
 }
 
-/* The index behind @frame, or 0 if it is not there. */
-static u64 behind_frame(const u64 *frames, u64 nr, u64 frame)
+static u64 count_frame(const u64 *frames, u64 nr, u64 frame)
 {
-	u64 i;
+	u64 i, found = 0;
+
+	for (i = 0; i < nr; i++)
+		found += frames[i] == frame;
+	return found;
+}
+
+/*
+ * The index behind the frame with which the known frames end, or 0 if it is not there.  With
+ * recursion an address comes several times: take the frame that comes as often as in @known.
+ */
+static u64 behind_known(const u64 *frames, u64 nr, const u64 *known, u64 nr_known)
+{
+	u64 last = known[nr_known - 1], times = count_frame(known, nr_known, last), i;
 
 	for (i = 0; i < nr; i++) {
-		if (frames[i] == frame)
+		if (frames[i] == last && !--times)
 			return i + 1;
 	}
 	return 0;
@@ -61,7 +73,7 @@ static noinline void store_longer(struct perf_callchain_entry_ctx *ctx, struct p
 	cut_to(ctx, begin);
 	store_by_fp(ctx, regs);
 	by_fp = ctx->entry->nr - begin;
-	if (by_fp > known && behind_frame(first, by_fp, last))
+	if (by_fp > known && count_frame(first, by_fp, last))
 		return;
 	cut_to(ctx, begin);
 	store_known(ctx, regs);
@@ -99,7 +111,7 @@ void perf_callchain_user_in_place(struct perf_callchain_entry_ctx *ctx, struct p
 		return;
 	}
 	by_fp = entry->nr - begin - known;
-	behind = behind_frame(first + known, by_fp, first[known - 1]);
+	behind = behind_known(first + known, by_fp, first, known);
 	if (behind)
 		by_fp -= behind;
 	else

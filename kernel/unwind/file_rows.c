@@ -8,6 +8,7 @@
  * unmounted meanwhile.
  */
 
+#include <linux/atomic.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/init.h>
@@ -41,8 +42,12 @@
 /* how many files one task may request at a time */
 #define MAX_FILES	8
 
+/* how many files may wait for this: each is open meanwhile */
+#define MAX_QUEUED	64
+
 /* one file at a time, so that profiled programs keep at most one CPU busy */
 static struct workqueue_struct *rows_queue;
+static atomic_t nr_queued = ATOMIC_INIT(0);
 
 #define ROWS_GFP	(GFP_KERNEL | __GFP_NOWARN | __GFP_NORETRY)
 #define HASH_BITS	16
@@ -248,6 +253,7 @@ static void do_rows_work(struct work_struct *work)
 	fput(rows->open);
 	unwind_file_put(rows->known);
 	kfree(rows);
+	atomic_dec(&nr_queued);
 }
 
 /* Find the file that is mapped at an address, if its rows should be decoded. */
@@ -268,8 +274,12 @@ static bool find_file(unsigned long addr, struct rows_work *rows)
 
 static void request_rows(unsigned long addr)
 {
-	struct rows_work *rows = kmalloc(sizeof(*rows), UNWIND_GFP);
+	struct rows_work *rows;
 
+	/* several tasks may exceed the limit a little */
+	if (atomic_read(&nr_queued) >= MAX_QUEUED)
+		return;
+	rows = kmalloc(sizeof(*rows), UNWIND_GFP);
 	if (!rows)
 		return;
 	if (!find_file(addr, rows)) {
@@ -282,6 +292,7 @@ static void request_rows(unsigned long addr)
 		kfree(rows);
 		return;
 	}
+	atomic_inc(&nr_queued);
 	INIT_WORK(&rows->work, do_rows_work);
 	queue_work(rows_queue, &rows->work);
 }
@@ -305,7 +316,7 @@ void unwind_file_make_rows(void)
 
 static int __init unwind_rows_setup(void)
 {
-	rows_queue = alloc_workqueue("unwind_rows", WQ_UNBOUND, 1);
+	rows_queue = alloc_ordered_workqueue("unwind_rows", 0);
 	return rows_queue ? 0 : -ENOMEM;
 }
 subsys_initcall(unwind_rows_setup);

@@ -163,7 +163,7 @@ enum unwind_in_place unwind_user_in_place(struct pt_regs *regs, struct unwind_st
 	trace->nr = 0;
 	if (!READ_ONCE(in_place_enabled) || !unwind_user_exists(current))
 		return UNWIND_IN_PLACE_PART;
-	/* other user registers are those of an interrupt that has just come */
+	/* task_pt_regs() may come as user registers, too, as from bpf_get_task_stack() */
 	if (!user_mode(regs) || regs == task_pt_regs(current)) {
 		if (unlikely(!regs_are_known(regs))) {
 			this_cpu_inc(place_ends[PLACE_NO_REGS]);

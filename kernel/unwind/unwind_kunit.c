@@ -748,11 +748,11 @@ static struct kunit_suite fp_suite = {
 
 #ifdef CONFIG_UNWIND_USER_IN_PLACE
 /* Where a sample may have interrupted the entry from user space, or the return to it. */
-static void saved_registers(struct kunit *test)
+static void check_saved_registers(struct kunit *test)
 {
 	unsigned long saved = (unsigned long)task_pt_regs(current);
 	unsigned long entry = (unsigned long)__entry_text_start;
-	unsigned long other = (unsigned long)saved_registers;
+	unsigned long other = (unsigned long)check_saved_registers;
 	unsigned long entry_stack = (unsigned long)(cpu_entry_stack(raw_smp_processor_id()) + 1);
 	struct pt_regs regs = {};
 	const struct {
@@ -771,14 +771,19 @@ static void saved_registers(struct kunit *test)
 	};
 	unsigned int i;
 
-	/* as in a sample */
-	preempt_disable();
 	for (i = 0; i < ARRAY_SIZE(places); i++) {
 		regs.ip = places[i].ip;
 		regs.sp = places[i].sp;
 		KUNIT_EXPECT_EQ_MSG(test, arch_unwind_regs_are_saved(&regs),
 				    places[i].are_saved, "place %u", i);
 	}
+}
+
+static void saved_registers(struct kunit *test)
+{
+	/* as in a sample: the entry stack is that of the CPU */
+	preempt_disable();
+	check_saved_registers(test);
 	preempt_enable();
 }
 #endif
