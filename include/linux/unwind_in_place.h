@@ -16,7 +16,7 @@ enum unwind_in_place {
 };
 
 enum unwind_in_place unwind_user_in_place(struct pt_regs *regs, struct unwind_stacktrace *trace,
-					  unsigned int max_entries);
+					  unsigned int max_entries, unsigned long *fp);
 
 #ifdef CONFIG_UNWIND_USER_IN_PLACE
 

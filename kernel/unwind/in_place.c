@@ -118,8 +118,33 @@ static bool place_walk(struct unwind_user_state *state, struct pt_regs *regs, bo
 	return unwind_quick_steps(state, trace, max) || trace->nr == max;
 }
 
+/*
+ * The frame pointer of the last of @nr frames, or 0 if the frame pointers, followed from the
+ * innermost frame, have not led there: to where its callee has saved it, next to the return address.
+ */
+static unsigned long place_fp(struct unwind_user_state *state, struct pt_regs *regs,
+			      unsigned int nr)
+{
+	unsigned long slot = state->kept[UNWIND_SLOT_FP], kept[UNWIND_NR_KEPT], fp, ra;
+
+	arch_unwind_kept(regs, kept);
+	fp = kept[UNWIND_SLOT_FP];
+	if (nr == 1)
+		return fp;
+	if (!(state->in_memory & BIT(UNWIND_SLOT_FP)))
+		return 0;
+	while (--nr && fp != slot) {
+		if (unwind_read_word(state, fp, &fp))
+			return 0;
+	}
+	if (fp != slot || unwind_read_word(state, slot, &fp) ||
+	    unwind_read_word(state, slot + state->word, &ra) || ra != state->ip)
+		return 0;
+	return fp;
+}
+
 static enum place_end place_unwind(struct pt_regs *regs, struct unwind_stacktrace *trace,
-				   unsigned int max)
+				   unsigned int max, unsigned long *fp)
 {
 	struct unwind_user_state state __uninitialized;
 	enum place_end end;
@@ -139,8 +164,11 @@ static enum place_end place_unwind(struct pt_regs *regs, struct unwind_stacktrac
 		end = PLACE_COMPLETE;
 	else
 		end = state.ruled ? PLACE_NO_STEP : PLACE_NO_RULE;
-	if (end != PLACE_COMPLETE)
+	if (end != PLACE_COMPLETE) {
+		if (trace->nr)
+			*fp = place_fp(&state, regs, trace->nr);
 		place_learn();
+	}
 	pagefault_enable();
 	rcu_read_unlock();
 	return end;
@@ -151,16 +179,19 @@ static enum place_end place_unwind(struct pt_regs *regs, struct unwind_stacktrac
  * @regs: the registers at the sample, of the kernel or of user space
  * @trace: filled in; @trace->entries has room for @max_entries
  * @max_entries: most frames to store, at least 1
+ * @fp: set to the frame pointer of the last frame if a part of the stack was found and the frame
+ *	pointers lead on from there, else to 0
  *
  * Context: Any, NMI included.
  * Return: what was found.
  */
 enum unwind_in_place unwind_user_in_place(struct pt_regs *regs, struct unwind_stacktrace *trace,
-					  unsigned int max_entries)
+					  unsigned int max_entries, unsigned long *fp)
 {
 	enum place_end end;
 
 	trace->nr = 0;
+	*fp = 0;
 	if (!READ_ONCE(in_place_enabled) || !unwind_user_exists(current))
 		return UNWIND_IN_PLACE_PART;
 	/* task_pt_regs() may come as user registers, too, as from bpf_get_task_stack() */
@@ -174,7 +205,7 @@ enum unwind_in_place unwind_user_in_place(struct pt_regs *regs, struct unwind_st
 	if (!arch_unwind_possible(regs) || !arch_unwind_is_flat(regs) ||
 	    !(unwind_methods_enabled() & BIT(UNWIND_METHOD_EH_FRAME)))
 		return UNWIND_IN_PLACE_PART;
-	end = place_unwind(regs, trace, max_entries);
+	end = place_unwind(regs, trace, max_entries, fp);
 	this_cpu_inc(place_ends[end]);
 	return end == PLACE_COMPLETE ? UNWIND_IN_PLACE_WHOLE : UNWIND_IN_PLACE_PART;
 }

@@ -407,7 +407,7 @@ bool unwind_quick_steps(struct unwind_user_state *state,
 		if (!ended)
 			entries = other_steps(state, cache, table, entries, end, &ended);
 	}
-	state->quick = false;
+	state->quick = unwind_is_in_place(state);
 	pagefault_enable();
 	rcu_read_unlock();
 

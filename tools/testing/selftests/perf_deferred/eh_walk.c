@@ -211,46 +211,48 @@ static int sample_in_place(struct pd_event *event, struct pd_log *log, struct eh
 	return 0;
 }
 
-/*
- * Are the frames from @wrong on those that the frame pointers lead to?  They follow where the rules
- * end, right or wrong.
- */
-static int is_by_fp(struct pd_event *event, struct eh_walk *walk, const eh_step *steps,
-		    const struct pd_rec *stack, __u32 wrong, bool *by_fp)
+/* Does @stack from frame @wrong on end as @by_fp, which has only frame pointers? */
+static bool goes_on_by_fp(const struct pd_rec *stack, __u32 wrong, const struct pd_rec *by_fp)
 {
 	__u32 nr = stack->nr_user - wrong;
-	const struct pd_rec *other;
-	struct pd_log log;
 
-	pd_write_str(EH_IN_PLACE, "0");
-	PD_TRY(sample_in_place(event, &log, walk, steps, &other));
-	pd_write_str(EH_IN_PLACE, "1");
-	*by_fp = nr <= other->nr_user && !memcmp(stack->user + wrong,
-						 other->user + other->nr_user - nr,
-						 nr * sizeof(stack->user[0]));
-	pd_log_free(&log);
-	return 0;
+	return nr <= by_fp->nr_user && !memcmp(stack->user + wrong,
+					       by_fp->user + by_fp->nr_user - nr,
+					       nr * sizeof(stack->user[0]));
 }
 
+/*
+ * If a frame seems wrong, the steps are repeated without walks in place: where the rules end, the
+ * frame pointers are followed, right or wrong.
+ */
 int eh_run_in_place(struct pd_event *event, struct eh_walk *walk, const eh_step *steps,
 		    enum eh_found *found)
 {
-	const struct pd_rec *stack;
-	bool by_fp = false;
-	struct pd_log log;
-	__u32 wrong;
+	bool enabled = pd_read_long(EH_IN_PLACE);
+	const struct pd_rec *stack[2];
+	struct pd_log log[2];
+	__u32 wrong = 0;
+	int run = 0;
 
-	PD_TRY(sample_in_place(event, &log, walk, steps, &stack));
-	*found = is_whole(walk, stack) ? EH_WHOLE : EH_PART;
-	wrong = first_wrong(walk, stack);
-	if (wrong < stack->nr_user) {
-		PD_TRY(is_by_fp(event, walk, steps, stack, wrong, &by_fp));
-		if (!by_fp) {
-			*found = EH_WRONG;
-			pd_note_stack("in place", stack);
+	/* one call of the steps, so that both stacks have the same callers */
+	do {
+		if (run)
+			pd_write_str(EH_IN_PLACE, "0");
+		PD_TRY(sample_in_place(event, &log[run], walk, steps, &stack[run]));
+		if (!run) {
+			*found = is_whole(walk, stack[0]) ? EH_WHOLE : EH_PART;
+			wrong = first_wrong(walk, stack[0]);
 		}
+	} while (!run++ && wrong < stack[0]->nr_user);
+	if (enabled)
+		pd_write_str(EH_IN_PLACE, "1");
+	if (wrong < stack[0]->nr_user && !goes_on_by_fp(stack[0], wrong, stack[1])) {
+		*found = EH_WRONG;
+		pd_note_stack("in place", stack[0]);
+		pd_note_stack("by frame pointers", stack[1]);
 	}
-	pd_log_free(&log);
+	while (run--)
+		pd_log_free(&log[run]);
 	return 0;
 }
 
