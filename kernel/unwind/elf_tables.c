@@ -122,6 +122,19 @@ int unwind_elf_segment(const struct unwind_elf *elf, u32 i, struct elf64_phdr *s
 	return 0;
 }
 
+/*
+ * Is the row in the middle, with which each search begins, lower than the first one?  False also if
+ * they cannot be read now.  @pos: the first row.
+ */
+static bool elf_is_unsorted(const struct unwind_elf *elf, u64 pos, u32 nr)
+{
+	u64 middle_pos = pos + nr / 2 * (u64)sizeof(struct unwind_elf_row);
+	s32 first, middle;
+
+	return !elf->read(elf->ctx, pos, &first, sizeof(first)) &&
+	       !elf->read(elf->ctx, middle_pos, &middle, sizeof(middle)) && middle < first;
+}
+
 /**
  * unwind_elf_table - read .eh_frame_hdr
  * @elf: the file
@@ -130,8 +143,8 @@ int unwind_elf_segment(const struct unwind_elf *elf, u32 i, struct elf64_phdr *s
  * @size: its size
  * @table: filled in
  *
- * Return: 0; -ENODATA if there is no table, or it has an unsupported form; or an error of
- *	   @elf->read().
+ * Return: 0; -ENODATA if there is no table, it has an unsupported form, or it is not sorted; or an
+ *	   error of @elf->read().
  */
 int unwind_elf_table(const struct unwind_elf *elf, u64 pos, unsigned long addr, u64 size,
 		     struct unwind_elf_table *table)
@@ -157,7 +170,8 @@ int unwind_elf_table(const struct unwind_elf *elf, u64 pos, unsigned long addr, 
 	table->eh_frame = addr + offsetof(typeof(hdr), eh_frame) + hdr.eh_frame;
 	if (hdr.count_enc != ENC_UDATA4 || hdr.table_enc != ENC_SDATA4_DATAREL ||
 	    size < sizeof(hdr) || !hdr.nr ||
-	    hdr.nr > (size - sizeof(hdr)) / sizeof(struct unwind_elf_row))
+	    hdr.nr > (size - sizeof(hdr)) / sizeof(struct unwind_elf_row) ||
+	    elf_is_unsorted(elf, pos + sizeof(hdr), hdr.nr))
 		return -ENODATA;
 	table->nr = hdr.nr;
 	return 0;

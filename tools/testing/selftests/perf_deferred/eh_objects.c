@@ -379,6 +379,19 @@ static void encode_pointer(Elf64_Phdr *ph, struct hdr *hdr)
 	leave_no_table(ph, hdr);
 }
 
+static void reverse_rows(Elf64_Phdr *ph, struct hdr *hdr)
+{
+	unsigned int i;
+
+	(void)ph;
+	for (i = 0; i < hdr->nr / 2; i++) {
+		struct hdr_row row = hdr->rows[i];
+
+		hdr->rows[i] = hdr->rows[hdr->nr - 1 - i];
+		hdr->rows[hdr->nr - 1 - i] = row;
+	}
+}
+
 /* the fields of an FDE before its instructions */
 struct fde {
 	unsigned int len, cie;
@@ -428,6 +441,17 @@ static void add_empty(Elf64_Phdr *ph, struct hdr *hdr)
 	move_row(hdr->rows, unused, step);
 }
 
+/* As lld writes them: the function itself has no row.  Its code tells the caller, too. */
+static void hide_function(Elf64_Phdr *ph, struct hdr *hdr)
+{
+	unsigned int i;
+
+	add_empty(ph, hdr);
+	for (i = 0; i + 1 < hdr->nr; i++)
+		if (hdr->rows[i].ip == hdr->rows[i + 1].ip)
+			hdr->rows[i].fde = hdr->rows[i + 1].fde;
+}
+
 struct hdr_case {
 	const char *name;
 	void (*change)(Elf64_Phdr *ph, struct hdr *hdr);
@@ -443,7 +467,9 @@ static const struct hdr_case hdr_cases[] = {
 	{ "count too large", count_too_many, false, false },
 	{ "rows of another encoding", encode_table, false, false },
 	{ "pointer of another encoding", encode_pointer, false, false },
+	{ "rows in reverse order", reverse_rows, false, false },
 	{ "rows of an empty function and of a real one", add_empty, false, true },
+	{ "only the row of an empty function", hide_function, false, true },
 };
 
 static int change_hdr(const struct hdr_case *how, struct eh_image *image)
