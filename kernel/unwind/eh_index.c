@@ -367,10 +367,9 @@ static int index_section(struct unwind_user_state *state,
 
 /*
  * Wait until another thread has made the index, which takes some milliseconds.  That thread
- * may have to wait for pages, so limit the time.  A walk that takes no page faults does not wait:
- * a real-time task must not sleep here, and a task that serves I/O may have to provide those pages.
+ * may have to wait for pages, so limit the time.
  */
-static enum unwind_result wait_for_index(struct unwind_user_state *state, unsigned long ip)
+static enum unwind_result wait_for_index(unsigned long ip)
 {
 	struct unwind_object object;
 	int ticks;
@@ -379,20 +378,15 @@ static enum unwind_result wait_for_index(struct unwind_user_state *state, unsign
 		if (unwind_cache_find_object(ip, &object) || !object.indexing ||
 		    fatal_signal_pending(current))
 			break;
-		if (state->no_faults)
-			return UNWIND_FAULT;
 		schedule_timeout_killable(1);
 	}
 	return UNWIND_RETRY;
 }
 
-/*
- * How many failed attempts does an error count as?  A later walk may have memory, or may take page
- * faults.
- */
-static unsigned int failed_tries(const struct unwind_user_state *state, int error)
+/* How many failed attempts does an error count as?  A later walk may have memory. */
+static unsigned int failed_tries(int error)
 {
-	if (!error || error == -ENOMEM || (error == -EFAULT && state->no_faults))
+	if (!error || error == -ENOMEM)
 		return 0;
 	return error == -EFAULT ? 1 : UNWIND_INDEX_TRIES;
 }
@@ -406,12 +400,12 @@ static unsigned int failed_tries(const struct unwind_user_state *state, int erro
  *
  * If several threads of a process need the index at the same time, one of them
  * makes it.  After a permanent error, or a few temporary ones, the object is cached as
- * one without tables.
+ * one without tables.  A walk that takes no page faults neither makes it nor waits for it: a
+ * real-time task must not sleep here, and a task that serves I/O may have to provide the pages.
  *
  * Context: Task context of a user task; may sleep.
  * Return: UNWIND_RETRY to look up the object again, which may have an index now; or UNWIND_FAULT,
- *	   also if the task must not allocate, or if another thread is making the index and the walk
- *	   takes no page faults.
+ *	   also if the task must not allocate.
  */
 enum unwind_result unwind_eh_index_build(struct unwind_user_state *state,
 					 const struct unwind_cache_state *begun, unsigned long ip,
@@ -420,12 +414,12 @@ enum unwind_result unwind_eh_index_build(struct unwind_user_state *state,
 	struct unwind_eh_index *index = NULL;
 	int ret;
 
-	if (!unwind_task_may_allocate())
+	if (state->no_faults || !unwind_task_may_allocate())
 		return UNWIND_FAULT;
 	if (!unwind_cache_claim_index(begun, ip))
-		return wait_for_index(state, ip);
+		return wait_for_index(ip);
 	ret = index_section(state, object, &index);
-	unwind_cache_end_index(begun, ip, index, failed_tries(state, ret));
+	unwind_cache_end_index(begun, ip, index, failed_tries(ret));
 	return ret == -EFAULT || ret == -ENOMEM ? UNWIND_FAULT : UNWIND_RETRY;
 }
 
