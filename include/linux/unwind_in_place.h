@@ -8,17 +8,11 @@
 
 struct pt_regs;
 
-/* what unwind_user_in_place() has found */
-enum unwind_in_place {
-	UNWIND_IN_PLACE_NO_STACK,	/* the user registers are not known: there is no stack */
-	UNWIND_IN_PLACE_PART,		/* the innermost frames, possibly none */
-	UNWIND_IN_PLACE_WHOLE,		/* all frames, or as many as requested */
-};
-
-enum unwind_in_place unwind_user_in_place(struct pt_regs *regs, struct unwind_stacktrace *trace,
-					  unsigned int max_entries, unsigned long *fp);
-
 #ifdef CONFIG_UNWIND_USER_IN_PLACE
+
+bool unwind_user_in_place(struct pt_regs *regs, struct unwind_stacktrace *trace,
+			  unsigned int max_entries);
+void unwind_user_learn(void);
 
 /**
  * unwind_user_regs_begin - several user registers are about to be replaced
@@ -46,6 +40,14 @@ static inline void unwind_user_regs_end(void)
 }
 
 #else
+
+static inline bool unwind_user_in_place(struct pt_regs *regs, struct unwind_stacktrace *trace,
+					unsigned int max_entries)
+{
+	return false;
+}
+
+static inline void unwind_user_learn(void) {}
 
 static inline void unwind_user_regs_begin(void) {}
 static inline void unwind_user_regs_end(void) {}

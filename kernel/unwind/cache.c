@@ -424,7 +424,7 @@ struct unwind_cache *unwind_cache_use(struct unwind_user_state *state,
  *
  * For one second, walks in this mm follow all callee-saved registers from the start.
  *
- * Context: Task context of a user task.
+ * Context: Any, in a user task.
  */
 void unwind_cache_need_all_regs(void)
 {
@@ -440,10 +440,14 @@ void unwind_cache_need_all_regs(void)
 #ifdef CONFIG_UNWIND_USER_IN_PLACE
 /*
  * Is it of no use to learn again?  After a walk that has found no rule, the next one waits, each
- * time twice as long as before.
+ * time twice as long as before.  But a walk is needed to look for dead files.
  */
 static bool cache_learns_nothing(const struct unwind_cache *cache)
 {
+#ifdef CONFIG_UNWIND_USER_FILES
+	if (READ_ONCE(cache->files_seen) < unwind_files_changes())
+		return false;
+#endif
 	return READ_ONCE(cache->added) == READ_ONCE(cache->learned) &&
 	       time_before(jiffies, READ_ONCE(cache->learn_next));
 }

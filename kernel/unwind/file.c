@@ -61,6 +61,12 @@
 /* how long not to look for a file to evict after all files had objects, in jiffies */
 #define FULL_TIME	(HZ / 10)
 
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+/* how long to wait before the rows of a file are decoded again, in jiffies: at first, and at most */
+#define FIRST_ROWS_PAUSE	(60 * HZ)
+#define MAX_ROWS_PAUSE		(3600 * HZ)
+#endif
+
 unsigned int unwind_files_max_kb __read_mostly = 16 * 1024;
 atomic64_t unwind_files_dead __read_mostly = ATOMIC64_INIT(0);
 
@@ -437,21 +443,27 @@ bool unwind_file_peek(struct unwind_file *file, u64 vaddr, struct unwind_user_ru
  * @rows: the rows, read after unwind_file_get(); on success they belong to the file
  *
  * Context: Task context, also of a kernel thread; may sleep.
- * Return: false if the file is dead or has rows, or if there is no room.
+ * Return: false if the file is dead or has all rows, or if there is no room.
  */
 bool unwind_file_set_rows(struct unwind_file *file, struct unwind_file_rows *rows)
 {
+	struct unwind_file_rows *old;
 	bool kept;
 
 	if (!files_charge(rows->bytes))
 		return false;
 	spin_lock(&file->lock);
-	kept = !file->dead && !rcu_access_pointer(file->rows);
+	old = rcu_dereference_protected(file->rows, lockdep_is_held(&file->lock));
+	kept = !file->dead && (!old || old->partial);
 	if (kept)
 		rcu_assign_pointer(file->rows, rows);
 	spin_unlock(&file->lock);
 	if (!kept)
-		atomic_long_sub(rows->bytes, &files_bytes);
+		old = rows;
+	if (old)
+		atomic_long_sub(old->bytes, &files_bytes);
+	if (kept && old)
+		kvfree_rcu(old, rcu);
 	return kept;
 }
 
@@ -502,12 +514,14 @@ bool unwind_file_look(struct unwind_file *file, u64 vaddr, struct unwind_user_ru
  * unwind_file_wants_rows - should the rows of a file be decoded?
  * @file: the file
  *
- * Context: Under RCU, or with a reference to the file.
- * Return: true if they are missing, and were not tried in the last minute.
+ * Context: Under RCU.
+ * Return: true if some are missing, and that was not tried lately.
  */
 bool unwind_file_wants_rows(const struct unwind_file *file)
 {
-	return !rcu_access_pointer(file->rows) && !unwind_file_is_dead(file) &&
+	const struct unwind_file_rows *rows = rcu_dereference(file->rows);
+
+	return (!rows || rows->partial) && !unwind_file_is_dead(file) &&
 	       /* pairs with unwind_file_set_layout() */
 	       smp_load_acquire(&file->has_layout) && file->layout.nr &&
 	       time_after_eq(jiffies, READ_ONCE(file->rows_next));
@@ -516,17 +530,24 @@ bool unwind_file_wants_rows(const struct unwind_file *file)
 /**
  * unwind_file_claim_rows - let the caller decode the rows of a file
  * @file: the file, with a reference
- * @pause: how long to let nobody else do so, in jiffies
+ *
+ * Each time, a longer pause follows, because rows that are missing again do not fit into the limits.
  *
  * Context: Task context.
  * Return: false if they are not wanted, or somebody else decodes them.
  */
-bool unwind_file_claim_rows(struct unwind_file *file, unsigned long pause)
+bool unwind_file_claim_rows(struct unwind_file *file)
 {
-	unsigned long next = READ_ONCE(file->rows_next);
+	unsigned long next = READ_ONCE(file->rows_next), pause = READ_ONCE(file->rows_pause);
+	bool wanted;
 
-	return unwind_file_wants_rows(file) &&
-	       cmpxchg(&file->rows_next, next, jiffies + pause) == next;
+	rcu_read_lock();
+	wanted = unwind_file_wants_rows(file);
+	rcu_read_unlock();
+	if (!wanted || cmpxchg(&file->rows_next, next, jiffies + pause) != next)
+		return false;
+	WRITE_ONCE(file->rows_pause, min_t(unsigned long, 2 * pause, MAX_ROWS_PAUSE));
+	return true;
 }
 #endif
 
@@ -677,6 +698,7 @@ static struct unwind_file *files_alloc(struct inode *inode)
 	file->inode = inode;
 #ifdef CONFIG_UNWIND_USER_IN_PLACE
 	file->rows_next = jiffies;
+	file->rows_pause = FIRST_ROWS_PAUSE;
 #endif
 	return file;
 }

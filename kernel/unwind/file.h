@@ -105,6 +105,8 @@ struct unwind_file {
 	struct unwind_file_rows __rcu	*rows;
 	/** @rows_next: not before this time, in jiffies, are the rows decoded again */
 	unsigned long			rows_next;
+	/** @rows_pause: how long before that time this was done last, in jiffies */
+	unsigned long			rows_pause;
 #endif
 };
 
@@ -113,6 +115,7 @@ struct unwind_file {
  * struct unwind_file_rows - all rows of a file, in the order of their addresses
  * @rcu: frees it
  * @bytes: its memory
+ * @partial: the time was not enough for all rows
  * @nr_pages: number of pages of addresses from the first segment to the last row
  * @pages: for each page, the index of the first row that begins in it or after it; then the number
  *	   of rows
@@ -123,6 +126,7 @@ struct unwind_file {
 struct unwind_file_rows {
 	struct rcu_head		rcu;
 	size_t			bytes;
+	bool			partial;
 	u32			nr_pages;
 	u32			*pages;
 	u32			*starts;
@@ -135,7 +139,7 @@ struct unwind_file_rows {
 bool unwind_file_set_rows(struct unwind_file *file, struct unwind_file_rows *rows);
 bool unwind_file_look(struct unwind_file *file, u64 vaddr, struct unwind_user_rule *rule);
 bool unwind_file_wants_rows(const struct unwind_file *file);
-bool unwind_file_claim_rows(struct unwind_file *file, unsigned long pause);
+bool unwind_file_claim_rows(struct unwind_file *file);
 void unwind_file_make_rows(void);
 #endif
 

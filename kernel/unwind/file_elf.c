@@ -839,8 +839,10 @@ enum unwind_result unwind_file_rule(struct unwind_user_state *state,
 /* Must the search for all rows end, for this error, or for its limits? */
 static int decode_must_end(struct unwind_user_state *state, int ret)
 {
-	if (!state->table_bytes || time_after(jiffies, state->deadline))
+	if (!state->table_bytes)
 		return -ENOSPC;
+	if (time_after(jiffies, state->deadline))
+		return -ETIME;
 	return ret == -EFAULT || ret == -EBUSY ? ret : 0;
 }
 
@@ -891,8 +893,8 @@ static int elf_decode_rows(struct reader *reader, const struct function *functio
  * Reads missing pages of the tables from the file, except on tmpfs.
  *
  * Context: Task context, with a reference to @known; may sleep.
- * Return: 0; an error of @add; -ENOSPC if a limit was reached; or another error if the tables
- *	   cannot be read now.
+ * Return: 0; an error of @add; -ENOSPC if the limit of bytes was reached; -ETIME if that of time
+ *	   was; or another error if the tables cannot be read now.
  */
 int unwind_file_decode(struct unwind_user_state *state, struct unwind_file *known,
 		       struct file *open, unwind_file_row_t add, void *ctx)
@@ -925,6 +927,7 @@ int unwind_file_decode(struct unwind_user_state *state, struct unwind_file *know
 			.next = i + 1 < layout->nr ? layout->hdr + next.ip : 0,
 		};
 		ret = elf_decode_rows(&reader, &function, add, ctx);
+		cond_resched();
 	}
 	reader_end(&reader);
 	return ret;

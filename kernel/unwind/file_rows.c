@@ -37,8 +37,6 @@
 #define MAX_BYTES	SZ_256M
 /* how long to decode one file, in jiffies */
 #define MAX_TIME	(5 * HZ)
-/* how long to wait before the rows of a file are decoded again, for instance after an eviction */
-#define AGAIN_AFTER	(60 * HZ)
 /* how many files one task may request at a time */
 #define MAX_FILES	8
 
@@ -203,7 +201,7 @@ static struct unwind_file_rows *finish_rows(const struct builder *b)
 
 /*
  * What was decoded until a limit was reached, or the table was out of order, is of use, too.  If
- * the tables cannot be read now, try again later.
+ * the tables cannot be read now, or not in time, try again later.
  */
 static void build_rows(struct unwind_file *known, struct file *open,
 		       struct unwind_user_state *state, struct builder *b)
@@ -216,11 +214,15 @@ static void build_rows(struct unwind_file *known, struct file *open,
 	state->deadline = jiffies + MAX_TIME;
 	unwind_cfi_init(state->cfi);
 	ret = unwind_file_decode(state, known, open, add_row, b);
-	if (ret && ret != -ENOSPC && ret != -EINVAL)
+	if (!state->table_bytes)
+		ret = -ENOSPC;
+	if (ret && ret != -ENOSPC && ret != -EINVAL && ret != -ETIME)
 		return;
 	if (!b->nr || append_row(b, b->end, UNWIND_ROW_UNKNOWN))
 		return;
 	rows = finish_rows(b);
+	if (rows)
+		rows->partial = ret == -ETIME;
 	if (rows && !unwind_file_set_rows(known, rows))
 		kvfree(rows);
 }
@@ -256,13 +258,16 @@ static void do_rows_work(struct work_struct *work)
 	atomic_dec(&nr_queued);
 }
 
-/* Find the file that is mapped at an address, if its rows should be decoded. */
+/*
+ * Find the file that is mapped at an address, if its rows should be decoded.  Do not wait for the
+ * lock: the removal of any client waits for this one.
+ */
 static bool find_file(unsigned long addr, struct rows_work *rows)
 {
 	struct mm_struct *mm = current->mm;
 	struct vm_area_struct *vma;
 
-	if (mmap_read_lock_killable(mm))
+	if (!mmap_read_trylock(mm))
 		return false;
 	vma = vma_lookup(mm, addr);
 	rows->known = vma && vma->vm_file ? unwind_file_find(file_inode(vma->vm_file)) : NULL;
@@ -286,7 +291,7 @@ static void request_rows(unsigned long addr)
 		kfree(rows);
 		return;
 	}
-	if (!unwind_file_claim_rows(rows->known, AGAIN_AFTER)) {
+	if (!unwind_file_claim_rows(rows->known)) {
 		fput(rows->open);
 		unwind_file_put(rows->known);
 		kfree(rows);

@@ -19,6 +19,7 @@
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
+#include <linux/slab.h>
 #include <linux/sysctl.h>
 #include <linux/uaccess.h>
 #include <linux/unwind_deferred.h>
@@ -33,8 +34,13 @@
 #ifdef CONFIG_UNWIND_USER_FILES
 #include "file.h"
 #endif
+#include "step.h"
 #include "tables.h"
+#include "task.h"
 #include "unwind.h"
+
+/* the most walks to learn a stack at once */
+#define MAX_LEARN_TRIES	5
 
 static u8 in_place_enabled __read_mostly = 1;
 
@@ -44,6 +50,7 @@ enum place_end {
 	PLACE_NO_REGS,		/* the user registers are not known */
 	PLACE_UPROBES,		/* uprobes may have changed the stack */
 	PLACE_NO_MEMORY,	/* the mm of the task is not loaded */
+	/* from here on, the task can learn */
 	PLACE_NO_CACHE,		/* the mm has no cache yet */
 	PLACE_NO_RULE,		/* the rule of a frame is not known */
 	PLACE_NO_STEP,		/* a rule that needs more, or memory that is not resident */
@@ -78,10 +85,12 @@ static void place_learn(void)
 {
 	u64 cookie;
 
-	if (!unwind_cache_may_learn() || unwind_deferred_request(&learner, &cookie))
-		return;
-	unwind_cache_note_learning();
-	this_cpu_inc(place_ends[PLACE_LEARN]);
+	rcu_read_lock();
+	if (unwind_cache_may_learn() && !unwind_deferred_request(&learner, &cookie)) {
+		unwind_cache_note_learning();
+		this_cpu_inc(place_ends[PLACE_LEARN]);
+	}
+	rcu_read_unlock();
 }
 
 /*
@@ -113,38 +122,47 @@ static bool place_walk(struct unwind_user_state *state, struct pt_regs *regs, bo
 	unwind_user_begin_in_place(state, regs);
 	state->all_regs = all_regs;
 	trace->nr = 0;
-	if (state->ip < TASK_SIZE_MAX)
-		trace->entries[trace->nr++] = state->ip;
+	if (state->ip >= TASK_SIZE_MAX)
+		return false;
+	trace->entries[trace->nr++] = state->ip;
 	return unwind_quick_steps(state, trace, max) || trace->nr == max;
 }
 
 /*
- * The frame pointer of the last of @nr frames, or 0 if the frame pointers, followed from the
- * innermost frame, have not led there: to where its callee has saved it, next to the return address.
+ * Where the rules end, add the frames by frame pointers, as without rules: if the frame pointers,
+ * followed from the innermost frame, come to that of the last frame.
  */
-static unsigned long place_fp(struct unwind_user_state *state, struct pt_regs *regs,
-			      unsigned int nr)
+static void place_add_by_fp(struct unwind_user_state *state, struct pt_regs *regs,
+			    struct unwind_stacktrace *trace, unsigned int max)
 {
-	unsigned long slot = state->kept[UNWIND_SLOT_FP], kept[UNWIND_NR_KEPT], fp, ra;
+	unsigned long kept[UNWIND_NR_KEPT], last, fp, ra;
+	unsigned int steps = trace->nr;
 
+	if (unwind_read_reg(state, UNWIND_REG_FP, &last))
+		return;
 	arch_unwind_kept(regs, kept);
-	fp = kept[UNWIND_SLOT_FP];
-	if (nr == 1)
-		return fp;
-	if (!(state->in_memory & BIT(UNWIND_SLOT_FP)))
-		return 0;
-	while (--nr && fp != slot) {
-		if (unwind_read_word(state, fp, &fp))
-			return 0;
+	for (fp = kept[UNWIND_SLOT_FP]; fp != last; steps--) {
+		if (!steps || unwind_read_word(state, fp, &fp))
+			return;
 	}
-	if (fp != slot || unwind_read_word(state, slot, &fp) ||
-	    unwind_read_word(state, slot + state->word, &ra) || ra != state->ip)
-		return 0;
-	return fp;
+	while (trace->nr < max) {
+		if (unwind_read_word(state, fp + state->word, &ra) ||
+		    unwind_check_return_address(ra) || unwind_read_word(state, fp, &fp))
+			return;
+		trace->entries[trace->nr++] = ra;
+	}
+}
+
+/* Walk again with all callee-saved registers, as the next walks will do at once. */
+static noinline bool place_walk_again(struct unwind_user_state *state, struct pt_regs *regs,
+				      struct unwind_stacktrace *trace, unsigned int max)
+{
+	unwind_cache_need_all_regs();
+	return place_walk(state, regs, true, trace, max);
 }
 
 static enum place_end place_unwind(struct pt_regs *regs, struct unwind_stacktrace *trace,
-				   unsigned int max, unsigned long *fp)
+				   unsigned int max)
 {
 	struct unwind_user_state state __uninitialized;
 	enum place_end end;
@@ -160,18 +178,26 @@ static enum place_end place_unwind(struct pt_regs *regs, struct unwind_stacktrac
 	if (!rcu_access_pointer(current->mm->unwind_cache))
 		end = PLACE_NO_CACHE;
 	else if (place_walk(&state, regs, false, trace, max) ||
-		 (state.again && place_walk(&state, regs, true, trace, max)))
+		 (state.again && place_walk_again(&state, regs, trace, max)))
 		end = PLACE_COMPLETE;
 	else
 		end = state.ruled ? PLACE_NO_STEP : PLACE_NO_RULE;
 	if (end != PLACE_COMPLETE) {
-		if (trace->nr)
-			*fp = place_fp(&state, regs, trace->nr);
-		place_learn();
+		/* if no rule was found, the base's walk is as good, and knows uprobes */
+		if (trace->nr > 1)
+			place_add_by_fp(&state, regs, trace, max);
+		else
+			trace->nr = 0;
 	}
 	pagefault_enable();
 	rcu_read_unlock();
 	return end;
+}
+
+static bool place_allows(struct pt_regs *regs)
+{
+	return arch_unwind_possible(regs) && arch_unwind_is_flat(regs) &&
+	       (unwind_methods_enabled() & BIT(UNWIND_METHOD_EH_FRAME));
 }
 
 /**
@@ -179,35 +205,65 @@ static enum place_end place_unwind(struct pt_regs *regs, struct unwind_stacktrac
  * @regs: the registers at the sample, of the kernel or of user space
  * @trace: filled in; @trace->entries has room for @max_entries
  * @max_entries: most frames to store, at least 1
- * @fp: set to the frame pointer of the last frame if a part of the stack was found and the frame
- *	pointers lead on from there, else to 0
+ *
+ * Unwinds by known rules, and where these end, by frame pointers if they lead on from there.
  *
  * Context: Any, NMI included.
- * Return: what was found.
+ * Return: false if no caller is known, so the stack should be unwound in another way.
  */
-enum unwind_in_place unwind_user_in_place(struct pt_regs *regs, struct unwind_stacktrace *trace,
-					  unsigned int max_entries, unsigned long *fp)
+bool unwind_user_in_place(struct pt_regs *regs, struct unwind_stacktrace *trace,
+			  unsigned int max_entries)
 {
 	enum place_end end;
 
 	trace->nr = 0;
-	*fp = 0;
 	if (!READ_ONCE(in_place_enabled) || !unwind_user_exists(current))
-		return UNWIND_IN_PLACE_PART;
-	/* task_pt_regs() may come as user registers, too, as from bpf_get_task_stack() */
-	if (!user_mode(regs) || regs == task_pt_regs(current)) {
-		if (unlikely(!regs_are_known(regs))) {
-			this_cpu_inc(place_ends[PLACE_NO_REGS]);
-			return UNWIND_IN_PLACE_NO_STACK;
-		}
-		regs = task_pt_regs(current);
+		return false;
+	/* hardware may have sampled another address: then the other registers may not fit */
+	if (user_mode(regs) && regs != task_pt_regs(current))
+		return false;
+	if (unlikely(!regs_are_known(regs))) {
+		this_cpu_inc(place_ends[PLACE_NO_REGS]);
+		return true;
 	}
-	if (!arch_unwind_possible(regs) || !arch_unwind_is_flat(regs) ||
-	    !(unwind_methods_enabled() & BIT(UNWIND_METHOD_EH_FRAME)))
-		return UNWIND_IN_PLACE_PART;
-	end = place_unwind(regs, trace, max_entries, fp);
+	regs = task_pt_regs(current);
+	if (!place_allows(regs))
+		return false;
+	end = place_unwind(regs, trace, max_entries);
 	this_cpu_inc(place_ends[end]);
-	return end == PLACE_COMPLETE ? UNWIND_IN_PLACE_WHOLE : UNWIND_IN_PLACE_PART;
+	if (end >= PLACE_NO_CACHE)
+		place_learn();
+	return trace->nr;
+}
+
+/**
+ * unwind_user_learn - learn the current task's user stack at once
+ *
+ * Walks the stack until walks in place know its rules: the first walk may find more than the table
+ * of a new cache can hold, and then enlarges the table.
+ *
+ * Context: Task context; may sleep.
+ */
+void unwind_user_learn(void)
+{
+	struct pt_regs *regs = task_pt_regs(current);
+	const unsigned int max = PAGE_SIZE / sizeof(unsigned long);
+	struct unwind_stacktrace trace;
+	int tries;
+
+	if (!READ_ONCE(in_place_enabled) || !unwind_user_exists(current) ||
+	    !unwind_deferred_keeps_regs() || !place_allows(regs) ||
+	    unwind_user_left_out(current, UNWIND_REALTIME_IN_PLACE))
+		return;
+	trace.entries = kmalloc(PAGE_SIZE, UNWIND_GFP);
+	if (!trace.entries)
+		return;
+	for (tries = 0; tries < MAX_LEARN_TRIES; tries++) {
+		if (place_unwind(regs, &trace, max) < PLACE_NO_CACHE)
+			break;
+		unwind_user(&trace, max);
+	}
+	kfree(trace.entries);
 }
 
 static int unwind_user_in_place_show(struct seq_file *m, void *unused)

@@ -368,7 +368,9 @@ other_steps(struct unwind_user_state *state, struct unwind_cache *cache,
 #endif
 			break;
 		}
-		*entries++ = state->ip;
+		/* a signal frame may have any address */
+		if (likely(state->ip < TASK_SIZE_MAX))
+			*entries++ = state->ip;
 		if (is_plain(state))
 			entries = plain_steps(state, table, entries, end, ended);
 	}

@@ -70,12 +70,6 @@ static inline bool arch_unwind_is_flat(struct pt_regs *regs)
 	return user_64bit_mode(regs) || (regs->cs == __USER32_CS && regs->ss == __USER_DS);
 }
 
-static inline void arch_unwind_set_frame(struct pt_regs *regs, unsigned long ip, unsigned long fp)
-{
-	regs->ip = ip;
-	regs->bp = fp;
-}
-
 /*
  * Has the entry from user space saved all registers in task_pt_regs()?  @regs are those of a sample
  * in the kernel.  An entry begins on the user's stack, the entry stack or the task's, and pushes

@@ -5,16 +5,20 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <linux/bpf.h>
+#include <stddef.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "eh_code.h"
 #include "eh_walk.h"
+#include "pd_bpf.h"
 #include "pd_probe.h"
 #include "pd_proc.h"
 #include "pd_ring.h"
@@ -78,14 +82,16 @@ static int shuffled(void)
 	return PD_PASS;
 }
 
-/* Run the steps until the stack is whole. */
+/* Run the steps until the stack is whole.  A process may learn only once in 10 to 20 ms. */
 static int until_whole(struct pd_event *event, struct eh_walk *walk, const eh_step *steps)
 {
 	enum eh_found found = EH_PART;
 
-	for (int i = 0; i < 50 && found != EH_WHOLE; i++) {
+	for (int i = 0; i < 500 && found != EH_WHOLE; i++) {
 		PD_TRY(eh_run_in_place(event, walk, steps, &found));
 		PD_CHECK(found != EH_WRONG, "a wrong frame");
+		if (found != EH_WHOLE)
+			usleep(10000);
 	}
 	PD_CHECK(found == EH_WHOLE, "the stack is not learned");
 	return 0;
@@ -132,6 +138,139 @@ static int at_a_uprobe(void)
 	PD_TRY(pd_attr_uprobe(&attr, eh_leaf, false));
 	PD_TRY(eh_open_in_place(&event, &attr));
 	return until_whole(&event, &walk, few_steps);
+}
+
+#define FRAMES	64
+
+/* what the BPF program writes into its map */
+struct result {
+	__s64 bytes;
+	__u64 frames[FRAMES];
+};
+
+static int load_sleepable(int results)
+{
+	struct bpf_insn code[] = {
+		MOV_REG(BPF_REG_6, BPF_REG_1),
+		STORE_IMM(BPF_REG_10, -8, 0),
+		MAP_FD(BPF_REG_1, results),
+		UPPER_HALF(),
+		MOV_REG(BPF_REG_2, BPF_REG_10),
+		ADD_IMM(BPF_REG_2, -8),
+		CALL(BPF_FUNC_map_lookup_elem),
+		JUMP_IF_NOT_0(BPF_REG_0, 2),
+		MOV_IMM(BPF_REG_0, 0),
+		EXIT(),
+		MOV_REG(BPF_REG_7, BPF_REG_0),
+		MOV_REG(BPF_REG_1, BPF_REG_6),
+		MOV_REG(BPF_REG_2, BPF_REG_7),
+		ADD_IMM(BPF_REG_2, offsetof(struct result, frames)),
+		MOV_IMM(BPF_REG_3, FRAMES * 8),
+		MOV_IMM(BPF_REG_4, BPF_F_USER_STACK),
+		CALL(BPF_FUNC_get_stack),
+		STORE_REG(BPF_REG_7, BPF_REG_0, offsetof(struct result, bytes)),
+		MOV_IMM(BPF_REG_0, 0),
+		EXIT(),
+	};
+	union bpf_attr attr = {
+		.prog_type = BPF_PROG_TYPE_KPROBE,
+		.prog_flags = BPF_F_SLEEPABLE,
+	};
+
+	return load_program(&attr, code, ARRAY_SIZE(code), "sleepable BPF program");
+}
+
+/* A BPF program that may sleep gets the whole stack already when it is first called. */
+static int first_of_a_sleepable_program(void)
+{
+	int results = make_map(BPF_MAP_TYPE_ARRAY, sizeof(struct result), 1);
+	static struct result result;
+	struct perf_event_attr attr;
+	static struct eh_walk walk;
+	struct pd_event event;
+	struct pd_rec stack;
+	int program;
+
+	if (results < 0)
+		return pd_skip("no BPF maps: %s", strerror(errno));
+	PD_TRY(pd_attr_uprobe(&attr, eh_leaf, false));
+	PD_TRY(eh_open_in_place(&event, &attr));
+	program = load_sleepable(results);
+	PD_CHECK(program >= 0, "the program is refused");
+	PD_CHECK(!ioctl(event.fd, PERF_EVENT_IOC_SET_BPF, program), "SET_BPF: %s", strerror(errno));
+	for (int i = 0; i < 3; i++) {
+		pd_write_str("/proc/sys/vm/drop_caches", "2");
+		pd_enable(&event);
+		eh_run(&walk, few_steps);
+		pd_disable(&event);
+		PD_CHECK(!look_up(results, 0, &result), "%s", strerror(errno));
+		PD_CHECK(result.bytes > 0, "bpf_get_stack: %lld", result.bytes);
+		stack = (struct pd_rec) { .user = result.frames, .nr_user = result.bytes / 8 };
+		PD_TRY(eh_check(&walk, &stack));
+	}
+	pd_event_close(&event);
+	close(program);
+	close(results);
+	return PD_PASS;
+}
+
+#define TRACING	"/sys/kernel/tracing/"
+#define USER_STACK	8	/* frames of a user stack in ftrace */
+
+/* Read the last user stack of the trace. */
+static unsigned int read_user_stack(unsigned long *frames)
+{
+	FILE *trace = fopen(TRACING "trace", "r");
+	unsigned int nr = 0;
+	char line[256];
+
+	while (trace && fgets(line, sizeof(line), trace)) {
+		if (strstr(line, "<user stack trace>"))
+			nr = 0;
+		else if (nr < USER_STACK && sscanf(line, " => <%lx>", &frames[nr]) == 1)
+			nr++;
+	}
+	if (trace)
+		fclose(trace);
+	return nr;
+}
+
+static bool traced(const struct eh_walk *walk, const unsigned long *frames, unsigned int nr)
+{
+	if (nr <= (unsigned int)walk->nr)
+		return false;
+	for (unsigned int i = 1; i <= (unsigned int)walk->nr; i++)
+		if (frames[i] != walk->ra[walk->nr - i])
+			return false;
+	return true;
+}
+
+/* ftrace's option userstacktrace */
+static int in_ftrace(void)
+{
+	unsigned long frames[USER_STACK];
+	static struct eh_walk walk;
+	bool found = false;
+	char tid[16];
+
+	if (pd_read_long(EH_IN_PLACE) < 0)
+		return pd_skip("no walks in place here");
+	snprintf(tid, sizeof(tid), "%ld", (long)syscall(SYS_gettid));
+	if (pd_write_str(TRACING "set_event_pid", tid))
+		return pd_skip("no tracefs");
+	PD_CHECK(!pd_write_str(TRACING "options/userstacktrace", "1"), "%s", strerror(errno));
+	PD_CHECK(!pd_write_str(TRACING "events/syscalls/sys_enter_getppid/enable", "1"), "%s",
+		 strerror(errno));
+	for (int i = 0; i < 500 && !found; i++) {
+		eh_run(&walk, few_steps);
+		found = traced(&walk, frames, read_user_stack(frames));
+		if (!found)
+			usleep(10000);
+	}
+	pd_write_str(TRACING "events/syscalls/sys_enter_getppid/enable", "0");
+	pd_write_str(TRACING "options/userstacktrace", "0");
+	PD_CHECK(found, "no trace of the stack");
+	return PD_PASS;
 }
 
 /* The first samples of a cache that was freed are learned again. */
@@ -371,6 +510,8 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(switched_off),
 	PD_TEST(in_a_handler),
 	PD_TEST(at_a_uprobe),
+	PD_TEST(first_of_a_sleepable_program),
+	PD_TEST(in_ftrace),
 	PD_TEST(caches_dropped),
 	PD_TEST(learns_rarely),
 	PD_TEST(while_a_signal_is_delivered),
