@@ -682,7 +682,7 @@ static u64 flush_live(struct count_tool *count, u64 ms)
 {
 	struct ordered_events *oe = &count->session->ordered_events;
 
-	deferred_callchains__set_live(count->session, ms * NSEC_PER_MSEC, NSEC_PER_SEC);
+	deferred_callchains__set_live(count->session, ms * NSEC_PER_MSEC, DEFERRED_TOP_WAIT);
 	if (ordered_events__flush_time(oe, oe->max_timestamp))
 		return -1ULL;
 	return count->complete + count->incomplete;
@@ -700,7 +700,7 @@ static bool check_live(struct count_tool *count, const struct synth *s, const st
 	       stats->incomplete[DEFERRED_INCOMPLETE__EXPIRED] == 1;
 }
 
-/* A live session holds a sample for the given time, and no longer, even if no other event comes. */
+/* perf top holds a sample for one second, and no longer, even if no other event comes. */
 static int test__deferred_idle(struct test_suite *test __maybe_unused,
 			       int subtest __maybe_unused)
 {

@@ -533,14 +533,15 @@ def case_reuse(d):
 
 
 def case_expire(d):
-    """A record that is three seconds and some flush rounds after its sample."""
+    """A record 1.9 seconds and many flush rounds after its sample, and one 2.5 seconds after."""
     d.comm(100, 1, 'alpha')
     d.comm(200, 1, 'beta')
-    d.deferred(100, 10, 1)
-    for time in range(500, 3500, 500):
-        d.sample(200, time, kernel_chain(1))
-        d.finished_round()
-    d.record(100, 3010, 1)
+    for cookie, start, wait in ((1, 0, 1900), (2, 10000, 2500)):
+        d.deferred(100, start + 10, cookie)
+        for time in range(start + 100, start + wait + 1, 100):
+            d.sample(200, time, kernel_chain(1))
+            d.finished_round()
+        d.record(100, start + wait + 10, cookie)
 
 
 def case_again(d):
