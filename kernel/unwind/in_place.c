@@ -161,6 +161,18 @@ static noinline bool place_walk_again(struct unwind_user_state *state, struct pt
 	return place_walk(state, regs, true, trace, max);
 }
 
+/*
+ * The key of the innermost frame.  Most samples of code without rules end here: it costs less than
+ * to begin a walk.  If the address of a system call does not follow its instruction, another key is
+ * right, which is rare.
+ */
+static u64 place_first_key(struct pt_regs *regs)
+{
+	unsigned long ip = instruction_pointer(regs) - arch_unwind_in_syscall(regs);
+
+	return unwind_word_key(ip, arch_unwind_word(regs));
+}
+
 static enum place_end place_unwind(struct pt_regs *regs, struct unwind_stacktrace *trace,
 				   unsigned int max)
 {
@@ -177,18 +189,18 @@ static enum place_end place_unwind(struct pt_regs *regs, struct unwind_stacktrac
 	pagefault_disable();
 	if (!rcu_access_pointer(current->mm->unwind_cache))
 		end = PLACE_NO_CACHE;
+	else if (!unwind_quick_knows(place_first_key(regs)))
+		end = PLACE_NO_RULE;
 	else if (place_walk(&state, regs, false, trace, max) ||
 		 (state.again && place_walk_again(&state, regs, trace, max)))
 		end = PLACE_COMPLETE;
 	else
 		end = state.ruled ? PLACE_NO_STEP : PLACE_NO_RULE;
-	if (end != PLACE_COMPLETE) {
-		/* if no rule was found, the base's walk is as good, and knows uprobes */
-		if (trace->nr > 1)
-			place_add_by_fp(&state, regs, trace, max);
-		else
-			trace->nr = 0;
-	}
+	/* without a first step, the base's walk is as good, and knows uprobes */
+	if (end != PLACE_COMPLETE && trace->nr == 1)
+		trace->nr = 0;
+	else if (end != PLACE_COMPLETE && trace->nr)
+		place_add_by_fp(&state, regs, trace, max);
 	pagefault_enable();
 	rcu_read_unlock();
 	return end;

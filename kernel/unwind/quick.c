@@ -297,6 +297,30 @@ static noinline enum unwind_result quick_full_step(struct unwind_user_state *sta
 	return unwind_apply_rule(state, &rule, &full);
 }
 
+/**
+ * unwind_quick_knows - can a walk in place begin with a frame?
+ * @key: unwind_rule_key() of the frame
+ *
+ * Context: Any, under RCU, in a user task.
+ * Return: true if there is a rule that such walks use.
+ */
+bool unwind_quick_knows(u64 key)
+{
+	struct unwind_cache *cache = unwind_cache_of_current();
+	struct unwind_full_rule full __uninitialized;
+	struct unwind_user_rule rule __uninitialized;
+
+	if (!cache)
+		return false;
+	if (unwind_rules_find(rcu_dereference(cache->rules), key, &rule))
+		return rule.kind == UNWIND_RULE_END || rule.kind > UNWIND_RULE_FULL;
+#ifdef CONFIG_UNWIND_USER_FILES
+	if (unwind_cache_look_in_file(cache, key, &rule))
+		return true;
+#endif
+	return unwind_cache_peek_full(cache, key, &rule, &full);
+}
+
 /* Is this the start of the program?  The walk that found the rule has proved it for this place. */
 static bool is_begin(const struct unwind_user_state *state, const struct unwind_user_rule *rule)
 {

@@ -19,6 +19,9 @@ enum unwind_result unwind_eh_frame_rule(struct unwind_user_state *state,
 					struct unwind_full_rule *full);
 enum unwind_result unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
 					  struct unwind_full_rule *full);
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+bool unwind_quick_knows(u64 key);
+#endif
 bool unwind_quick_steps(struct unwind_user_state *state, struct unwind_stacktrace *trace,
 			unsigned int max);
 

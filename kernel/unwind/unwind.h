@@ -354,9 +354,14 @@ struct unwind_full_rule;
  */
 #define UNWIND_KEY_WORD		56	/* the bit above all user addresses */
 
+static inline u64 unwind_word_key(unsigned long ip, unsigned int word)
+{
+	return ip | (u64)(word & 4) << (UNWIND_KEY_WORD - 2);
+}
+
 static inline u64 unwind_code_key(const struct unwind_user_state *state, unsigned long ip)
 {
-	return ip | (u64)(state->word & 4) << (UNWIND_KEY_WORD - 2);
+	return unwind_word_key(ip, state->word);
 }
 
 static inline u64 unwind_rule_key(const struct unwind_user_state *state)
