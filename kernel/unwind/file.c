@@ -62,7 +62,7 @@
 #define FULL_TIME	(HZ / 10)
 
 #ifdef CONFIG_UNWIND_USER_IN_PLACE
-/* how long to wait before the rows of a file are decoded again, in jiffies: at first, and at most */
+/* how long to wait before rows of a file are decoded again, in jiffies: at first, and at most */
 #define FIRST_ROWS_PAUSE	(60 * HZ)
 #define MAX_ROWS_PAUSE		(3600 * HZ)
 #endif
@@ -531,7 +531,7 @@ bool unwind_file_wants_rows(const struct unwind_file *file)
  * unwind_file_claim_rows - let the caller decode the rows of a file
  * @file: the file, with a reference
  *
- * Each time, a longer pause follows, because rows that are missing again do not fit into the limits.
+ * Each time, a longer pause follows: rows that are missing again do not fit into the limits.
  *
  * Context: Task context.
  * Return: false if they are not wanted, or somebody else decodes them.
