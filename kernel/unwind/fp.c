@@ -93,7 +93,7 @@ static bool is_goexit(struct unwind_user_state *state, unsigned long addr)
  * in few mappings, so the last one is tried first.  If it has been unmapped meanwhile, no harm is
  * done.
  */
-static bool may_return_to(struct unwind_user_state *state, unsigned long addr)
+static bool fp_may_return_to(struct unwind_user_state *state, unsigned long addr)
 {
 	struct unwind_mapping *code = &state->code;
 
@@ -127,7 +127,7 @@ static enum unwind_result step_by_fp(struct unwind_user_state *state)
 		return UNWIND_NONE;
 #endif
 	ra += state->cs_base;
-	if (!may_return_to(state, ra))
+	if (!fp_may_return_to(state, ra))
 		return UNWIND_NONE;
 	return unwind_step_by(state, &rule, cfa, cfa, ra, ri);
 }

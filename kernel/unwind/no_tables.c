@@ -245,7 +245,7 @@ static bool read_fp(struct unwind_user_state *state, unsigned long *fp)
  * as a return address.  @unsure is the answer if no call precedes it, and it is not known whether
  * the code has tables.
  */
-static bool may_return_to(struct unwind_user_state *state, unsigned long addr, bool unsure)
+static bool code_may_return_to(struct unwind_user_state *state, unsigned long addr, bool unsure)
 {
 	if (addr < PAGE_SIZE || addr >= TASK_SIZE_MAX || !unwind_is_executable(addr))
 		return false;
@@ -265,7 +265,7 @@ static bool may_be_return_address(struct unwind_user_state *state, unsigned long
 		return false;
 	if (unwind_read(state, addr - sizeof(before), before, sizeof(before)))
 		return true;
-	return may_return_to(state, addr, true) || unwind_is_restorer(state, addr) ||
+	return code_may_return_to(state, addr, true) || unwind_is_restorer(state, addr) ||
 	       memchr(before, UNWIND_ARCH_BREAKPOINT, sizeof(before));
 }
 
@@ -355,7 +355,7 @@ static enum evidence leads_to_caller(struct unwind_user_state *state,
 		return is_called(state, ra) == NONE ? NONE : SOME;
 	if (is_doubtful && unwind_is_of_file(state->ip))
 		return is_called(state, ra);
-	return may_return_to(state, ra, false) ? SOME : NONE;
+	return code_may_return_to(state, ra, false) ? SOME : NONE;
 }
 
 /*
@@ -716,7 +716,7 @@ static bool fp_is_certain(struct unwind_user_state *state, unsigned long fp,
 	}
 	if (unwind_read_word(state, addr, &word))
 		return false;
-	return may_return_to(state, word + state->cs_base, false) &&
+	return code_may_return_to(state, word + state->cs_base, false) &&
 	       !is_in_register(state, rule->live);
 }
 
@@ -1021,7 +1021,7 @@ static bool leads_to_return_address(struct unwind_user_state *state,
 	bool leads;
 
 	state->frame = *next;
-	leads = may_return_to(state, next->ip, /*unsure=*/true);
+	leads = code_may_return_to(state, next->ip, /*unsure=*/true);
 	state->frame = here;
 	return leads;
 }

@@ -77,7 +77,7 @@ static __always_inline bool cached_rule(const struct unwind_user_state *state,
 	return false;
 }
 
-static bool unwind_sp_is_low(const struct unwind_user_state *state)
+static bool quick_sp_is_low(const struct unwind_user_state *state)
 {
 #ifdef CONFIG_UNWIND_USER_CODE
 	return state->sp_is_low;
@@ -89,7 +89,7 @@ static bool unwind_sp_is_low(const struct unwind_user_state *state)
 /* Can the walk take plain_steps()? */
 static bool is_plain(const struct unwind_user_state *state)
 {
-	return !unwind_sp_is_low(state) && state->word == sizeof(unsigned long) &&
+	return !quick_sp_is_low(state) && state->word == sizeof(unsigned long) &&
 	       !state->probed && !state->all_regs && !state->cs_base && !state->ss_base;
 }
 
@@ -345,7 +345,7 @@ static __always_inline enum unwind_result other_step(struct unwind_user_state *s
 	bool known = cached_rule(state, cache, table, unwind_rule_key(state), &rule);
 
 #ifdef CONFIG_UNWIND_USER_IN_PLACE
-	if (!known && state->in_place && !unwind_sp_is_low(state))
+	if (!known && state->in_place && !quick_sp_is_low(state))
 		return quick_full_step(state, cache);
 #endif
 	if (!known)
