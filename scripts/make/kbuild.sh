@@ -21,7 +21,9 @@ kconfig_fragments() {
 	-off) parts='vm tests btf' ;;
 	-menu) parts='vm tests btf unwind kunit' ;;
 	-series) parts='vm tests unwind kunit' ;;
-	-deferral | -tables | -static | -shared | -code | -no-code) parts="vm tests unwind kunit part$1" ;;
+	-deferral | -tables | -static | -shared | -code | -in-place | -no-code)
+		parts="vm tests unwind kunit part$1"
+		;;
 	*) parts="vm tests btf unwind kunit ${1#-}" ;;
 	esac
 	for part in $parts; do
