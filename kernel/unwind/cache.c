@@ -7,7 +7,7 @@
  * its rules, and starts a new generation.  Such a call is also counted for executable and file
  * mappings without a known object.  A search notes the generation and the count before it takes the
  * mmap lock to look for an object, and passes both back with its result, which is refused if they
- * have changed.  Documentation/core-api/unwind-deferred.rst says why that is enough.
+ * have changed.  Documentation/core-api/unwind-tables.rst says why that is enough.
  *
  * Readers are under RCU.  Each entry of a rule table has a sequence count, and so has the list of
  * objects.  Objects do not change.  Writers hold the lock, and allocate before they take it.  The

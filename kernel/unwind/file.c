@@ -15,7 +15,7 @@
  *	put the file into the hash table
  *	release files_lock
  *
- * At least one of the two sees the other.  Documentation/core-api/unwind-deferred.rst has the
+ * At least one of the two sees the other.  Documentation/core-api/unwind-files.rst has the
  * proof, and says how long the inode of a known file may be used.
  *
  * Locks: files_lock protects the hash table, the list and UNWIND_FILE_BIT.  Each file has a
