@@ -4,7 +4,6 @@
 
 #include <stdbool.h>
 #include <stdio.h>
-#include <linux/time64.h>
 #include <linux/types.h>
 
 struct deferred_callchains;
@@ -42,9 +41,7 @@ struct deferred_callchain_stats {
 
 /* Memory limit of a session, in bytes; perf config call-graph.defer-limit */
 extern u64 deferred_callchain_limit;
-
-/* How long perf top holds a sample, in nanoseconds. */
-#define DEFERRED_TOP_WAIT	NSEC_PER_SEC
+#define DEFERRED_TOP_WAIT	1000000000ULL	/* how long perf top holds a sample, in ns */
 
 /* The stage of a session that stitches samples and records together. */
 int deferred_callchains__index(struct perf_session *session, union perf_event *event);
