@@ -123,16 +123,19 @@ int unwind_elf_segment(const struct unwind_elf *elf, u32 i, struct elf64_phdr *s
 }
 
 /*
- * Is the row in the middle, with which each search begins, lower than the first one?  False also if
- * they cannot be read now.  @pos: the first row.
+ * Returns -ENODATA if the row in the middle, with which each search begins, is lower than the first
+ * one; an error if the former cannot be read; else 0.  @pos: the first row.
  */
-static bool elf_is_unsorted(const struct unwind_elf *elf, u64 pos, u32 nr)
+static int elf_check_order(const struct unwind_elf *elf, u64 pos, u32 nr)
 {
-	u64 middle_pos = pos + nr / 2 * (u64)sizeof(struct unwind_elf_row);
 	s32 first, middle;
+	int ret;
 
-	return !elf->read(elf->ctx, pos, &first, sizeof(first)) &&
-	       !elf->read(elf->ctx, middle_pos, &middle, sizeof(middle)) && middle < first;
+	ret = elf->read(elf->ctx, pos + nr / 2 * (u64)sizeof(struct unwind_elf_row), &middle,
+			sizeof(middle));
+	if (ret)
+		return ret;
+	return !elf->read(elf->ctx, pos, &first, sizeof(first)) && middle < first ? -ENODATA : 0;
 }
 
 /**
@@ -170,11 +173,10 @@ int unwind_elf_table(const struct unwind_elf *elf, u64 pos, unsigned long addr, 
 	table->eh_frame = addr + offsetof(typeof(hdr), eh_frame) + hdr.eh_frame;
 	if (hdr.count_enc != ENC_UDATA4 || hdr.table_enc != ENC_SDATA4_DATAREL ||
 	    size < sizeof(hdr) || !hdr.nr ||
-	    hdr.nr > (size - sizeof(hdr)) / sizeof(struct unwind_elf_row) ||
-	    elf_is_unsorted(elf, pos + sizeof(hdr), hdr.nr))
+	    hdr.nr > (size - sizeof(hdr)) / sizeof(struct unwind_elf_row))
 		return -ENODATA;
 	table->nr = hdr.nr;
-	return 0;
+	return elf_check_order(elf, pos + sizeof(hdr), hdr.nr);
 }
 
 static bool elf_offset_fits(s32 offset)

@@ -454,7 +454,7 @@ bool unwind_file_set_rows(struct unwind_file *file, struct unwind_file_rows *row
 		return false;
 	spin_lock(&file->lock);
 	old = rcu_dereference_protected(file->rows, lockdep_is_held(&file->lock));
-	kept = !file->dead && (!old || old->partial);
+	kept = !file->dead && (!old || (old->partial && rows->bytes > old->bytes));
 	if (kept)
 		rcu_assign_pointer(file->rows, rows);
 	spin_unlock(&file->lock);
@@ -531,7 +531,7 @@ bool unwind_file_wants_rows(const struct unwind_file *file)
  * unwind_file_claim_rows - let the caller decode the rows of a file
  * @file: the file, with a reference
  *
- * Each time, a longer pause follows: rows that are missing again do not fit into the limits.
+ * If that comes again within an hour, longer pauses follow: the rows may not fit into the limits.
  *
  * Context: Task context.
  * Return: false if they are not wanted, or somebody else decodes them.
@@ -541,6 +541,8 @@ bool unwind_file_claim_rows(struct unwind_file *file)
 	unsigned long next = READ_ONCE(file->rows_next), pause = READ_ONCE(file->rows_pause);
 	bool wanted;
 
+	if (time_after(jiffies, next + MAX_ROWS_PAUSE))
+		pause = FIRST_ROWS_PAUSE;
 	rcu_read_lock();
 	wanted = unwind_file_wants_rows(file);
 	rcu_read_unlock();

@@ -80,6 +80,19 @@ static void place_learned(struct unwind_work *work, struct unwind_stacktrace *tr
 
 static struct unwind_work learner = { .any_depth = true };
 
+/* May the current task learn now?  If so, that is counted. */
+static bool place_claims_learning(void)
+{
+	bool may;
+
+	rcu_read_lock();
+	may = unwind_cache_may_learn();
+	if (may)
+		unwind_cache_note_learning();
+	rcu_read_unlock();
+	return may;
+}
+
 /* Ask the current task to learn its stack, unless that has been of no use lately. */
 static void place_learn(void)
 {
@@ -129,8 +142,8 @@ static bool place_walk(struct unwind_user_state *state, struct pt_regs *regs, bo
 }
 
 /*
- * Where the rules end, add the frames by frame pointers, as without rules: if the frame pointers,
- * followed from the innermost frame, come to that of the last frame.
+ * Where the rules end, add the frames by frame pointers: if these, followed from the innermost
+ * frame, come to that of the last frame, and as long as the return addresses follow calls.
  */
 static void place_add_by_fp(struct unwind_user_state *state, struct pt_regs *regs,
 			    struct unwind_stacktrace *trace, unsigned int max)
@@ -147,7 +160,8 @@ static void place_add_by_fp(struct unwind_user_state *state, struct pt_regs *reg
 	}
 	while (trace->nr < max) {
 		if (unwind_read_word(state, fp + state->word, &ra) ||
-		    unwind_check_return_address(ra) || unwind_read_word(state, fp, &fp))
+		    unwind_check_return_address(ra) || !unwind_is_after_call(state, ra) ||
+		    unwind_read_word(state, fp, &fp))
 			return;
 		trace->entries[trace->nr++] = ra;
 	}
@@ -179,6 +193,7 @@ static enum place_end place_unwind(struct pt_regs *regs, struct unwind_stacktrac
 	struct unwind_user_state state __uninitialized;
 	enum place_end end;
 
+	trace->nr = 0;
 	if (unlikely(uprobes_interfere()))
 		return PLACE_UPROBES;
 	/* see there: an interrupt may come while another mm is loaded */
@@ -252,9 +267,9 @@ bool unwind_user_in_place(struct pt_regs *regs, struct unwind_stacktrace *trace,
  * unwind_user_learn - learn the current task's user stack at once
  *
  * Walks the stack until walks in place know its rules: the first walk may find more than the table
- * of a new cache can hold, and then enlarges the table.
+ * of a new cache can hold, and then enlarges the table.  Limited like all learning.
  *
- * Context: Task context; may sleep.
+ * Context: Task context without the mmap lock; may sleep.
  */
 void unwind_user_learn(void)
 {
@@ -271,7 +286,7 @@ void unwind_user_learn(void)
 	if (!trace.entries)
 		return;
 	for (tries = 0; tries < MAX_LEARN_TRIES; tries++) {
-		if (place_unwind(regs, &trace, max) < PLACE_NO_CACHE)
+		if (place_unwind(regs, &trace, max) < PLACE_NO_CACHE || !place_claims_learning())
 			break;
 		unwind_user(&trace, max);
 	}

@@ -269,6 +269,7 @@ static int in_ftrace(void)
 	}
 	pd_write_str(TRACING "events/syscalls/sys_enter_getppid/enable", "0");
 	pd_write_str(TRACING "options/userstacktrace", "0");
+	pd_write_str(TRACING "set_event_pid", "");
 	PD_CHECK(found, "no trace of the stack");
 	return PD_PASS;
 }
