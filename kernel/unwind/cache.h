@@ -107,7 +107,7 @@ void unwind_cache_need_all_regs(void);
 bool unwind_cache_may_learn(void);
 void unwind_cache_note_learning(void);
 #endif
-void unwind_cache_grow_rules(void);
+void unwind_cache_grow_rules(unsigned int least);
 void unwind_caches_stat(unsigned long *nr, unsigned long *bytes);
 enum unwind_result unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
 					  struct unwind_full_rule *full);

@@ -192,8 +192,8 @@ static void cache_copy_rule(struct unwind_rule_table *table, u64 key,
 	unwind_rules_add(table, unwind_rules_hash(key), key, rule);
 }
 
-/* Enlarge the table when rules displace each other. */
-void unwind_cache_grow_rules(void)
+/* Enlarge the table if rules displace each other, or if it has less than 1 << @least entries. */
+void unwind_cache_grow_rules(unsigned int least)
 {
 	struct unwind_rule_table *table, *old;
 	struct unwind_cache *cache;
@@ -206,7 +206,7 @@ void unwind_cache_grow_rules(void)
 	cache = unwind_cache_of_current();
 	old = cache ? rcu_dereference(cache->rules) : NULL;
 	/* another thread may have done this meanwhile */
-	if (old && unwind_rules_is_crowded(old)) {
+	if (old && (unwind_rules_is_crowded(old) || old->bits < least)) {
 		unwind_rules_begin_growth(old);
 		bits = old->bits;
 	}

@@ -740,11 +740,11 @@ static void postponed_growth_of_cache(struct kunit *test)
 		KUNIT_ASSERT_LT(test, n++, 500);
 	} while (!crowded);
 	flags = memalloc_noreclaim_save();
-	unwind_cache_grow_rules();
+	unwind_cache_grow_rules(0);
 	memalloc_noreclaim_restore(flags);
 	KUNIT_EXPECT_EQ(test, cache_bits(&crowded), before);
 	KUNIT_EXPECT_TRUE(test, crowded);
-	unwind_cache_grow_rules();
+	unwind_cache_grow_rules(0);
 	KUNIT_EXPECT_GT(test, cache_bits(&crowded), before);
 	KUNIT_EXPECT_FALSE(test, crowded);
 }

@@ -266,8 +266,8 @@ bool unwind_user_in_place(struct pt_regs *regs, struct unwind_stacktrace *trace,
 /**
  * unwind_user_learn - learn the current task's user stack at once
  *
- * Walks the stack until walks in place know its rules: the first walk may find more than the table
- * of a new cache can hold, and then enlarges the table.  Limited like all learning.
+ * Walks the stack until walks in place know its rules.  The table of a new cache holds few rules, so
+ * it is enlarged with each walk that is not enough.  Limited like all learning.
  *
  * Context: Task context without the mmap lock; may sleep.
  */
@@ -288,6 +288,8 @@ void unwind_user_learn(void)
 	for (tries = 0; tries < MAX_LEARN_TRIES; tries++) {
 		if (place_unwind(regs, &trace, max) < PLACE_NO_CACHE || !place_claims_learning())
 			break;
+		if (tries)
+			unwind_cache_grow_rules(5 + 2 * tries);
 		unwind_user(&trace, max);
 	}
 	kfree(trace.entries);

@@ -251,7 +251,7 @@ static noinline enum unwind_result walk_by_tables(struct unwind_user_state *stat
 	if (unlikely(state->again))
 		ret = repeat_walk(state, trace, max);
 	if (unlikely(state->crowded))
-		unwind_cache_grow_rules();
+		unwind_cache_grow_rules(0);
 	if (ret != UNWIND_NOT_CODE)
 		return ret;
 	trace->nr--;
