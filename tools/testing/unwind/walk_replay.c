@@ -377,7 +377,7 @@ void unwind_cache_need_all_regs(void)
 {
 }
 
-void unwind_cache_grow_rules(void)
+void unwind_cache_grow_rules(unsigned int least)
 {
 }
 
