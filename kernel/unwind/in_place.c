@@ -266,8 +266,8 @@ bool unwind_user_in_place(struct pt_regs *regs, struct unwind_stacktrace *trace,
 /**
  * unwind_user_learn - learn the current task's user stack at once
  *
- * Walks the stack until walks in place know its rules.  The table of a new cache holds few rules, so
- * it is enlarged with each walk that is not enough.  Limited like all learning.
+ * Walks the stack until walks in place know its rules.  The table of a new cache holds few rules,
+ * so it is enlarged with each walk that is not enough.  Limited like all learning.
  *
  * Context: Task context without the mmap lock; may sleep.
  */
