@@ -454,7 +454,7 @@ bool unwind_file_set_rows(struct unwind_file *file, struct unwind_file_rows *row
 		return false;
 	spin_lock(&file->lock);
 	old = rcu_dereference_protected(file->rows, lockdep_is_held(&file->lock));
-	kept = !file->dead && (!old || (old->partial && rows->bytes > old->bytes));
+	kept = !file->dead && (!old || (old->partial && (!rows->partial || rows->bytes > old->bytes)));
 	if (kept)
 		rcu_assign_pointer(file->rows, rows);
 	spin_unlock(&file->lock);

@@ -31,9 +31,6 @@
 #include <asm/unwind_user.h>
 
 #include "cache.h"
-#ifdef CONFIG_UNWIND_USER_FILES
-#include "file.h"
-#endif
 #include "step.h"
 #include "tables.h"
 #include "task.h"

@@ -140,6 +140,64 @@ static int at_a_uprobe(void)
 	return until_whole(&event, &walk, few_steps);
 }
 
+/* This code has a frame pointer, and calls %rsi with the same argument. */
+static const unsigned char with_fp[] = {
+	0x55, 0x48, 0x89, 0xe5,			/* push %rbp; mov %rsp, %rbp */
+	0xff, 0xd6, 0x5d, 0xc3,			/* call *%rsi; pop %rbp; ret */
+};
+
+/* Call steps from code that is new each time. */
+static long run_from_new_code(struct eh_walk *walk, const eh_step *steps)
+{
+	long (*made)(struct eh_walk *walk, eh_step step);
+	void *code = mmap(NULL, getpagesize(), PROT_READ | PROT_WRITE | PROT_EXEC,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (code == MAP_FAILED)
+		return -1;
+	memcpy(code, with_fp, sizeof(with_fp));
+	memcpy(&made, &code, sizeof(made));
+	walk->steps = steps + 1;
+	walk->at = 0;
+	walk->nr = 0;
+	walk->nr_tail = eh_tail(walk->tail);
+	made(walk, steps[0]);
+	return 0;
+}
+
+/*
+ * The rules of the innermost frames are known, and the one of new code is not: the frame pointers
+ * lead on from there.
+ */
+static int goes_on_by_fp(void)
+{
+	static const eh_step steps[] = { eh_plain, eh_deep, eh_leaf };
+	const struct pd_rec *sample;
+	static struct eh_walk walk;
+	struct pd_log log = {};
+	struct pd_event event;
+	size_t known = 0;
+
+	PD_TRY(open_getppid(&event));
+	PD_TRY(until_whole(&event, &walk, steps));
+	for (int i = 0; i < 5; i++) {
+		pd_enable(&event);
+		PD_CHECK(!run_from_new_code(&walk, steps), "mmap: %s", strerror(errno));
+		pd_disable(&event);
+		memset(&log, 0, sizeof(log));
+		pd_drain(&event, &log);
+		sample = pd_log_nth(&log, PERF_RECORD_SAMPLE, 0);
+		PD_CHECK(sample, "no sample");
+		PD_CHECK(sample->nr_user > walk.nr, "%u frames", sample->nr_user);
+		for (unsigned int k = 0; k < walk.nr; k++)
+			PD_CHECK(sample->user[k + 1] == walk.ra[walk.nr - 1 - k], "a wrong frame");
+		known += sample->nr_user > walk.nr + 2;
+		pd_log_free(&log);
+	}
+	PD_CHECK(known == 5, "%zu of 5 stacks go on", known);
+	return PD_PASS;
+}
+
 #define FRAMES	64
 
 /* what the BPF program writes into its map */
@@ -152,16 +210,7 @@ static int load_sleepable(int results)
 {
 	struct bpf_insn code[] = {
 		MOV_REG(BPF_REG_6, BPF_REG_1),
-		STORE_IMM(BPF_REG_10, -8, 0),
-		MAP_FD(BPF_REG_1, results),
-		UPPER_HALF(),
-		MOV_REG(BPF_REG_2, BPF_REG_10),
-		ADD_IMM(BPF_REG_2, -8),
-		CALL(BPF_FUNC_map_lookup_elem),
-		JUMP_IF_NOT_0(BPF_REG_0, 2),
-		MOV_IMM(BPF_REG_0, 0),
-		EXIT(),
-		MOV_REG(BPF_REG_7, BPF_REG_0),
+		FIRST_VALUE(BPF_REG_7, results, 0),
 		MOV_REG(BPF_REG_1, BPF_REG_6),
 		MOV_REG(BPF_REG_2, BPF_REG_7),
 		ADD_IMM(BPF_REG_2, offsetof(struct result, frames)),
@@ -237,9 +286,9 @@ static unsigned int read_user_stack(unsigned long *frames)
 
 static bool traced(const struct eh_walk *walk, const unsigned long *frames, unsigned int nr)
 {
-	if (nr <= (unsigned int)walk->nr)
+	if (nr <= walk->nr)
 		return false;
-	for (unsigned int i = 1; i <= (unsigned int)walk->nr; i++)
+	for (unsigned int i = 1; i <= walk->nr; i++)
 		if (frames[i] != walk->ra[walk->nr - i])
 			return false;
 	return true;
@@ -259,8 +308,7 @@ static int in_ftrace(void)
 	if (pd_write_str(TRACING "set_event_pid", tid))
 		return pd_skip("no tracefs");
 	PD_CHECK(!pd_write_str(TRACING "options/userstacktrace", "1"), "%s", strerror(errno));
-	PD_CHECK(!pd_write_str(TRACING "events/syscalls/sys_enter_getppid/enable", "1"), "%s",
-		 strerror(errno));
+	pd_write_str(TRACING "events/syscalls/sys_enter_getppid/enable", "1");
 	for (int i = 0; i < 500 && !found; i++) {
 		eh_run(&walk, few_steps);
 		found = traced(&walk, frames, read_user_stack(frames));
@@ -511,6 +559,7 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(switched_off),
 	PD_TEST(in_a_handler),
 	PD_TEST(at_a_uprobe),
+	PD_TEST(goes_on_by_fp),
 	PD_TEST(first_of_a_sleepable_program),
 	PD_TEST(in_ftrace),
 	PD_TEST(caches_dropped),
