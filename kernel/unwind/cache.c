@@ -269,6 +269,28 @@ enum unwind_result unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule
 }
 
 /**
+ * unwind_cache_find_full - the full rule at an address, if it is known
+ * @key: unwind_rule_key() of the frame
+ * @rule: filled in
+ * @full: filled in
+ *
+ * Context: Task context of a user task.
+ * Return: UNWIND_FOUND or UNWIND_NONE.
+ */
+enum unwind_result unwind_cache_find_full(u64 key, struct unwind_user_rule *rule,
+					  struct unwind_full_rule *full)
+{
+	struct unwind_cache *cache;
+	bool found;
+
+	rcu_read_lock();
+	cache = unwind_cache_of_current();
+	found = cache && unwind_cache_peek_full(cache, key, rule, full);
+	rcu_read_unlock();
+	return found ? UNWIND_FOUND : UNWIND_NONE;
+}
+
+/**
  * __unwind_user_invalidate - drop the rules and objects of a range
  * @mm: the mm
  * @start: first address

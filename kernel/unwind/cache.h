@@ -111,6 +111,8 @@ void unwind_cache_grow_rules(unsigned int least);
 void unwind_caches_stat(unsigned long *nr, unsigned long *bytes);
 enum unwind_result unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
 					  struct unwind_full_rule *full);
+enum unwind_result unwind_cache_find_full(u64 key, struct unwind_user_rule *rule,
+					  struct unwind_full_rule *full);
 enum unwind_result unwind_cache_find_object(unsigned long ip, struct unwind_object *object);
 bool unwind_cache_begin(struct unwind_cache_state *state);
 bool unwind_cache_knows(const struct unwind_cache_state *state);

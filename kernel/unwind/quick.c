@@ -294,6 +294,7 @@ static noinline enum unwind_result quick_full_step(struct unwind_user_state *sta
 
 	if (!unwind_cache_peek_full(cache, unwind_rule_key(state), &rule, &full))
 		return UNWIND_NONE;
+	state->missed = false;
 	return unwind_apply_rule(state, &rule, &full);
 }
 
@@ -342,13 +343,13 @@ static __always_inline enum unwind_result other_step(struct unwind_user_state *s
 						     const struct unwind_rule_table *table)
 {
 	struct unwind_user_rule rule __uninitialized;
-	bool known = cached_rule(state, cache, table, unwind_rule_key(state), &rule);
 
+	state->missed = !cached_rule(state, cache, table, unwind_rule_key(state), &rule);
 #ifdef CONFIG_UNWIND_USER_IN_PLACE
-	if (!known && state->in_place && !quick_sp_is_low(state))
+	if (state->missed && state->in_place && !quick_sp_is_low(state))
 		return quick_full_step(state, cache);
 #endif
-	if (!known)
+	if (state->missed)
 		return UNWIND_NONE;
 	if (rule.kind == UNWIND_RULE_END)
 		return UNWIND_END;
@@ -387,9 +388,6 @@ other_steps(struct unwind_user_state *state, struct unwind_cache *cache,
 		ret = other_step(state, cache, table);
 		if (ret) {
 			*ended = ret == UNWIND_END;
-#ifdef CONFIG_UNWIND_USER_IN_PLACE
-			state->ruled = ret != UNWIND_NONE;
-#endif
 			break;
 		}
 		/* a signal frame may have any address */

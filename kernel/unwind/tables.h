@@ -33,6 +33,7 @@ static inline void unwind_tables_begin(struct unwind_user_state *state)
 	state->fp_only = false;
 	state->again = false;
 	state->crowded = false;
+	state->missed = false;
 	state->cfi = NULL;
 	state->tables = (struct unwind_cache_state) {};
 #ifdef CONFIG_UNWIND_USER_FILES
@@ -43,7 +44,6 @@ static inline void unwind_tables_begin(struct unwind_user_state *state)
 	memset(state->found, 0, sizeof(state->found));
 #ifdef CONFIG_UNWIND_USER_IN_PLACE
 	state->in_place = false;
-	state->ruled = false;
 #endif
 }
 

@@ -167,12 +167,12 @@ struct unwind_user_state {
 	bool			again;
 	/** @crowded: the table of the cache is too small */
 	bool			crowded;
+	/** @missed: the quick steps have found no rule for the last frame, or only a full one */
+	bool			missed;
 #endif
 #ifdef CONFIG_UNWIND_USER_IN_PLACE
 	/** @in_place: the walk is quick to its end, and may run in an NMI */
 	bool			in_place;
-	/** @ruled: the rule of the last frame was known */
-	bool			ruled;
 #endif
 	bool			no_faults;
 	u8			methods;

@@ -206,6 +206,12 @@ enum unwind_result unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule
 	return UNWIND_NONE;
 }
 
+enum unwind_result unwind_cache_find_full(u64 key, struct unwind_user_rule *rule,
+					  struct unwind_full_rule *full)
+{
+	return unwind_cache_find_rule(key, rule, full);
+}
+
 enum unwind_result unwind_cache_find_object(unsigned long ip, struct unwind_object *object)
 {
 	if (!process.kept || !(process.flags & FINDER_FUZZ_KEPT ||

@@ -396,6 +396,12 @@ enum unwind_result unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule
 	return UNWIND_NONE;
 }
 
+enum unwind_result unwind_cache_find_full(u64 key, struct unwind_user_rule *rule,
+					  struct unwind_full_rule *full)
+{
+	return unwind_cache_find_rule(key, rule, full);
+}
+
 void unwind_cache_add_rule(const struct unwind_cache_state *state, u64 key,
 			   const struct unwind_user_rule *rule,
 			   const struct unwind_full_rule *full)
