@@ -4,11 +4,20 @@
 
 #include <linux/compiler.h>
 #include <linux/sched.h>
+#include <linux/types.h>
 #include <linux/unwind_user_types.h>
 
 struct pt_regs;
 
 #ifdef CONFIG_UNWIND_USER_IN_PLACE
+
+extern u8 unwind_in_place_enabled;
+
+/* Is kernel.unwind_user_in_place 1? */
+static inline bool unwind_in_place_is_on(void)
+{
+	return READ_ONCE(unwind_in_place_enabled);
+}
 
 bool unwind_user_in_place(struct pt_regs *regs, struct unwind_stacktrace *trace,
 			  unsigned int max_entries);
@@ -40,6 +49,11 @@ static inline void unwind_user_regs_end(void)
 }
 
 #else
+
+static inline bool unwind_in_place_is_on(void)
+{
+	return false;
+}
 
 static inline bool unwind_user_in_place(struct pt_regs *regs, struct unwind_stacktrace *trace,
 					unsigned int max_entries)

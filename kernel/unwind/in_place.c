@@ -39,7 +39,7 @@
 /* the most walks to learn a stack at once */
 #define MAX_LEARN_TRIES	5
 
-static u8 in_place_enabled __read_mostly = 1;
+u8 unwind_in_place_enabled __read_mostly = 1;
 
 /* how walks in place have ended */
 enum place_end {
@@ -207,7 +207,7 @@ static enum place_end place_unwind(struct pt_regs *regs, struct unwind_stacktrac
 		 (state.again && place_walk_again(&state, regs, trace, max)))
 		end = PLACE_COMPLETE;
 	else
-		end = state.ruled ? PLACE_NO_STEP : PLACE_NO_RULE;
+		end = state.missed ? PLACE_NO_RULE : PLACE_NO_STEP;
 	/* without a first step, the base's walk is as good, and knows uprobes */
 	if (end != PLACE_COMPLETE && trace->nr == 1)
 		trace->nr = 0;
@@ -241,7 +241,7 @@ bool unwind_user_in_place(struct pt_regs *regs, struct unwind_stacktrace *trace,
 	enum place_end end;
 
 	trace->nr = 0;
-	if (!READ_ONCE(in_place_enabled) || !unwind_user_exists(current))
+	if (!unwind_in_place_is_on() || !unwind_user_exists(current))
 		return false;
 	/* hardware may have sampled another address: then the other registers may not fit */
 	if (user_mode(regs) && regs != task_pt_regs(current))
@@ -275,7 +275,7 @@ void unwind_user_learn(void)
 	struct unwind_stacktrace trace;
 	int tries;
 
-	if (!READ_ONCE(in_place_enabled) || !unwind_user_exists(current) ||
+	if (!unwind_in_place_is_on() || !unwind_user_exists(current) ||
 	    !unwind_deferred_keeps_regs() || !place_allows(regs) ||
 	    unwind_user_left_out(current, UNWIND_REALTIME_IN_PLACE))
 		return;
@@ -310,8 +310,8 @@ DEFINE_SHOW_ATTRIBUTE(unwind_user_in_place);
 static struct ctl_table place_sysctls[] = {
 	{
 		.procname	= "unwind_user_in_place",
-		.data		= &in_place_enabled,
-		.maxlen		= sizeof(in_place_enabled),
+		.data		= &unwind_in_place_enabled,
+		.maxlen		= sizeof(unwind_in_place_enabled),
 		.mode		= 0644,
 		.proc_handler	= proc_dou8vec_minmax,
 		.extra1		= SYSCTL_ZERO,
