@@ -443,27 +443,21 @@ bool unwind_file_peek(struct unwind_file *file, u64 vaddr, struct unwind_user_ru
  * @rows: the rows, read after unwind_file_get(); on success they belong to the file
  *
  * Context: Task context, also of a kernel thread; may sleep.
- * Return: false if the file is dead or has all rows, or if there is no room.
+ * Return: false if the file is dead or has rows, or if there is no room.
  */
 bool unwind_file_set_rows(struct unwind_file *file, struct unwind_file_rows *rows)
 {
-	struct unwind_file_rows *old;
 	bool kept;
 
 	if (!files_charge(rows->bytes))
 		return false;
 	spin_lock(&file->lock);
-	old = rcu_dereference_protected(file->rows, lockdep_is_held(&file->lock));
-	kept = !file->dead && (!old || (old->partial && (!rows->partial || rows->bytes > old->bytes)));
+	kept = !file->dead && !rcu_access_pointer(file->rows);
 	if (kept)
 		rcu_assign_pointer(file->rows, rows);
 	spin_unlock(&file->lock);
 	if (!kept)
-		old = rows;
-	if (old)
-		atomic_long_sub(old->bytes, &files_bytes);
-	if (kept && old)
-		kvfree_rcu(old, rcu);
+		atomic_long_sub(rows->bytes, &files_bytes);
 	return kept;
 }
 
@@ -514,14 +508,12 @@ bool unwind_file_look(struct unwind_file *file, u64 vaddr, struct unwind_user_ru
  * unwind_file_wants_rows - should the rows of a file be decoded?
  * @file: the file
  *
- * Context: Under RCU.
- * Return: true if some are missing, and that was not tried lately.
+ * Context: Any, under RCU or with a reference.
+ * Return: true if they are missing, and that was not tried lately.
  */
 bool unwind_file_wants_rows(const struct unwind_file *file)
 {
-	const struct unwind_file_rows *rows = rcu_dereference(file->rows);
-
-	return (!rows || rows->partial) && !unwind_file_is_dead(file) &&
+	return !rcu_access_pointer(file->rows) && !unwind_file_is_dead(file) &&
 	       /* pairs with unwind_file_set_layout() */
 	       smp_load_acquire(&file->has_layout) && file->layout.nr &&
 	       time_after_eq(jiffies, READ_ONCE(file->rows_next));
@@ -539,14 +531,11 @@ bool unwind_file_wants_rows(const struct unwind_file *file)
 bool unwind_file_claim_rows(struct unwind_file *file)
 {
 	unsigned long next = READ_ONCE(file->rows_next), pause = READ_ONCE(file->rows_pause);
-	bool wanted;
 
 	if (time_after(jiffies, next + MAX_ROWS_PAUSE))
 		pause = FIRST_ROWS_PAUSE;
-	rcu_read_lock();
-	wanted = unwind_file_wants_rows(file);
-	rcu_read_unlock();
-	if (!wanted || cmpxchg(&file->rows_next, next, jiffies + pause) != next)
+	if (!unwind_file_wants_rows(file) ||
+	    cmpxchg(&file->rows_next, next, jiffies + pause) != next)
 		return false;
 	WRITE_ONCE(file->rows_pause, min_t(unsigned long, 2 * pause, MAX_ROWS_PAUSE));
 	return true;

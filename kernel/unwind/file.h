@@ -115,7 +115,6 @@ struct unwind_file {
  * struct unwind_file_rows - all rows of a file, in the order of their addresses
  * @rcu: frees it
  * @bytes: its memory
- * @partial: the time was not enough for all rows
  * @nr_pages: number of pages of addresses from the first segment to the last row
  * @pages: for each page, the index of the first row that begins in it or after it; then the number
  *	   of rows
@@ -126,7 +125,6 @@ struct unwind_file {
 struct unwind_file_rows {
 	struct rcu_head		rcu;
 	size_t			bytes;
-	bool			partial;
 	u32			nr_pages;
 	u32			*pages;
 	u32			*starts;

@@ -35,8 +35,8 @@
 /* the most bytes of tables that are read for each FDE of a file on average, and for one file */
 #define MAX_FDE_BYTES	SZ_4K
 #define MAX_BYTES	SZ_256M
-/* how long to decode one file, in jiffies */
-#define MAX_TIME	(5 * HZ)
+/* How long to decode one file, in jiffies. Only a slow emulator or file system comes to that. */
+#define MAX_TIME	(60 * HZ)
 /* how many files one task may request at a time */
 #define MAX_FILES	8
 
@@ -201,7 +201,7 @@ static struct unwind_file_rows *finish_rows(const struct builder *b)
 
 /*
  * What was decoded until a limit was reached, or the table was out of order, is of use, too.  If
- * the tables cannot be read now, or not in time, try again later.
+ * the tables cannot be read now, try again later.
  */
 static void build_rows(struct unwind_file *known, struct file *open,
 		       struct unwind_user_state *state, struct builder *b)
@@ -221,8 +221,6 @@ static void build_rows(struct unwind_file *known, struct file *open,
 	if (!b->nr || append_row(b, b->end, UNWIND_ROW_UNKNOWN))
 		return;
 	rows = finish_rows(b);
-	if (rows)
-		rows->partial = ret == -ETIME;
 	if (rows && !unwind_file_set_rows(known, rows))
 		kvfree(rows);
 }
