@@ -505,6 +505,18 @@ bool unwind_file_look(struct unwind_file *file, u64 vaddr, struct unwind_user_ru
 }
 
 /**
+ * unwind_file_lacks_rows - could rows of a file be kept?
+ * @file: the file
+ *
+ * Context: Any, under RCU or with a reference.
+ * Return: false if it has rows, or is dead.
+ */
+bool unwind_file_lacks_rows(const struct unwind_file *file)
+{
+	return !rcu_access_pointer(file->rows) && !unwind_file_is_dead(file);
+}
+
+/**
  * unwind_file_wants_rows - should the rows of a file be decoded?
  * @file: the file
  *
@@ -513,7 +525,7 @@ bool unwind_file_look(struct unwind_file *file, u64 vaddr, struct unwind_user_ru
  */
 bool unwind_file_wants_rows(const struct unwind_file *file)
 {
-	return !rcu_access_pointer(file->rows) && !unwind_file_is_dead(file) &&
+	return unwind_file_lacks_rows(file) &&
 	       /* pairs with unwind_file_set_layout() */
 	       smp_load_acquire(&file->has_layout) && file->layout.nr &&
 	       time_after_eq(jiffies, READ_ONCE(file->rows_next));

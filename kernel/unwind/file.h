@@ -136,6 +136,7 @@ struct unwind_file_rows {
 
 bool unwind_file_set_rows(struct unwind_file *file, struct unwind_file_rows *rows);
 bool unwind_file_look(struct unwind_file *file, u64 vaddr, struct unwind_user_rule *rule);
+bool unwind_file_lacks_rows(const struct unwind_file *file);
 bool unwind_file_wants_rows(const struct unwind_file *file);
 bool unwind_file_claim_rows(struct unwind_file *file);
 void unwind_file_make_rows(void);

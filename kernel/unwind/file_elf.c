@@ -841,8 +841,6 @@ static int decode_must_end(struct unwind_user_state *state, int ret)
 {
 	if (!state->table_bytes)
 		return -ENOSPC;
-	if (time_after(jiffies, state->deadline))
-		return -ETIME;
 	return ret == -EFAULT || ret == -EBUSY ? ret : 0;
 }
 
@@ -884,7 +882,7 @@ static int elf_decode_rows(struct reader *reader, const struct function *functio
 
 /**
  * unwind_file_decode - decode all rows of a file
- * @state: for the limits of bytes and time, and for scratch memory
+ * @state: for the limit of bytes, and for scratch memory
  * @known: the file, with a layout
  * @open: the same file, open
  * @add: called with each row, in the order of the sorted table
@@ -893,8 +891,8 @@ static int elf_decode_rows(struct reader *reader, const struct function *functio
  * Reads missing pages of the tables from the file, except on tmpfs.
  *
  * Context: Task context, with a reference to @known; may sleep.
- * Return: 0; an error of @add; -ENOSPC if the limit of bytes was reached; -ETIME if that of time
- *	   was; or another error if the tables cannot be read now.
+ * Return: 0; an error of @add; -ENOSPC if the limit of bytes was reached; or another error if the
+ *	   tables cannot be read now.
  */
 int unwind_file_decode(struct unwind_user_state *state, struct unwind_file *known,
 		       struct file *open, unwind_file_row_t add, void *ctx)

@@ -17,6 +17,7 @@
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/mmap_lock.h>
+#include <linux/random.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/sizes.h>
@@ -35,8 +36,6 @@
 /* the most bytes of tables that are read for each FDE of a file on average, and for one file */
 #define MAX_FDE_BYTES	SZ_4K
 #define MAX_BYTES	SZ_256M
-/* How long to decode one file, in jiffies. Only a slow emulator or file system comes to that. */
-#define MAX_TIME	(60 * HZ)
 /* how many files one task may request at a time */
 #define MAX_FILES	8
 
@@ -68,6 +67,7 @@ struct rows_work {
  * @nr_rules: their number
  * @max_rules: how many there is room for
  * @hash: the index of a rule plus 1, by a hash of the rule; 0 if there is none
+ * @seed: of the hash, so that nobody can make rules that collide
  */
 struct builder {
 	u64			first;
@@ -80,6 +80,7 @@ struct builder {
 	u32			nr_rules;
 	u32			max_rules;
 	u16			*hash;
+	u32			seed;
 };
 
 /* Enlarge an array. Returns false if there is no memory. */
@@ -121,7 +122,7 @@ static int append_row(struct builder *b, u32 start, u16 id)
 /* The index of a rule. UNWIND_ROW_UNKNOWN if walks in place cannot use it, or of too many rules. */
 static u16 id_of_rule(struct builder *b, const struct unwind_user_rule *rule)
 {
-	u32 at = jhash(rule, sizeof(*rule), 0) >> (32 - HASH_BITS);
+	u32 at = jhash(rule, sizeof(*rule), b->seed) >> (32 - HASH_BITS);
 	u32 max = b->max_rules * 2 ?: 64;
 
 	if (rule->kind != UNWIND_RULE_END && rule->kind <= UNWIND_RULE_FULL)
@@ -211,12 +212,13 @@ static void build_rows(struct unwind_file *known, struct file *open,
 
 	b->first = known->layout.first;
 	state->table_bytes = min_t(u64, (u64)known->layout.nr * MAX_FDE_BYTES, MAX_BYTES);
-	state->deadline = jiffies + MAX_TIME;
+	/* the bytes limit the work, and no limit of time would end a read that hangs */
+	state->deadline = jiffies + MAX_JIFFY_OFFSET;
 	unwind_cfi_init(state->cfi);
 	ret = unwind_file_decode(state, known, open, add_row, b);
 	if (!state->table_bytes)
 		ret = -ENOSPC;
-	if (ret && ret != -ENOSPC && ret != -EINVAL && ret != -ETIME)
+	if (ret && ret != -ENOSPC && ret != -EINVAL)
 		return;
 	if (!b->nr || append_row(b, b->end, UNWIND_ROW_UNKNOWN))
 		return;
@@ -231,6 +233,7 @@ static void make_rows(struct unwind_file *known, struct file *open)
 	struct unwind_cfi *cfi = kmalloc(sizeof(*cfi), ROWS_GFP);
 	struct builder b = {
 		.hash = kvcalloc(BIT(HASH_BITS), sizeof(*b.hash), ROWS_GFP),
+		.seed = get_random_u32(),
 	};
 
 	if (state && cfi && b.hash) {
@@ -249,7 +252,9 @@ static void do_rows_work(struct work_struct *work)
 {
 	struct rows_work *rows = container_of(work, struct rows_work, work);
 
-	make_rows(rows->known, rows->open);
+	/* the file may have been queued twice, or have died */
+	if (unwind_file_lacks_rows(rows->known))
+		make_rows(rows->known, rows->open);
 	fput(rows->open);
 	unwind_file_put(rows->known);
 	kfree(rows);

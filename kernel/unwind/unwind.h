@@ -167,7 +167,10 @@ struct unwind_user_state {
 	bool			again;
 	/** @crowded: the table of the cache is too small */
 	bool			crowded;
-	/** @missed: the quick steps have found no rule for the last frame, or only a full one */
+	/**
+	 * @missed: the quick steps have found no rule for the last frame, except possibly a full
+	 * one; in place: no rule at all
+	 */
 	bool			missed;
 #endif
 #ifdef CONFIG_UNWIND_USER_IN_PLACE
