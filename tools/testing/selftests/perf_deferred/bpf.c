@@ -30,7 +30,16 @@ static int load_caller(int type, int results, int stacks)
 {
 	struct bpf_insn code[] = {
 		MOV_REG(BPF_REG_6, BPF_REG_1),
-		FIRST_VALUE(BPF_REG_7, results, 1),
+		STORE_IMM(BPF_REG_10, -8, 0),
+		MAP_FD(BPF_REG_1, results),
+		UPPER_HALF(),
+		MOV_REG(BPF_REG_2, BPF_REG_10),
+		ADD_IMM(BPF_REG_2, -8),
+		CALL(BPF_FUNC_map_lookup_elem),
+		JUMP_IF_NOT_0(BPF_REG_0, 2),
+		MOV_IMM(BPF_REG_0, 1),
+		EXIT(),
+		MOV_REG(BPF_REG_7, BPF_REG_0),
 		MOV_REG(BPF_REG_1, BPF_REG_6),
 		MAP_FD(BPF_REG_2, stacks),
 		UPPER_HALF(),

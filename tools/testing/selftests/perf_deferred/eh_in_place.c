@@ -210,7 +210,16 @@ static int load_sleepable(int results)
 {
 	struct bpf_insn code[] = {
 		MOV_REG(BPF_REG_6, BPF_REG_1),
-		FIRST_VALUE(BPF_REG_7, results, 0),
+		STORE_IMM(BPF_REG_10, -8, 0),
+		MAP_FD(BPF_REG_1, results),
+		UPPER_HALF(),
+		MOV_REG(BPF_REG_2, BPF_REG_10),
+		ADD_IMM(BPF_REG_2, -8),
+		CALL(BPF_FUNC_map_lookup_elem),
+		JUMP_IF_NOT_0(BPF_REG_0, 2),
+		MOV_IMM(BPF_REG_0, 0),
+		EXIT(),
+		MOV_REG(BPF_REG_7, BPF_REG_0),
 		MOV_REG(BPF_REG_1, BPF_REG_6),
 		MOV_REG(BPF_REG_2, BPF_REG_7),
 		ADD_IMM(BPF_REG_2, offsetof(struct result, frames)),

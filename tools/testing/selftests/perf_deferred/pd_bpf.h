@@ -28,19 +28,6 @@
 #define MAP_FD(d, fd)		INSN(BPF_LD | BPF_DW | BPF_IMM, d, BPF_PSEUDO_MAP_FD, 0, fd)
 #define UPPER_HALF()		INSN(0, 0, 0, 0, 0)
 
-/* The address of the only entry of a map. If there is none, the program ends with @ret. */
-#define FIRST_VALUE(d, map, ret)			\
-	STORE_IMM(BPF_REG_10, -8, 0),			\
-	MAP_FD(BPF_REG_1, map),				\
-	UPPER_HALF(),					\
-	MOV_REG(BPF_REG_2, BPF_REG_10),			\
-	ADD_IMM(BPF_REG_2, -8),				\
-	CALL(BPF_FUNC_map_lookup_elem),			\
-	JUMP_IF_NOT_0(BPF_REG_0, 2),			\
-	MOV_IMM(BPF_REG_0, ret),			\
-	EXIT(),						\
-	MOV_REG(d, BPF_REG_0)
-
 static inline long sys_bpf(int cmd, union bpf_attr *attr)
 {
 	return syscall(SYS_bpf, cmd, attr, sizeof(*attr));
