@@ -22,6 +22,7 @@
 #include <linux/hash.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
+#include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/unwind_user.h>
 #include <asm/ptrace.h>
@@ -43,13 +44,9 @@
 #include "eh_index.h"
 #include "memory_file.h"
 #include "no_tables.h"
-#include "rules.h"
+#include "replay_kernel.h"
 #include "tables.h"
 
-#define MAX_MAPS	8192
-#define MAX_RULES	16384
-#define MAX_OBJECTS	256
-#define MAX_ENTRIES	512
 #define NO_FILE		(-1)
 
 /* by the negative enum unwind_result, see kernel/unwind/control.c */
@@ -64,28 +61,9 @@ struct seen {
 	u8		byte;
 };
 
-struct rule {
-	u64 key;
-	struct unwind_user_rule	rule;
-	struct unwind_full_rule	full;
-};
-
-static struct vm_area_struct maps[MAX_MAPS];
-static struct mm_struct mm = { .maps = maps };
-static struct task_struct task = { .mm = &mm };
-struct task_struct *const current = &task;
-struct pt_regs replay_regs;
-
-static struct file files[MAX_MAPS];
-static char *paths[MAX_MAPS];
 static int memory = -1;		/* memory of the thread while its walk is saved */
 static struct seen *seen;
 static size_t nr_seen, room_seen;
-static struct rule rules[MAX_RULES];
-static unsigned int nr_rules;
-static struct unwind_object objects[MAX_OBJECTS];
-static unsigned int nr_objects;
-static enum unwind_result the_end;
 
 static const struct {
 	const char	*name;
@@ -96,17 +74,6 @@ static const struct {
 	REG(r9), REG(r8), REG(ax), REG(cx), REG(dx), REG(si), REG(di), REG(orig_ax),
 	REG(ip), REG(cs), REG(flags), REG(sp), REG(ss),
 };
-
-static void __attribute__((noreturn, format(printf, 1, 2))) exit_error(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	fputs("walk_replay: ", stderr);
-	vfprintf(stderr, format, args);
-	fputc('\n', stderr);
-	exit(2);
-}
 
 /* the bytes */
 
@@ -207,335 +174,10 @@ int unwind_read_file(struct unwind_user_state *state, unsigned long addr, u64 po
 		return -EOPNOTSUPP;
 	if (memory < 0)
 		return find_seen(vma->vm_file->inode.nr, pos, to, len);
-	ret = read_path(paths[vma->vm_file - files], pos, to, len);
+	ret = read_path(vma->vm_file->path, pos, to, len);
 	if (!ret)
 		note_bytes(vma->vm_file->inode.nr, pos, to, len);
 	return ret;
-}
-
-bool unwind_in_uprobe_handler(void)
-{
-	return false;
-}
-
-unsigned long unwind_uprobe_return(struct return_instance **next, unsigned long slot,
-				   unsigned long ra)
-{
-	return ra;
-}
-
-void unwind_uprobe_undo(struct unwind_user_state *state)
-{
-}
-
-void unwind_uprobe_begin(struct unwind_user_state *state)
-{
-}
-
-/* the mappings */
-
-bool unwind_find_mapping(unsigned long addr, struct unwind_mapping *mapping)
-{
-	const struct vm_area_struct *vma = vma_lookup(&mm, addr);
-
-	if (!vma)
-		return false;
-	*mapping = (struct unwind_mapping) {
-		.start = vma->vm_start,
-		.end = vma->vm_end,
-		.exec = vma->vm_flags & VM_EXEC,
-		.of_file = vma->vm_file,
-		.writable = vma->vm_flags & VM_WRITE,
-	};
-	return true;
-}
-
-bool unwind_other_mapping(unsigned long a, unsigned long b)
-{
-	struct vm_area_struct *x = vma_lookup(&mm, a), *y = vma_lookup(&mm, b);
-
-	return x && y && x != y;
-}
-
-bool unwind_is_fixed(unsigned long addr)
-{
-	const struct vm_area_struct *vma = vma_lookup(&mm, addr);
-
-	return vma && vma->vm_file && !(vma->vm_flags & VM_WRITE);
-}
-
-/* A saved walk has neither the auxiliary vector nor the start of the stack. */
-unsigned long unwind_auxv(struct unwind_user_state *state, unsigned long type)
-{
-	return 0;
-}
-
-unsigned long unwind_start_stack(void)
-{
-	return 0;
-}
-
-/* Find the file with this inode number, or add it. */
-static struct file *find_file(int inode, const char *path)
-{
-	int i;
-
-	for (i = 0; i < mm.nr_maps; i++) {
-		if (maps[i].vm_file && maps[i].vm_file->inode.nr == inode)
-			return maps[i].vm_file;
-	}
-	files[i].inode.nr = inode;
-	paths[i] = path ? strdup(path) : NULL;
-	return &files[i];
-}
-
-/* START-END PERMS OFFSET DEVICE INODE [PATH], as in /proc/PID/maps */
-static bool add_map(const char *line)
-{
-	struct vm_area_struct *vma = &maps[mm.nr_maps];
-	char perms[8], path[4096] = "";
-	unsigned long start, end, offset;
-	int inode;
-
-	if (mm.nr_maps == MAX_MAPS - 1 ||
-	    sscanf(line, "%lx-%lx %7s %lx %*s %d %4095s", &start, &end, perms, &offset,
-		   &inode, path) < 5)
-		return false;
-	*vma = (struct vm_area_struct) {
-		.vm_start = start, .vm_end = end, .vm_pgoff = offset / PAGE_SIZE,
-		.vm_flags = (perms[0] == 'r' ? VM_READ : 0) | (perms[1] == 'w' ? VM_WRITE : 0) |
-			    (perms[2] == 'x' ? VM_EXEC : 0) | (perms[3] == 's' ? VM_SHARED : 0),
-		.vm_file = inode ? find_file(inode, path) : NULL,
-	};
-	mm.nr_maps++;
-	return true;
-}
-
-/* The cache for one walk: it keeps everything. */
-
-/*
- * unwind_quick_steps() needs a cache.  Only the third replay has one, with the rules that the
- * second has found, as far as they fit.
- */
-static bool has_cache;
-/* May the task allocate memory? Without memory, the walker searches no code. */
-bool has_memory = true;
-
-#define TABLE_BITS	7
-
-static bool add_to_table(struct unwind_rule_table *table, u64 key,
-			 const struct unwind_user_rule *rule)
-{
-	struct unwind_rule_entry *entry = unwind_rules_set(table, unwind_rules_hash(key));
-
-	if (!(entry->seq & 1))
-		entry++;
-	if (!(entry->seq & 1))
-		return false;
-	*entry = (struct unwind_rule_entry) { .key = key, .rule = *rule };
-	return true;
-}
-
-static void fill_table(struct unwind_rule_table *table)
-{
-	unsigned int i, added = 0, refused = 0;
-
-	for (i = 0; i < 1 << TABLE_BITS; i++)
-		table->pages[0][i] = (struct unwind_rule_entry) { .seq = 1 };
-	for (i = has_cache ? nr_rules : 0; i--;) {
-		if (rules[i].rule.kind == UNWIND_RULE_FULL)
-			continue;
-		if (add_to_table(table, rules[i].key, &rules[i].rule))
-			added++;
-		else
-			refused++;
-	}
-	if (refused > added)
-		exit_error("the table refused most rules");
-}
-
-struct unwind_cache *unwind_cache_use(struct unwind_user_state *state,
-				      const struct unwind_rule_table **to)
-{
-	static struct unwind_rule_table *table;
-
-	(void)state;
-	if (!table) {
-		table = calloc(1, sizeof(*table) + sizeof(table->pages[0]));
-		if (table)
-			table->pages[0] = calloc(1 << TABLE_BITS, sizeof(*table->pages[0]));
-		if (!table || !table->pages[0])
-			exit_error("no memory");
-		table->shift = unwind_rules_shift(TABLE_BITS);
-	}
-	fill_table(table);
-	*to = table;
-	return has_cache ? (struct unwind_cache *)rules : NULL;
-}
-
-void unwind_cache_need_all_regs(void)
-{
-}
-
-void unwind_cache_grow_rules(unsigned int least)
-{
-}
-
-enum unwind_result unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
-					  struct unwind_full_rule *full)
-{
-	unsigned int i = nr_rules;
-
-	while (i--) {
-		if (rules[i].key == key) {
-			*rule = rules[i].rule;
-			*full = rules[i].full;
-			return UNWIND_FOUND;
-		}
-	}
-	return UNWIND_NONE;
-}
-
-enum unwind_result unwind_cache_find_full(u64 key, struct unwind_user_rule *rule,
-					  struct unwind_full_rule *full)
-{
-	return unwind_cache_find_rule(key, rule, full);
-}
-
-void unwind_cache_add_rule(const struct unwind_cache_state *state, u64 key,
-			   const struct unwind_user_rule *rule,
-			   const struct unwind_full_rule *full)
-{
-	(void)state;
-	if (nr_rules == MAX_RULES)
-		return;
-	rules[nr_rules].key = key;
-	rules[nr_rules].rule = *rule;
-	if (full)
-		rules[nr_rules].full = *full;
-	nr_rules++;
-}
-
-static struct unwind_object *object_of(unsigned long ip)
-{
-	unsigned int i;
-
-	for (i = 0; i < nr_objects; i++) {
-		if (ip >= objects[i].code_start && ip < objects[i].code_end)
-			return &objects[i];
-	}
-	return NULL;
-}
-
-enum unwind_result unwind_cache_find_object(unsigned long ip, struct unwind_object *object)
-{
-	const struct unwind_object *one = object_of(ip);
-
-	if (!one)
-		return UNWIND_NONE;
-	*object = *one;
-	return UNWIND_FOUND;
-}
-
-bool unwind_cache_add_object(const struct unwind_cache_state *state,
-			     const struct unwind_object *object)
-{
-	(void)state;
-	if (nr_objects == MAX_OBJECTS)
-		return false;
-	objects[nr_objects++] = *object;
-	return true;
-}
-
-bool unwind_cache_begin(struct unwind_cache_state *state)
-{
-	state->gen = 1;
-	return true;
-}
-
-bool unwind_cache_holds(const struct unwind_cache_state *state)
-{
-	(void)state;
-	return true;
-}
-
-bool unwind_cache_claim_index(const struct unwind_cache_state *state, unsigned long ip)
-{
-	struct unwind_object *object = object_of(ip);
-
-	(void)state;
-	return object && object->eh_frame_size && !object->index;
-}
-
-void unwind_cache_end_index(const struct unwind_cache_state *state, unsigned long ip,
-			    struct unwind_eh_index *index, unsigned int tries)
-{
-	struct unwind_object *object = object_of(ip);
-
-	(void)state;
-	if (!object)
-		return;
-	if (index) {
-		object->index = index;
-		object->nr = index->nr;
-	} else if (tries == UNWIND_INDEX_TRIES) {
-		object->eh_frame_size = 0;
-		object->table = 0;
-	}
-}
-
-int unwind_cache_find_fde(unsigned long ip, unsigned long *fde)
-{
-	const struct unwind_object *object = object_of(ip);
-
-	return object && object->index ? unwind_eh_index_find(object->index, ip, fde) : -EAGAIN;
-}
-
-/* parts of the kernel that are not replayed */
-
-enum unwind_result unwind_sigframe(struct unwind_user_state *state, struct unwind_full_rule *full)
-{
-	(void)state;
-	(void)full;
-	return UNWIND_NONE;
-}
-
-bool unwind_is_restorer(struct unwind_user_state *state, unsigned long addr)
-{
-	(void)state;
-	(void)addr;
-	return false;
-}
-
-enum unwind_result unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
-					  struct unwind_full_rule *full)
-{
-	(void)state;
-	(void)ip;
-	(void)full;
-	return UNWIND_NONE;
-}
-
-u8 unwind_user_realtime = UNWIND_REALTIME_AS_OTHERS;
-
-u8 unwind_methods_enabled(void)
-{
-	return (1 << UNWIND_NR_METHODS) - 1;
-}
-
-void unwind_count_walk(const struct unwind_user_state *state, enum unwind_result end)
-{
-	(void)state;
-	the_end = end;
-}
-
-static void walk_stack(struct unwind_stacktrace *trace)
-{
-	static unsigned long entries[MAX_ENTRIES];
-
-	trace->entries = entries;
-	trace->nr = 0;
-	unwind_user(trace, MAX_ENTRIES);
 }
 
 /* saving */
@@ -563,23 +205,6 @@ static void hold_thread(int tid)
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) || ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) ||
 	    waitpid(tid, &status, __WALL) != tid || !WIFSTOPPED(status))
 		exit_error("%d: cannot stop the thread: %s", tid, strerror(errno));
-}
-
-static void read_maps(int tid)
-{
-	char name[64], line[8192];
-	FILE *file;
-
-	snprintf(name, sizeof(name), "/proc/%d/maps", tid);
-	file = fopen(name, "r");
-	if (!file)
-		exit_error("%s: %s", name, strerror(errno));
-	mm.nr_maps = 0;
-	while (fgets(line, sizeof(line), file)) {
-		if (!add_map(line))
-			exit_error("%s: too many mappings, or an invalid line: %s", name, line);
-	}
-	fclose(file);
 }
 
 static void open_memory(int tid)
@@ -612,7 +237,7 @@ static void write_walk(FILE *to, const struct unwind_stacktrace *trace)
 		fprintf(to, "reg %s %lx\n", regs[i].name,
 			*(unsigned long *)((char *)&replay_regs + regs[i].at));
 	for (i = 0; i < (unsigned int)mm.nr_maps; i++) {
-		const struct vm_area_struct *vma = &maps[i];
+		const struct vm_area_struct *vma = &mm.maps[i];
 
 		if (vma->asked)
 			fprintf(to, "map %lx-%lx %c%c%c%c %lx 00:00 %d\n", vma->vm_start,
@@ -643,7 +268,7 @@ static int save_walk(int tid, const char *name)
 	has_memory = false;
 	walk_stack(&trace);
 	has_memory = true;
-	nr_rules = 0;
+	forget_rules();
 	walk_stack(&trace);
 	ptrace(PTRACE_DETACH, tid, NULL, NULL);
 	to = fopen(name, "w");
@@ -725,8 +350,8 @@ static void load_walk(const char *name, struct expected *expected)
 	memset(expected, 0, sizeof(*expected));
 	mm.nr_maps = 0;
 	nr_seen = 0;
-	nr_rules = 0;
-	nr_objects = 0;
+	forget_rules();
+	forget_objects();
 	while (getline(&line, &size, file) > 0) {
 		if (!add_line(line, expected))
 			exit_error("%s: invalid line of a saved walk: %.60s", name, line);
@@ -766,7 +391,7 @@ static bool replay_walk(const char *name)
 	has_memory = false;
 	good = walks_as_expected(name, &expected);
 	has_memory = true;
-	nr_rules = 0;
+	forget_rules();
 	good &= walks_as_expected(name, &expected);
 	has_cache = true;
 	return walks_as_expected(name, &expected) && good;
@@ -870,14 +495,14 @@ static void judge_walks(int tid)
 	static struct vm_area_struct old[MAX_MAPS];
 	const int nr = mm.nr_maps;
 
-	memcpy(old, maps, nr * sizeof(*maps));
+	memcpy(old, mm.maps, nr * sizeof(*old));
 	read_maps(tid);
-	if (mm.nr_maps != nr || memcmp(old, maps, nr * sizeof(*maps))) {
-		nr_rules = 0;
-		nr_objects = 0;
+	if (mm.nr_maps != nr || memcmp(old, mm.maps, nr * sizeof(*old))) {
+		forget_rules();
+		forget_objects();
 	}
 	if (nr_rules > MAX_RULES / 8 || !(rand() % 8))
-		nr_rules = 0;
+		forget_rules();
 	has_cache = false;
 	judge_walk();
 	has_cache = true;

@@ -37,6 +37,7 @@ struct inode {
 
 struct file {
 	struct inode	inode;
+	const char	*path;
 };
 
 /* @asked: the finder has looked this mapping up */
