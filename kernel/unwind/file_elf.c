@@ -20,7 +20,6 @@
 #include <linux/errno.h>
 #include <linux/file.h>
 #include <linux/fs.h>
-#include <linux/highmem.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/pagemap.h>
@@ -46,6 +45,8 @@
  * @state: the walk, whose budgets are charged
  * @mapping: the file's page cache
  * @folio: the folio that was read last, with a reference; or NULL
+ * @index: the number of the page that was read last
+ * @bytes: the content of that page; or NULL
  * @known: the known file whose tables are read; NULL while its headers are read
  * @layout: the layout of @known, to look up addresses
  * @last: the segment of the last address
@@ -55,6 +56,8 @@ struct reader {
 	struct unwind_user_state		*state;
 	struct address_space			*mapping;
 	struct folio				*folio;
+	pgoff_t					index;
+	const void				*bytes;
 	struct unwind_file			*known;
 	const struct unwind_file_layout		*layout;
 	const struct unwind_file_segment	*last;
@@ -70,6 +73,7 @@ static void reader_end(struct reader *reader)
 	if (reader->folio)
 		folio_put(reader->folio);
 	reader->folio = NULL;
+	reader->bytes = NULL;
 }
 
 /*
@@ -122,6 +126,26 @@ static int reader_get(struct reader *reader, pgoff_t index)
 	return is_pinned(folio) ? -EBUSY : 0;
 }
 
+/* Find the page that is to be read next. It is not in high memory: see CONFIG_UNWIND_USER. */
+static int reader_turn_to(struct reader *reader, pgoff_t index)
+{
+	struct page *page;
+	int ret;
+
+	reader->bytes = NULL;
+	if (!reader->folio || !folio_contains(reader->folio, index)) {
+		ret = reader_get(reader, index);
+		if (ret)
+			return ret;
+	}
+	page = folio_file_page(reader->folio, index);
+	if (PageHWPoison(page))
+		return -EFAULT;
+	reader->index = index;
+	reader->bytes = page_address(page);
+	return 0;
+}
+
 /* Copy a few words: this is faster than memcpy(). */
 static void reader_copy_words(void *to, const void *from, size_t len)
 {
@@ -132,6 +156,12 @@ static void reader_copy_words(void *to, const void *from, size_t len)
 		to += sizeof(u64);
 		from += sizeof(u64);
 	}
+	if (len >= sizeof(u32)) {
+		put_unaligned(get_unaligned((const u32 *)from), (u32 *)to);
+		to += sizeof(u32);
+		from += sizeof(u32);
+		len -= sizeof(u32);
+	}
 	for (; len; len--)
 		*(u8 *)to++ = *(const u8 *)from++;
 }
@@ -140,21 +170,14 @@ static void reader_copy_words(void *to, const void *from, size_t len)
 static int reader_copy(struct reader *reader, u64 pos, void *to, size_t len)
 {
 	pgoff_t index = pos >> PAGE_SHIFT;
-	struct page *page;
-	const void *from;
 	int ret;
 
-	if (!reader->folio || !folio_contains(reader->folio, index)) {
-		ret = reader_get(reader, index);
+	if (!reader->bytes || index != reader->index) {
+		ret = reader_turn_to(reader, index);
 		if (ret)
 			return ret;
 	}
-	page = folio_file_page(reader->folio, index);
-	if (PageHWPoison(page))
-		return -EFAULT;
-	from = kmap_local_page(page);
-	reader_copy_words(to, from + offset_in_page(pos), len);
-	kunmap_local(from);
+	reader_copy_words(to, reader->bytes + offset_in_page(pos), len);
 	return 0;
 }
 
@@ -591,6 +614,8 @@ enum unwind_result unwind_file_find_object(struct unwind_user_state *state,
 
 	if (ret)
 		return note_file_error(state, ret, unkept);
+	/* the quick steps did not know the object */
+	state->missed = false;
 	if (!unwind_keep_object(state, begun, object) || unwind_cache_find_object(ip, object)) {
 		object->unkept = true;
 		object->by_file = false;
@@ -775,9 +800,9 @@ static enum unwind_result file_decode_rule(struct unwind_user_state *state, unsi
 	known = unwind_cache_find_file(ip, &bias);
 	if (!known)
 		goto unlock;
-	/* Another process may have added the rule before this process knew the object. */
+	/* another process may have added the rule before this process knew the object */
 	ret = UNWIND_FOUND;
-	if (unwind_file_peek(known, ip - bias, rule))
+	if (!state->missed && unwind_file_peek(known, ip - bias, rule))
 		goto unlock;
 	ret = UNWIND_STALE;
 	if (unwind_file_is_dead(known))
