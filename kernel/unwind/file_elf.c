@@ -133,7 +133,9 @@ static int reader_turn_to(struct reader *reader, pgoff_t index)
 	int ret;
 
 	reader->bytes = NULL;
-	if (!reader->folio || !folio_contains(reader->folio, index)) {
+	/* not folio_contains(): a folio of tmpfs may be in the swap cache, too */
+	if (!reader->folio ||
+	    index - reader->folio->index >= folio_nr_pages(reader->folio)) {
 		ret = reader_get(reader, index);
 		if (ret)
 			return ret;

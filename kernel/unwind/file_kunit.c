@@ -993,6 +993,13 @@ static void overlapping_fdes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rule_at(file, FIRST + 0x810), 16);
 	KUNIT_EXPECT_EQ(test, rule_at(file, FIRST + 0x8c8), 32);
 	KUNIT_EXPECT_EQ(test, state.found[UNWIND_FOUND_FILE], 3);
+	/* what the quick steps have missed is decoded at once */
+	state.missed = true;
+	state.ip = CODE + 0x810;
+	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), 0);
+	KUNIT_EXPECT_EQ(test, rule.cfa_off, 16);
+	KUNIT_EXPECT_EQ(test, rule_at(file, FIRST + 0x810), 16);
+	KUNIT_EXPECT_EQ(test, state.found[UNWIND_FOUND_FILE], 4);
 	unwind_file_put(file);
 }
 

@@ -169,7 +169,7 @@ struct unwind_user_state {
 	bool			crowded;
 	/**
 	 * @missed: the quick steps have found no rule for the last frame, except possibly a full
-	 * one; in place: no rule at all
+	 * one; in place: no rule at all.  Cleared if the object of a file becomes known.
 	 */
 	bool			missed;
 #endif
