@@ -189,7 +189,7 @@ has_stripped() {
 	"${PYTHON}" - <<-'END'
 	import os, sys
 	data = open(os.path.realpath('/bin/true'), 'rb').read()
-	sys.exit(b'\0.symtab\0' in data or b'\0.eh_frame_hdr\0' not in data)
+	sys.exit(b'\0.symtab\0' in data or b'\0.eh_frame\0' not in data)
 	END
 }
 

@@ -164,9 +164,10 @@ kernel_frames() {
 	awk '{ print $1, $NF }' frames | cmp - <(printf '%s\n' '3 ""' '2 "kernel"')
 }
 
-# A frame without a symbol has the name of its file.
+# A frame without a symbol has the name of its file, and the start of its function.
 stripped() {
-	make_data stripped && graph && grep -q '"n": "\[true[]+]' flamegraph.html
+	"${PYTHON}" "${shelldir}"/lib/stripped_elf.py true && make_data stripped --program true &&
+	graph && grep -o '"n": "\[true+0x[0-9a-f]*\]"' flamegraph.html | sort -u | wc -l | grep -qx 8
 }
 
 # The outermost frame of an incomplete sample says why its user callchain is missing.
