@@ -42,15 +42,12 @@ falls_back() { # arguments of perf record
 
 # perf top warns once, and still shows samples.
 top_falls_back() {
-	local i=0 top
+	local top
 
 	new_keys || return 1
 	perf top --stdio -d 1 -e "${event}" --call-graph fp,defer \
 		<&3 > "${work}/out" 2>&1 & top=$!
-	until grep -q ' [1-9][0-9.]*%' "${work}/out" || [ $((i++)) = 30 ]
-	do
-		sleep 1
-	done
+	wait_until "${top}" grep -q ' [1-9][0-9.]*%' "${work}/out"
 	kill "${top}"
 	wait "${top}"
 	head -20 "${work}/out"
@@ -91,11 +88,33 @@ complete_with() { # arguments as for flags_are
 	flags_are "$@" && complete
 }
 
-process() { # arguments of perf record: record a running process
-	local status=0
+# Print the CPU time of a process, in ticks.
+cpu_time() { # pid
+	awk '{ print $14 + $15 }' "/proc/$1/stat"
+}
 
-	perf test -w noploop 60 & pid=$!
-	record -e "${event}" --call-graph defer "$@" "${pid}" -- sleep 1 || status=1
+has_run() { # pid, CPU time
+	[ "$(cpu_time "$1")" -ge "$2" ]
+}
+
+# A workload that ends when a process has used a second of CPU time since the workload began.
+see_running() { # pid
+	wait_until "$1" has_run "$1" $(($(cpu_time "$1") + $(getconf CLK_TCK)))
+}
+export -f wait_until cpu_time has_run see_running
+
+# Start a process that runs until it is killed.
+run() {
+	perf test -w noploop 1000000 & pids+=($!)
+}
+
+process() { # arguments of perf record: record a running process
+	local pids=() pid status=0
+
+	run
+	pid=${pids[0]}
+	record -e "${event}" --call-graph defer "$@" "${pid}" -- \
+		bash -c "see_running ${pid}" || status=1
 	kill -KILL "${pid}"
 	wait "${pid}" 2>/dev/null
 	complete && return "${status}"
@@ -153,10 +172,11 @@ cgroup() { # mount point
 	grep -q pids "$1/cgroup.subtree_control" ||
 		echo +pids > "$1/cgroup.subtree_control" || return 1
 	mkdir -p "${group}" || return 1
-	perf test -w noploop 60 & pids=($!)
-	perf test -w noploop 60 & pids+=($!)
+	run
+	run
 	echo "${pids[0]}" > "${group}/cgroup.procs" &&
-	flags_are 1 1 -a -e "${event}" --call-graph defer -G perf_deferred -- sleep 1 &&
+	flags_are 1 1 -a -e "${event}" --call-graph defer -G perf_deferred -- \
+		bash -c "see_running ${pids[0]}" &&
 	complete || status=1
 	kill -KILL "${pids[@]}"
 	wait "${pids[@]}" 2>/dev/null

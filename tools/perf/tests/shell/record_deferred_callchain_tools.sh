@@ -156,19 +156,19 @@ stitched_on_top() {
 		END { exit !ok }' "${work}/err"
 }
 
+all_on_top() {
+	stack_on_top && counted_on_top
+}
+
 top_of=()
 
 top() { # arguments of perf top
 	local load top
-	# perf top starts slowly on a busy machine
-	perf test -w leafloop 600 & load=$!
+	perf test -w leafloop 1000000 & load=$!
 	new_keys || return 1
 	perf "${top_of[@]}" top --stdio -v -d 1 -e cpu-clock -F 200 -p ${load} --no-children "$@" \
 		<&3 > "${work}/out" 2> "${work}/err" & top=$!
-	until { stack_on_top && counted_on_top; } || ! kill -0 ${load}
-	do
-		sleep 1
-	done
+	wait_until ${top} all_on_top
 	kill ${top}
 	wait ${top}
 	kill ${load}
@@ -188,9 +188,13 @@ kvm_top() {
 	top "$@"
 }
 
+# perf top ends with a message, and shows nothing.
 top_refuses() { # call-graph argument
-	! timeout 60 perf top --stdio -e cpu-clock --call-graph "$1" \
-		< /dev/null > "${work}/out" 2>&1 &&
+	local top
+	new_keys || return 1
+	perf top --stdio -e cpu-clock --call-graph "$1" <&3 > "${work}/out" 2>&1 & top=$!
+	wait_until ${top} grep -q PerfTop: "${work}/out" && kill ${top}
+	! wait ${top} && ! grep PerfTop: "${work}/out" &&
 	grep -q 'can be deferred, not' "${work}/out"
 }
 
@@ -200,26 +204,30 @@ shown() {
 	sed '1d; s/\x1b[^a-zA-Z]*[a-zA-Z]/\n/g' "${work}/terminal" 2> /dev/null
 }
 
+shows() { # word
+	shown | grep -q "\b$1\b"
+}
+
 # Expand all callchains in the browser. cmd_test() has no samples of its own, so it is shown
-# only in callchains.
+# only in callchains. Press E again if the browser had no callchains yet, but ever later: a browser
+# draws only while no key can be read.
 browse() { # command...
-	local i=0 terminal status=1
+	local terminal wait_limit status=1
 	rm -f "${work}/terminal"
 	new_keys || return 1
-	SHELL=/bin/sh TERM=linux timeout 180 script -qfc "stty rows 70 cols 120; $*" \
+	SHELL=/bin/sh TERM=linux script -qfc "stty rows 70 cols 120; $*" \
 		"${work}/terminal" <&3 > /dev/null 2>&1 & terminal=$!
-	until shown | grep -q '\bleaf\b' || [ $((i++)) = 60 ]
-	do
-		sleep 1
-	done
-	shown | grep '\bcmd_test\b' && i=60
-	while [ $((i++)) -lt 60 ]
-	do
-		printf E >&3
-		sleep 1
-		shown | grep -q '\bcmd_test\b' && status=0 && break
-	done
+	if wait_until ${terminal} shows leaf && ! shows cmd_test
+	then
+		for wait_limit in 2 4 8 16 32 64 128 256 512 1024
+		do
+			printf E >&3
+			wait_until ${terminal} shows cmd_test && status=0 && break
+		done
+	fi
 	printf q >&3
+	wait_until ${terminal} false
+	kill ${terminal} 2> /dev/null
 	wait ${terminal}
 	shown | grep -v '^[^a-zA-Z]*$' | tail -20
 	return ${status}
@@ -231,7 +239,7 @@ browse_report() {
 
 browse_top() {
 	local load ret
-	perf test -w leafloop 120 & load=$!
+	perf test -w leafloop 1000000 & load=$!
 	browse perf top --tui -d 1 -e cpu-clock -F 200 -p ${load} --call-graph defer,caller \
 		--no-children
 	ret=$?

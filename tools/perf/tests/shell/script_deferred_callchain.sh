@@ -140,7 +140,7 @@ call_graph() {
 # Run perf report --tui in a pseudo terminal.  With all entries expanded, it shows a frame
 # that only a deferred record has.
 tui() {
-	timeout 120 "${PYTHON}" - "${work}/basic.little" <<-'END'
+	timeout 1800 "${PYTHON}" - "${work}/basic.little" <<-'END'
 	import fcntl, os, pty, select, struct, sys, termios, time
 	pid, tty = pty.fork()
 	if pid == 0:
@@ -149,7 +149,7 @@ tui() {
 	    os.execvp('perf', ['perf', 'report', '--tui', '--no-children', '-g', 'caller',
 	                       '-i', sys.argv[1]])
 	def screen(*texts):
-	    shown, end = b'', time.time() + 30
+	    shown, end = b'', time.time() + 600
 	    while not any(text in shown for text in texts):
 	        if not select.select([tty], [], [], max(0, end - time.time()))[0]:
 	            sys.exit(f'none of {texts} in {shown[-3000:]}')
@@ -553,7 +553,7 @@ truncated() { # byte order
 	for size in 0 50 104 300 423 424 500 1000 4095 4096 4097 8192 65536 $((size - 1)) "${size}"
 	do
 		head -c "${size}" "${work}/random.$1" > "${work}/cut"
-		timeout 60 perf script -i "${work}/cut" > "${work}/out" 2> "${work}/err"
+		timeout 1800 perf script -i "${work}/cut" > "${work}/out" 2> "${work}/err"
 		rc=$?
 		if [ ${rc} = 124 ] || { [ ${rc} -gt 128 ] && [ ${rc} -lt 160 ]; }
 		then

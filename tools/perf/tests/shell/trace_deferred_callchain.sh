@@ -49,7 +49,7 @@ END
 
 # Run perf trace. A load whose events are not printed would wait for ever.
 trace() { # arguments of perf trace...
-	timeout 300 perf trace "$@" 2> "${out}" || { tail "${out}"; return 1; }
+	timeout 1800 perf trace "$@" 2> "${out}" || { tail "${out}"; return 1; }
 	# not one that takes callchains in place
 	! grep WARNING "${out}"
 }
@@ -119,7 +119,7 @@ summary() {
 attached() {
 	local load trace status
 	bash -c 'while sleep 0.05; do :; done' & load=$!
-	timeout -s INT 300 perf trace -p ${load} -e wait4 "$@" 2> "${out}" & trace=$!
+	timeout -s INT 1800 perf trace -p ${load} -e wait4 "$@" 2> "${out}" & trace=$!
 	until grep -q 'wait4.* = ' "${out}" || ! kill -0 ${trace}
 	do
 		sleep 0.1

@@ -38,6 +38,18 @@ check_with() { # feature of perf, description, command...
 	check_if "$1" "$(has_feature "$1" && echo yes)" "${@:2}"
 }
 
+# Wait until a command succeeds. Give up if the process has ended, or after a time that only a
+# hang reaches.
+wait_until() { # process, command...
+	local end=$((SECONDS + ${wait_limit:-1800}))
+
+	until "${@:2}"
+	do
+		kill -0 "$1" 2> /dev/null && [ "${SECONDS}" -lt "${end}" ] || return 1
+		sleep 0.1
+	done
+}
+
 # Make a new standard input for perf top and the browsers: a pipe that stays open. They draw only
 # while no key can be read, and a closed input would always be readable.
 new_keys() {
