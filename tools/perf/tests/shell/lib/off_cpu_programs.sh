@@ -289,6 +289,9 @@ static int mode(const char *name, int nr)
 		start(nr, do_both);
 		in_sleep(3000);
 		return 0;
+	} else if (!strcmp(name, "sleep")) {
+		in_sleep(nr);
+		return 0;
 	} else if (!strcmp(name, "states")) {
 		call_both(nr);
 		return 0;
