@@ -165,7 +165,11 @@ static enum unwind_result full_cfa(struct unwind_user_state *state,
 /* Does full_place() return the value itself, rather than its address in memory? */
 static bool is_value(u8 where)
 {
-	return where == UNWIND_IN_REG || where == UNWIND_IS_CFA || where == UNWIND_IS_SP;
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+	if (where == UNWIND_IS_SP)
+		return true;
+#endif
+	return where == UNWIND_IN_REG || where == UNWIND_IS_CFA;
 }
 
 /* Get a value of the caller's frame, or its address in memory: is_value() tells which. */
@@ -180,7 +184,9 @@ static enum unwind_result full_place(struct unwind_user_state *state, u8 where, 
 		*val = cfa;
 		break;
 	case UNWIND_AT_SP:
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
 	case UNWIND_IS_SP:
+#endif
 		*val = state->sp;
 		break;
 	case UNWIND_AT_FP:

@@ -16,7 +16,6 @@
  * @UNWIND_AT_SP: in memory, at this frame's stack pointer plus the offset
  * @UNWIND_AT_FP: in memory, at this frame's frame pointer plus the offset
  * @UNWIND_IS_CFA: the value is the CFA plus the offset
- * @UNWIND_IS_SP: the value is this frame's stack pointer plus the offset
  * @UNWIND_IN_REG: in another register, whose UNWIND_REG_* is the offset
  * @UNWIND_UNDEFINED: not preserved, according to the table
  * @UNWIND_LOST: at a place that a rule cannot express
@@ -27,7 +26,10 @@ enum unwind_where {
 	UNWIND_AT_SP,
 	UNWIND_AT_FP,
 	UNWIND_IS_CFA,
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+	/** @UNWIND_IS_SP: the value is this frame's stack pointer plus the offset */
 	UNWIND_IS_SP,
+#endif
 	UNWIND_IN_REG,
 	UNWIND_UNDEFINED,
 	UNWIND_LOST,
@@ -42,7 +44,7 @@ enum unwind_where {
  * @cfa_reg: the base register, UNWIND_REG_*
  * @cfa_deref: the CFA is not base + @cfa_off, but the word in memory there, plus
  *	       @cfa_add
- * @ra_where: never SAME, IS_CFA, IS_SP or LOST; UNDEFINED if this frame has no caller: the stack
+ * @ra_where: never SAME, LOST or an IS value; UNDEFINED if this frame has no caller: the stack
  *	      ends here, and nothing else in the rule is valid
  * @kept_where: enum unwind_where of each slot
  * @signal: the kernel made this frame for a signal handler; the caller's address
