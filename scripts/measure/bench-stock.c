@@ -3,11 +3,14 @@
  * Measure the cost of user callchains of a program that is sampled by the clock. To be run
  * in a VM whose clock advances by one nanosecond for each instruction of any of its CPUs.
  *
- *	bench-stock [-p NANOSECONDS] [-w WAY] CMD...
+ *	bench-stock [-c] [-p NANOSECONDS] [-r RUNS] [-w WAY] CMD...
  *
  * Runs CMD sampled with user stacks of each kind, or of one kind. Prints how much more a sample
  * with its walk and its record costs than a sample without a user stack.
+ *
+ * With -c, the kernel forgets all unwind rules before each run, so each run begins cold.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +27,7 @@ static unsigned long period = 200000;
 
 /*
  * For each kind of stacks, run CMD for at least MIN_TIME ns of CPU time, but not more than MAX_RUNS
- * times, and at least MIN_RUNS times.
+ * times, and at least MIN_RUNS times, or as often as -r says.
  */
 #define MIN_RUNS	8
 #define MAX_RUNS	64
@@ -41,6 +44,19 @@ static const struct {
 	{ "dwarf,8192", DUMP_8K },
 	{ "dwarf,65528", DUMP_64K },
 };
+
+/* Each write lets the shrinkers evict only a few caches and files. */
+static void forget_rules(void)
+{
+	int i;
+
+	for (i = 0; i < 50; i++) {
+		FILE *f = fopen("/proc/sys/vm/drop_caches", "w");
+
+		if (!f || fputs("2", f) < 0 || fclose(f))
+			die("drop_caches");
+	}
+}
 
 /* Start a child that runs @argv after a byte was written to @go. */
 static pid_t start(char **argv, int *go)
@@ -130,19 +146,25 @@ int main(int argc, char **argv)
 {
 	double bare[MAX_RUNS], with[MAX_RUNS], ns[MAX_RUNS], sum, samples, cost;
 	const char *way = NULL;
+	int min_runs = MIN_RUNS;
+	bool cold = false;
 	size_t i;
 	int nr, opt;
 
-	while ((opt = getopt(argc, argv, "+p:w:")) != -1) {
-		if (opt == 'p')
+	while ((opt = getopt(argc, argv, "+cp:r:w:")) != -1) {
+		if (opt == 'c')
+			cold = true;
+		else if (opt == 'p')
 			period = strtoul(optarg, NULL, 0);
+		else if (opt == 'r')
+			min_runs = atoi(optarg);
 		else if (opt == 'w')
 			way = optarg;
 		else
 			return 2;
 	}
-	if (optind == argc || !period) {
-		fprintf(stderr, "usage: bench-stock [-p NANOSECONDS] [-w WAY] CMD...\n");
+	if (optind == argc || !period || min_runs < MIN_RUNS || min_runs > MAX_RUNS) {
+		fprintf(stderr, "usage: bench-stock [-c] [-p NANOSECONDS] [-r RUNS] [-w WAY] CMD...\n");
 		return 2;
 	}
 	argv += optind;
@@ -151,8 +173,12 @@ int main(int argc, char **argv)
 		if (way && strcmp(way, ways[i].name))
 			continue;
 		/* take turns, because the state of the machine changes: memory, files, the clock */
-		for (nr = 0, sum = 0; nr < MIN_RUNS || (nr < MAX_RUNS && sum < MIN_TIME); nr++) {
+		for (nr = 0, sum = 0; nr < min_runs || (nr < MAX_RUNS && sum < MIN_TIME); nr++) {
+			if (cold)
+				forget_rules();
 			time_of(argv, BARE, &bare[nr]);
+			if (cold)
+				forget_rules();
 			ns[nr] = time_of(argv, ways[i].mode, &with[nr]);
 			sum += ns[nr];
 		}
