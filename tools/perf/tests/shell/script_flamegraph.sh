@@ -167,7 +167,8 @@ kernel_frames() {
 # A frame without a symbol has the name of its file, and the start of its function.
 stripped() {
 	"${PYTHON}" "${shelldir}"/lib/stripped_elf.py true && make_data stripped --program true &&
-	graph && grep -o '"n": "\[true+0x[0-9a-f]*\]"' flamegraph.html | sort -u | wc -l | grep -qx 8
+	graph &&
+	grep -o '"n": "\[true+0x[0-9a-f]*\]"' flamegraph.html | sort -u | wc -l | grep -qx 8
 }
 
 # The outermost frame of an incomplete sample says why its user callchain is missing.

@@ -109,7 +109,7 @@ static int makes_no_index(void)
 	PD_CHECK(stack->nr_user <= walk.nr, "%u frames without the index", stack->nr_user);
 	pd_log_free(&log);
 
-	/* another task makes it, and then a real-time task uses it */
+	/* made without real time, and then used in real time */
 	PD_TRY(eh_run_and_check(&event, &walk, steps));
 	PD_CHECK(calls_counted(&claims) == 1, "%llu indexes were made", calls_counted(&claims));
 	PD_TRY(set_policy(SCHED_FIFO));
