@@ -245,13 +245,14 @@ bool unwind_cache_holds(const struct unwind_cache_state *state)
 /**
  * unwind_cache_find_rule - the rule at an address, if it is known
  * @key: unwind_rule_key() of the frame
+ * @missed: the quick steps have found no rule: look for a full one only
  * @rule: filled in
  * @full: filled in if @rule is of the kind UNWIND_RULE_FULL
  *
  * Context: Task context of a user task.
  * Return: UNWIND_FOUND or UNWIND_NONE.
  */
-enum unwind_result unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
+enum unwind_result unwind_cache_find_rule(u64 key, bool missed, struct unwind_user_rule *rule,
 					  struct unwind_full_rule *full)
 {
 	struct unwind_cache *cache;
@@ -259,33 +260,12 @@ enum unwind_result unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule
 
 	rcu_read_lock();
 	cache = unwind_cache_of_current();
-	found = cache && (unwind_rules_find(rcu_dereference(cache->rules), key, rule) ||
+	found = cache && ((!missed &&
+			   unwind_rules_find(rcu_dereference(cache->rules), key, rule)) ||
 #ifdef CONFIG_UNWIND_USER_FILES
-			  unwind_cache_peek_file(cache, key, rule) ||
+			  (!missed && unwind_cache_peek_file(cache, key, rule)) ||
 #endif
 			  unwind_cache_peek_full(cache, key, rule, full));
-	rcu_read_unlock();
-	return found ? UNWIND_FOUND : UNWIND_NONE;
-}
-
-/**
- * unwind_cache_find_full - the full rule at an address, if it is known
- * @key: unwind_rule_key() of the frame
- * @rule: filled in
- * @full: filled in
- *
- * Context: Task context of a user task.
- * Return: UNWIND_FOUND or UNWIND_NONE.
- */
-enum unwind_result unwind_cache_find_full(u64 key, struct unwind_user_rule *rule,
-					  struct unwind_full_rule *full)
-{
-	struct unwind_cache *cache;
-	bool found;
-
-	rcu_read_lock();
-	cache = unwind_cache_of_current();
-	found = cache && unwind_cache_peek_full(cache, key, rule, full);
 	rcu_read_unlock();
 	return found ? UNWIND_FOUND : UNWIND_NONE;
 }

@@ -109,9 +109,7 @@ void unwind_cache_note_learning(void);
 #endif
 void unwind_cache_grow_rules(unsigned int least);
 void unwind_caches_stat(unsigned long *nr, unsigned long *bytes);
-enum unwind_result unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
-					  struct unwind_full_rule *full);
-enum unwind_result unwind_cache_find_full(u64 key, struct unwind_user_rule *rule,
+enum unwind_result unwind_cache_find_rule(u64 key, bool missed, struct unwind_user_rule *rule,
 					  struct unwind_full_rule *full);
 enum unwind_result unwind_cache_find_object(unsigned long ip, struct unwind_object *object);
 bool unwind_cache_begin(struct unwind_cache_state *state);

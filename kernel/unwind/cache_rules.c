@@ -192,7 +192,10 @@ static void cache_copy_rule(struct unwind_rule_table *table, u64 key,
 	unwind_rules_add(table, unwind_rules_hash(key), key, rule);
 }
 
-/* Enlarge the table if rules displace each other, or if it has less than 1 << @least entries. */
+/*
+ * Enlarge the table by a factor of four, if rules displace each other or if it has less than
+ * 1 << @least entries.
+ */
 void unwind_cache_grow_rules(unsigned int least)
 {
 	struct unwind_rule_table *table, *old;

@@ -402,17 +402,6 @@ static bool eh_is_by_tables(const struct unwind_user_rule *rule)
 	}
 }
 
-/* Find the rule in the cache. The quick steps look there first, but not for full rules. */
-static enum unwind_result eh_find_known(const struct unwind_user_state *state,
-					struct unwind_user_rule *rule,
-					struct unwind_full_rule *full)
-{
-	u64 key = unwind_rule_key(state);
-
-	return state->missed ? unwind_cache_find_full(key, rule, full) :
-			       unwind_cache_find_rule(key, rule, full);
-}
-
 /**
  * unwind_eh_frame_rule - find a frame's caller by the unwind tables
  * @state: the frame
@@ -437,7 +426,8 @@ enum unwind_result unwind_eh_frame_rule(struct unwind_user_state *state,
 	int tries;
 
 	/* kernel addresses can share a key with user addresses */
-	if (!eh_find_known(state, rule, full) && likely(ip < TASK_SIZE_MAX)) {
+	if (!unwind_cache_find_rule(unwind_rule_key(state), state->missed, rule, full) &&
+	    likely(ip < TASK_SIZE_MAX)) {
 		if (eh_is_by_tables(rule))
 			return UNWIND_FOUND;
 		/*
@@ -447,7 +437,7 @@ enum unwind_result unwind_eh_frame_rule(struct unwind_user_state *state,
 		 */
 		by_code = true;
 		if (!unwind_cache_find_object(ip, &object) &&
-		    !unwind_cache_find_rule(unwind_rule_key(state), rule, full))
+		    !unwind_cache_find_rule(unwind_rule_key(state), false, rule, full))
 			return eh_is_by_tables(rule) ? UNWIND_FOUND : UNWIND_NONE;
 	}
 

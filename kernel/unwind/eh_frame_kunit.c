@@ -271,14 +271,15 @@ static void no_memory_for_object(struct kunit *test)
 	cfa_off = cfa_off_at(&state);
 	memalloc_noreclaim_restore(flags);
 	KUNIT_EXPECT_EQ(test, cfa_off, 8);
-	KUNIT_EXPECT_EQ(test, unwind_cache_find_rule(unwind_rule_key(&state), &rule, &full),
+	KUNIT_EXPECT_EQ(test, unwind_cache_find_rule(unwind_rule_key(&state), false, &rule, &full),
 			UNWIND_NONE);
 
 	/* as if another object had been loaded there */
 	__unwind_user_invalidate(current->mm, base, base + OBJECT_BYTES);
 	put_object(test, shared, 1, sp_plus_16);
 	KUNIT_EXPECT_EQ(test, cfa_off_at(&state), 16);
-	KUNIT_EXPECT_EQ(test, unwind_cache_find_rule(unwind_rule_key(&state), &rule, &full), 0);
+	KUNIT_EXPECT_EQ(test, unwind_cache_find_rule(unwind_rule_key(&state), false, &rule, &full),
+			0);
 }
 
 /*
@@ -702,7 +703,7 @@ static bool rule_is_known(unsigned long ip)
 	struct unwind_user_rule rule;
 	struct unwind_full_rule full;
 
-	return !unwind_cache_find_rule(ip, &rule, &full);
+	return !unwind_cache_find_rule(ip, false, &rule, &full);
 }
 
 static bool object_is_known(unsigned int n)

@@ -137,8 +137,10 @@ static int reader_turn_to(struct reader *reader, pgoff_t index)
 	if (!reader->folio ||
 	    index - reader->folio->index >= folio_nr_pages(reader->folio)) {
 		ret = reader_get(reader, index);
-		if (ret)
+		if (ret) {
+			reader_end(reader);
 			return ret;
+		}
 	}
 	page = folio_file_page(reader->folio, index);
 	if (PageHWPoison(page))

@@ -705,7 +705,7 @@ static bool rule_is_known(unsigned int n)
 	struct unwind_user_rule rule;
 	struct unwind_full_rule full;
 
-	return !unwind_cache_find_rule(CODE + n * PAGE_SIZE, &rule, &full);
+	return !unwind_cache_find_rule(CODE + n * PAGE_SIZE, false, &rule, &full);
 }
 
 /* The size of the process's table of rules. */
@@ -1146,7 +1146,7 @@ static void pinned_page(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rule.cfa_off, 32);
 	KUNIT_EXPECT_EQ(test, state.found[UNWIND_FOUND_FILE], 0);
 	KUNIT_EXPECT_EQ(test, rule_at(file, FIRST + 0x8c8), -1);
-	KUNIT_EXPECT_EQ(test, unwind_cache_find_rule(unwind_rule_key(&state), &rule, &full),
+	KUNIT_EXPECT_EQ(test, unwind_cache_find_rule(unwind_rule_key(&state), false, &rule, &full),
 			UNWIND_NONE);
 
 	/* a missing page may be pinned, too, so a rule from it is not cached */
@@ -1155,14 +1155,15 @@ static void pinned_page(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), 0);
 	folio_mark_uptodate(folio);
 	KUNIT_EXPECT_EQ(test, rule.cfa_off, 32);
-	KUNIT_EXPECT_EQ(test, unwind_cache_find_rule(unwind_rule_key(&state), &rule, &full),
+	KUNIT_EXPECT_EQ(test, unwind_cache_find_rule(unwind_rule_key(&state), false, &rule, &full),
 			UNWIND_NONE);
 
 	state.faults = 1;
 	KUNIT_EXPECT_EQ(test, unwind_eh_frame_rule(&state, &rule, &full), 0);
 	KUNIT_EXPECT_EQ(test, rule.cfa_off, 32);
 	KUNIT_EXPECT_EQ(test, state.found[UNWIND_FOUND_FILE], 1);
-	KUNIT_EXPECT_EQ(test, unwind_cache_find_rule(unwind_rule_key(&state), &rule, &full), 0);
+	KUNIT_EXPECT_EQ(test, unwind_cache_find_rule(unwind_rule_key(&state), false, &rule, &full),
+			0);
 	folio_put(folio);
 	unwind_file_put(file);
 }

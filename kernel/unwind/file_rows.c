@@ -13,7 +13,6 @@
 #include <linux/fs.h>
 #include <linux/init.h>
 #include <linux/jhash.h>
-#include <linux/jiffies.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/mmap_lock.h>
@@ -212,8 +211,6 @@ static void build_rows(struct unwind_file *known, struct file *open,
 
 	b->first = known->layout.first;
 	state->table_bytes = min_t(u64, (u64)known->layout.nr * MAX_FDE_BYTES, MAX_BYTES);
-	/* the bytes limit the work, and no limit of time would end a read that hangs */
-	state->deadline = jiffies + MAX_JIFFY_OFFSET;
 	unwind_cfi_init(state->cfi);
 	ret = unwind_file_decode(state, known, open, add_row, b);
 	if (!state->table_bytes)

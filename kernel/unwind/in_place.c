@@ -273,6 +273,7 @@ void unwind_user_learn(void)
 	struct pt_regs *regs = task_pt_regs(current);
 	const unsigned int max = PAGE_SIZE / sizeof(unsigned long);
 	struct unwind_stacktrace trace;
+	enum place_end end;
 	int tries;
 
 	if (!unwind_in_place_is_on() || !unwind_user_exists(current) ||
@@ -283,9 +284,10 @@ void unwind_user_learn(void)
 	if (!trace.entries)
 		return;
 	for (tries = 0; tries < MAX_LEARN_TRIES; tries++) {
-		if (place_unwind(regs, &trace, max) < PLACE_NO_CACHE || !place_claims_learning())
+		end = place_unwind(regs, &trace, max);
+		if (end < PLACE_NO_CACHE || !place_claims_learning())
 			break;
-		if (tries)
+		if (tries && end == PLACE_NO_RULE)
 			unwind_cache_grow_rules(5 + 2 * tries);
 		unwind_user(&trace, max);
 	}

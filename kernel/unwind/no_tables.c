@@ -116,7 +116,8 @@ static void unwind_cache_add_rule(const struct unwind_cache_state *state, u64 ke
 {
 }
 
-static enum unwind_result unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
+static enum unwind_result unwind_cache_find_rule(u64 key, bool missed,
+						 struct unwind_user_rule *rule,
 						 struct unwind_full_rule *full)
 {
 	return UNWIND_NONE;
@@ -791,7 +792,7 @@ static void check_doubt(struct unwind_user_state *state, struct unwind_user_rule
 static bool find_kept(struct unwind_user_state *state, struct unwind_user_rule *rule,
 		      struct unwind_full_rule *full)
 {
-	if (unwind_cache_find_rule(unwind_rule_key(state), rule, full))
+	if (unwind_cache_find_rule(unwind_rule_key(state), false, rule, full))
 		return false;
 	switch (rule->kind) {
 	case UNWIND_RULE_CODE:

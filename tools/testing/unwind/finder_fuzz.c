@@ -197,19 +197,14 @@ static u64 rule_key(void)
 }
 
 /* the cache has no rules; the input decides whether it has the last object */
-enum unwind_result unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
+enum unwind_result unwind_cache_find_rule(u64 key, bool missed, struct unwind_user_rule *rule,
 					  struct unwind_full_rule *full)
 {
+	(void)missed;
 	(void)rule;
 	(void)full;
 	CHECK(key == rule_key());
 	return UNWIND_NONE;
-}
-
-enum unwind_result unwind_cache_find_full(u64 key, struct unwind_user_rule *rule,
-					  struct unwind_full_rule *full)
-{
-	return unwind_cache_find_rule(key, rule, full);
 }
 
 enum unwind_result unwind_cache_find_object(unsigned long ip, struct unwind_object *object)

@@ -230,7 +230,7 @@ void unwind_cache_grow_rules(unsigned int least)
 {
 }
 
-enum unwind_result unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule,
+enum unwind_result unwind_cache_find_rule(u64 key, bool missed, struct unwind_user_rule *rule,
 					  struct unwind_full_rule *full)
 {
 	unsigned int i = nr_rules;
@@ -243,12 +243,6 @@ enum unwind_result unwind_cache_find_rule(u64 key, struct unwind_user_rule *rule
 		}
 	}
 	return UNWIND_NONE;
-}
-
-enum unwind_result unwind_cache_find_full(u64 key, struct unwind_user_rule *rule,
-					  struct unwind_full_rule *full)
-{
-	return unwind_cache_find_rule(key, rule, full);
 }
 
 void unwind_cache_add_rule(const struct unwind_cache_state *state, u64 key,
