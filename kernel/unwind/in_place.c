@@ -38,8 +38,6 @@
 
 /* the most walks to learn a stack at once */
 #define MAX_LEARN_TRIES	5
-/* the most words of the stack that a walk looks at, see place_fp_is_certain() */
-#define MAX_PLACE_WORDS	512
 
 u8 unwind_in_place_enabled __read_mostly = 1;
 
@@ -140,100 +138,30 @@ static bool place_walk(struct unwind_user_state *state, struct pt_regs *regs, bo
 	return unwind_quick_steps(state, trace, max) || trace->nr == max;
 }
 
-/**
- * struct place_fp - a walk by frame pointers, where the rules end
- * @at: to where the frame pointers have been followed from the innermost frame
- * @links: how many more of them may be followed
- * @words: how many more words of the stack may be looked at
- */
-struct place_fp {
-	unsigned long	at;
-	unsigned int	links;
-	unsigned int	words;
-};
-
-static bool place_follows_call(struct unwind_user_state *state, unsigned long addr)
-{
-	return addr < TASK_SIZE_MAX && unwind_is_after_call(state, addr);
-}
-
-/* Could a register have the return address of the innermost frame? */
-static bool place_is_in_register(struct unwind_user_state *state)
-{
-#ifdef CONFIG_UNWIND_USER_CODE
-	unsigned long vals[UNWIND_ARCH_NR_GENERAL];
-	unsigned int i;
-
-	arch_unwind_general(state->regs, vals);
-	for (i = 0; i < UNWIND_ARCH_NR_GENERAL; i++) {
-		if (place_follows_call(state, vals[i]))
-			return true;
-	}
-#endif
-	return false;
-}
-
 /*
- * Is the word above the frame pointer the return address?  Yes, if no word from the stack pointer
- * up to the frame pointer follows a call.  As fp_is_certain() in no_tables.c, which also knows what
- * is executable.
+ * Where the rules end, add the frames by frame pointers: if these, followed from the innermost
+ * frame, come to that of the last frame, and as long as the return addresses follow calls.
  */
-static bool place_fp_is_certain(struct unwind_user_state *state, unsigned long fp,
-				struct place_fp *walk)
+static void place_add_by_fp(struct unwind_user_state *state, struct pt_regs *regs,
+			    struct unwind_stacktrace *trace, unsigned int max)
 {
-	unsigned long addr, word;
+	unsigned long kept[UNWIND_NR_KEPT], last, fp, ra;
+	unsigned int steps = trace->nr;
 
-	if (fp < state->sp || !IS_ALIGNED(fp | state->sp, state->word))
-		return false;
-	for (addr = state->sp; addr < fp; addr += state->word) {
-		if (!walk->words || unwind_read_word(state, addr, &word) ||
-		    place_follows_call(state, word))
-			return false;
-		walk->words--;
-	}
-	return !state->regs || !place_is_in_register(state);
-}
-
-/*
- * Step by the frame pointer.  The frame pointers, followed from the innermost frame, must come to
- * that of this frame, so that a walk by frame pointers alone takes the same step.  And the return
- * address must follow a call.
- */
-static bool place_step_by_fp(struct unwind_user_state *state, struct place_fp *walk, bool *certain)
-{
-	const struct unwind_user_rule rule = unwind_fp_set_up(state->word);
-	unsigned long fp;
-
-	if (unwind_read_reg(state, UNWIND_REG_FP, &fp))
-		return false;
-	for (; walk->at != fp; walk->links--) {
-		if (!walk->links || unwind_read_word(state, walk->at, &walk->at))
-			return false;
-	}
-	*certain = *certain && place_fp_is_certain(state, fp, walk);
-	return !unwind_apply_frame(state, &rule) && unwind_is_after_call(state, state->ip);
-}
-
-/*
- * Where the rules end, go on by frame pointers.  As long as the code of the frames has no tables,
- * and these steps are certain, go on by rules after each.  Returns as place_walk().
- */
-static bool place_go_on(struct unwind_user_state *state, struct pt_regs *regs,
-			struct unwind_stacktrace *trace, unsigned int max)
-{
-	struct place_fp walk = { .links = max, .words = MAX_PLACE_WORDS };
-	unsigned long kept[UNWIND_NR_KEPT];
-	bool certain = state->no_path;
-
+	if (unwind_read_reg(state, UNWIND_REG_FP, &last))
+		return;
 	arch_unwind_kept(regs, kept);
-	walk.at = kept[UNWIND_SLOT_FP];
-	while (trace->nr < max && place_step_by_fp(state, &walk, &certain)) {
-		trace->entries[trace->nr++] = state->ip;
-		if (certain && unwind_quick_steps(state, trace, max))
-			return true;
-		certain = certain && state->no_path;
+	for (fp = kept[UNWIND_SLOT_FP]; fp != last; steps--) {
+		if (!steps || unwind_read_word(state, fp, &fp))
+			return;
 	}
-	return certain && trace->nr == max;
+	while (trace->nr < max) {
+		if (unwind_read_word(state, fp + state->word, &ra) ||
+		    unwind_check_return_address(ra) || !unwind_is_after_call(state, ra) ||
+		    unwind_read_word(state, fp, &fp))
+			return;
+		trace->entries[trace->nr++] = ra;
+	}
 }
 
 /* Walk again with all callee-saved registers, as the next walks will do at once. */
@@ -254,21 +182,6 @@ static u64 place_first_key(struct pt_regs *regs)
 	unsigned long ip = instruction_pointer(regs) - arch_unwind_in_syscall(regs);
 
 	return unwind_word_key(ip, arch_unwind_word(regs));
-}
-
-/* A walk has come to a frame without a rule that it can use. */
-static enum place_end place_end_without_rule(struct unwind_user_state *state, struct pt_regs *regs,
-					     struct unwind_stacktrace *trace, unsigned int max)
-{
-	const enum place_end end = state->missed ? PLACE_NO_RULE : PLACE_NO_STEP;
-	const bool is_first = trace->nr == 1;
-
-	if (trace->nr && place_go_on(state, regs, trace, max))
-		return PLACE_COMPLETE;
-	/* without a first step, the base's walk is as good, and knows uprobes */
-	if (is_first)
-		trace->nr = 0;
-	return end;
 }
 
 static enum place_end place_unwind(struct pt_regs *regs, struct unwind_stacktrace *trace,
@@ -294,7 +207,12 @@ static enum place_end place_unwind(struct pt_regs *regs, struct unwind_stacktrac
 		 (state.again && place_walk_again(&state, regs, trace, max)))
 		end = PLACE_COMPLETE;
 	else
-		end = place_end_without_rule(&state, regs, trace, max);
+		end = state.missed ? PLACE_NO_RULE : PLACE_NO_STEP;
+	/* without a first step, the base's walk is as good, and knows uprobes */
+	if (end != PLACE_COMPLETE && trace->nr == 1)
+		trace->nr = 0;
+	else if (end != PLACE_COMPLETE && trace->nr)
+		place_add_by_fp(&state, regs, trace, max);
 	pagefault_enable();
 	rcu_read_unlock();
 	return end;

@@ -695,24 +695,6 @@ static bool has_kept_size(struct unwind_user_state *state, const struct unwind_u
 	return called ? called == state->ip - rule->after : !rule->by_call;
 }
 
-/**
- * unwind_code_size_step - step by a rule of the kind UNWIND_RULE_CODE_SIZE
- * @state: the frame
- * @rule: the rule
- *
- * Context: Task context of a user task; may sleep.  If the walk is quick, any.
- * Return: as unwind_user_next(); UNWIND_NONE if the frame does not have this size.
- */
-enum unwind_result unwind_code_size_step(struct unwind_user_state *state,
-					 const struct unwind_user_rule *rule)
-{
-	const struct unwind_user_rule by_fp = unwind_fp_set_up(state->word);
-
-	if (!unwind_code_holds(state->ip, rule) || !has_kept_size(state, rule))
-		return UNWIND_NONE;
-	return unwind_apply_frame(state, &by_fp);
-}
-
 /*
  * The return address is somewhere above the stack pointer.  If no word up to the frame
  * pointer can be a return address, the word above the frame pointer is the return address.

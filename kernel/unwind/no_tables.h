@@ -96,8 +96,6 @@ static inline bool unwind_reads_code(const struct unwind_user_state *state)
 enum unwind_result unwind_no_tables_rule(struct unwind_user_state *state,
 					 struct unwind_user_rule *rule,
 					 struct unwind_full_rule *full);
-enum unwind_result unwind_code_size_step(struct unwind_user_state *state,
-					 const struct unwind_user_rule *rule);
 enum unwind_result unwind_apply_code_rule(struct unwind_user_state *state,
 					  const struct unwind_user_rule *rule);
 enum unwind_result unwind_code_step(struct unwind_user_state *state,

@@ -298,16 +298,6 @@ static noinline enum unwind_result quick_full_step(struct unwind_user_state *sta
 	return unwind_apply_rule(state, &rule, &full);
 }
 
-/* Does code without tables have a rule, so that a walk in place may go on by frame pointers? */
-static bool is_of_code(const struct unwind_user_rule *rule)
-{
-#ifdef CONFIG_UNWIND_USER_CODE
-	return rule->kind >= UNWIND_RULE_NO_PATH && rule->kind <= UNWIND_RULE_CODE_MEM;
-#else
-	return false;
-#endif
-}
-
 /**
  * unwind_quick_knows - can a walk in place begin with a frame?
  * @key: unwind_rule_key() of the frame
@@ -324,8 +314,7 @@ bool unwind_quick_knows(u64 key)
 	if (!cache)
 		return false;
 	if (unwind_rules_find(rcu_dereference(cache->rules), key, &rule))
-		return rule.kind == UNWIND_RULE_END || rule.kind > UNWIND_RULE_FULL ||
-		       is_of_code(&rule);
+		return rule.kind == UNWIND_RULE_END || rule.kind > UNWIND_RULE_FULL;
 #ifdef CONFIG_UNWIND_USER_FILES
 	if (unwind_cache_look_in_file(cache, key, &rule))
 		return true;
@@ -347,7 +336,7 @@ static bool is_begin(const struct unwind_user_state *state, const struct unwind_
 
 /*
  * Returns as unwind_user_next(), which repeats the step after a failure other than UNWIND_END.
- * UNWIND_NONE: there is no rule, or one of code without tables that is not certain here.
+ * UNWIND_NONE: there is no rule.
  */
 static __always_inline enum unwind_result other_step(struct unwind_user_state *state,
 						     struct unwind_cache *cache,
@@ -381,12 +370,6 @@ static __always_inline enum unwind_result other_step(struct unwind_user_state *s
 #ifdef CONFIG_UNWIND_USER_CODE
 	case UNWIND_RULE_CODE:
 		return quick_code_step(state, &rule);
-	case UNWIND_RULE_CODE_SIZE:
-		return unwind_code_size_step(state, &rule);
-	case UNWIND_RULE_NO_PATH:
-	case UNWIND_RULE_CODE_FULL:
-	case UNWIND_RULE_CODE_MEM:
-		return UNWIND_NONE;
 #endif
 	default:
 		return UNWIND_STOP;
@@ -405,9 +388,6 @@ other_steps(struct unwind_user_state *state, struct unwind_cache *cache,
 		ret = other_step(state, cache, table);
 		if (ret) {
 			*ended = ret == UNWIND_END;
-#ifdef CONFIG_UNWIND_USER_IN_PLACE
-			state->no_path = ret == UNWIND_NONE && !state->missed;
-#endif
 			break;
 		}
 		/* a signal frame may have any address */

@@ -176,11 +176,6 @@ struct unwind_user_state {
 #ifdef CONFIG_UNWIND_USER_IN_PLACE
 	/** @in_place: the walk is quick to its end, and may run in an NMI */
 	bool			in_place;
-	/**
-	 * @no_path: the code of the last frame has no tables, and there is a rule for it, but none
-	 * that is certain in place
-	 */
-	bool			no_path;
 #endif
 	bool			no_faults;
 	u8			methods;

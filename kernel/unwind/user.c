@@ -169,7 +169,6 @@ void unwind_user_begin_in_place(struct unwind_user_state *state, struct pt_regs 
 	state->quick = true;
 	state->in_place = true;
 	state->missed = true;
-	state->no_path = false;
 	state->no_faults = true;
 	state->back = arch_unwind_in_syscall(regs) && unwind_is_after_syscall(state);
 }
