@@ -1459,6 +1459,38 @@ unsigned long unwind_code_prologue(struct unwind_code *code, unsigned long start
 	return 0;
 }
 
+/* Does code lead to an address, without jumps, and save no frame pointer on the way? */
+static bool code_has_no_prologue(struct unwind_code *code, unsigned long at, unsigned long ip)
+{
+	struct unwind_code_insn insn;
+	unsigned int i;
+
+	for (i = 0; i < MAX_INSNS && at < ip; i++, at += insn.len) {
+		if (!code_read_insn(code, at, &insn) ||
+		    ((insn.op == UNWIND_CODE_PUSH || insn.op == UNWIND_CODE_STORE) &&
+		     insn.reg == unwind_code_fp))
+			return false;
+	}
+	return at == ip;
+}
+
+/*
+ * Is @frame->ip HotSpot's deoptimization handler? Before HotSpot replaces a frame, it overwrites
+ * the return address that leads to this frame with the address of the handler, which follows the
+ * function, pushes its own address and jumps.  No instructions of the function lead to it.  With
+ * frame pointers, each function begins with a prologue, and HotSpot uses the register for nothing
+ * else; without them, functions save the register.
+ */
+static bool frame_is_handled(struct unwind_code *code, const struct code_frame *frame)
+{
+	u8 bytes[UNWIND_CODE_SELF_BYTES];
+
+	return code->word == sizeof(u64) &&
+	       code->read(code->ctx, frame->ip, bytes, sizeof(bytes)) == sizeof(bytes) &&
+	       unwind_code_pushes_itself(bytes, frame->ip) &&
+	       code_has_no_prologue(code, frame->body, frame->ip);
+}
+
 /*
  * @frame is the frame that the last prologue in front of @frame->ip sets up. Can this frame have
  * @size bytes at @frame->ip? @size includes arguments that were pushed for a call.
@@ -1466,9 +1498,10 @@ unsigned long unwind_code_prologue(struct unwind_code *code, unsigned long start
 static bool frame_is_of(struct unwind_code *code, struct code_frame *frame, s64 size)
 {
 	if ((frame->size != size && (frame->size <= 0 || frame->size > size)) ||
-	    !IS_ALIGNED(size, code->word) ||
-	    !prologue_fits(code, code->prologue, frame->ip, frame))
+	    !IS_ALIGNED(size, code->word))
 		return false;
+	if (!prologue_fits(code, code->prologue, frame->ip, frame))
+		return frame->size == size && frame_is_handled(code, frame);
 	size -= frame->size;
 	return !frame->is_left && (!size || size == frame->pushed);
 }
@@ -1480,9 +1513,11 @@ static bool frame_is_of(struct unwind_code *code, struct code_frame *frame, s64 
  * @size: distance of the frame pointer from the stack pointer at @ip, in bytes
  *
  * Finds the last prologue in front of @ip that sets a frame pointer.  The prologue belongs to
- * the function of @ip if the instructions from the prologue lead to @ip.
+ * the function of @ip if the instructions from the prologue lead to @ip, or if @ip is the
+ * function's deoptimization handler.
  *
- * Return: true if it does, and @ip lies between the setup and the removal of the frame.
+ * Return: true if it does, and @ip is the handler or lies between the setup and the removal of the
+ *	   frame.
  */
 bool unwind_code_has_frame(struct unwind_code *code, unsigned long ip, unsigned long size)
 {

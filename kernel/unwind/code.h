@@ -166,6 +166,9 @@ bool unwind_code_decode(const u8 *bytes, unsigned int nr, unsigned int word,
 /* unwind_code_saves_fp() needs this many bytes before an instruction, and as many from it on */
 #define UNWIND_CODE_SAVE_BYTES	8
 bool unwind_code_saves_fp(const u8 *bytes, unsigned int word);
+/* how many bytes unwind_code_pushes_itself() needs */
+#define UNWIND_CODE_SELF_BYTES	12
+bool unwind_code_pushes_itself(const u8 *bytes, u64 ip);
 /* how many bytes of an instruction unwind_code_sets_frame() needs */
 #define UNWIND_CODE_FRAME_BYTES	4
 bool unwind_code_sets_frame(const u8 *bytes, unsigned int word);

@@ -755,6 +755,23 @@ u16 unwind_code_scratch(unsigned int word)
 }
 
 /**
+ * unwind_code_pushes_itself - does 64-bit code push its own address?
+ * @bytes: its first UNWIND_CODE_SELF_BYTES bytes
+ * @ip: its address
+ *
+ * Return: true if it begins with "mov $ip,%r10; push %r10" or "call .+5; subq $5,(%rsp)".
+ */
+bool unwind_code_pushes_itself(const u8 *bytes, u64 ip)
+{
+	static const u8 call[] = { 0xe8, 0, 0, 0, 0, 0x48, 0x83, 0x2c, 0x24, 5 };
+	static const u8 mov[] = { 0x49, 0xba }, push[] = { 0x41, 0x52 };
+
+	return !memcmp(bytes, call, sizeof(call)) ||
+	       (!memcmp(bytes, mov, sizeof(mov)) && !memcmp(bytes + 2, &ip, sizeof(ip)) &&
+		!memcmp(bytes + 10, push, sizeof(push)));
+}
+
+/**
  * unwind_code_sets_frame - may an instruction set the frame pointer from the stack pointer?
  * @bytes: its first UNWIND_CODE_FRAME_BYTES bytes
  * @word: bytes of a stack word of the code, 4 or 8

@@ -190,8 +190,18 @@ CODE(size_tail, FRAME_32 "leave; jmp 1f; sub $24, %rsp; call *%rax;" MARK(size_t
 	"ud2; 1: nop");
 CODE(size_ended, FRAME_32 "int3; call *%rax;" MARK(size_ended) "ud2");
 /* HotSpot: a frame that will be deoptimized returns to code after the function */
-CODE(size_handler, "mov %eax, -0x4000(%rsp);" FRAME_32 "leave; ret; jmp .;" MARK(size_handler)
+#define HANDLED_32 "mov %eax, -0x4000(%rsp);" FRAME_32 "leave; ret; jmp .;"
+CODE(size_handler, HANDLED_32 MARK(size_handler)
 	"call 1f; 1: subq $5, 0(%rsp); jmp . + 0x8000");
+/* the handler of another function, which has no frame pointer */
+CODE(size_next_handler, HANDLED_32 "push %rbp; sub $48, %rsp; add $48, %rsp; pop %rbp; ret;"
+	MARK(size_next_handler)
+	"call 1f; 1: subq $5, 0(%rsp); jmp . + 0x8000");
+CODE(size_saved_handler, HANDLED_32 "sub $56, %rsp; mov %rbp, 48(%rsp); add $56, %rsp; ret;"
+	MARK(size_saved_handler)
+	"call 1f; 1: subq $5, 0(%rsp); jmp . + 0x8000");
+CODE(size_other_handler, HANDLED_32 MARK(size_other_handler)
+	"call 1f; nop; 1: subq $5, 0(%rsp); jmp . + 0x8000");
 CODE(size_of_caller, "push %rbp; mov %rsp, %rbp; call *%rax; leave; ret;" FRAME_32 "call *%rax;"
 	MARK(size_of_caller) "ud2");
 /* Code that removes its frame, at least on one path: the frame pointer is then the caller's. */
@@ -414,9 +424,11 @@ static const struct size_case size_cases[] = {
 	SIZE(size_probed, 32, false, OTHER),
 	SIZE(size_tail, 32, false, OTHER),
 	SIZE(size_ended, 32, false, OTHER),
-	SIZE(size_handler, 32, false, OTHER),
-	SIZE(size_handler, 32, true, OTHER),
-	SIZE(size_handler, 40, true, OTHER),
+	SIZE(size_handler, 32, false, OWN),
+	SIZE(size_handler, 40, false, OTHER),
+	SIZE(size_next_handler, 32, false, OTHER),
+	SIZE(size_saved_handler, 32, false, OTHER),
+	SIZE(size_other_handler, 32, false, OTHER),
 	SIZE(size_of_caller, 32, false, OWN),
 	SIZE(size_of_caller, 32, true, OTHER),
 	SIZE(size_left, 32, false, OTHER),
@@ -573,6 +585,25 @@ static bool check_add(void)
 	return !has_rule_in_32_bit(&byte, 12) && has_rule_in_32_bit(&word, 12);
 }
 
+/* "mov $ip,%r10; push %r10", with @pushed as the second byte of the push */
+static bool pushes_itself(u64 ip, u64 at, u8 pushed)
+{
+	u8 bytes[UNWIND_CODE_SELF_BYTES] = { 0x49, 0xba };
+
+	memcpy(bytes + 2, &ip, sizeof(ip));
+	bytes[10] = 0x41;
+	bytes[11] = pushed;
+	return unwind_code_pushes_itself(bytes, at);
+}
+
+static bool check_self(void)
+{
+	const u64 ip = 0x7f0123456789;
+
+	return pushes_itself(ip, ip, 0x52) && !pushes_itself(ip, ip + 1, 0x52) &&
+	       !pushes_itself(ip, ip, 0x53);
+}
+
 static unsigned int nr_done, nr_failed;
 
 static void print_test(bool good, const char *name, long number)
@@ -592,6 +623,7 @@ int main(void)
 	for (i = 0; i < ARRAY_SIZE(live_cases); i++)
 		print_test(check_live(&live_cases[i]), live_cases[i].code.name, live_cases[i].want);
 	print_test(check_add(), "add of a byte in 32-bit code", 4);
+	print_test(check_self(), "mov and push of the own address", 8);
 	printf("1..%u\n", nr_done);
 	return !!nr_failed;
 }
