@@ -29,14 +29,17 @@
 #include "unwind.h"
 
 #ifdef CONFIG_UNWIND_USER_CODE
-/* Does the rule lead to a return address behind a call? */
+/*
+ * Does the rule lead to a return address behind a call? Below the stack pointer are old ones,
+ * unless there is another stack: that is looked at only in a whole step.
+ */
 static noinline bool leads_behind_call(struct unwind_user_state *state,
 				       const struct unwind_user_rule *rule)
 {
 	unsigned long cfa, ra;
 	struct return_instance *ri;
 
-	return !unwind_find_cfa(state, rule, &cfa) &&
+	return !unwind_find_cfa(state, rule, &cfa) && cfa > state->sp &&
 	       !unwind_read_return_address(state, cfa - state->word, &ra, &ri) &&
 	       unwind_is_after_call(state, ra + state->cs_base);
 }
