@@ -2,17 +2,16 @@
 /*
  * Reading the current task's user memory for the unwinder.
  *
- * The program controls the registers and so the addresses.  Resident memory is read
- * with page faults off, as in an interrupt.  Missing pages are faulted in only in
- * private mappings, and only if the fault has no side effects: it must not grow a
- * stack, fill a hole of shared memory, map a device, or wait for a userfaultfd
- * handler or a file system's server, which may be the very thread that is being unwound.  The
- * mapping is checked before the fault; a program that remaps meanwhile can defeat the check.
- * A task that must not wait takes no page fault at all.  Nor does a task that serves I/O, and a
- * real-time task if kernel.unwind_user_realtime says so.
+ * The program controls the registers and so the addresses.  Resident memory is read with page
+ * faults off, as in an interrupt.  Missing pages are faulted in only in private mappings, and only
+ * if the fault has no side effects: it must not grow a stack, fill a hole of shared memory, map a
+ * device, or wait for a userfaultfd handler or a file system's server, which may be the very
+ * thread that is being unwound.  A task that must not wait takes no page fault at all.  Nor does a
+ * task that serves I/O, and a real-time task if kernel.unwind_user_realtime says so.
  */
 
 #include <linux/fs.h>
+#include <linux/gfs2_ondisk.h>
 #include <linux/jiffies.h>
 #include <linux/magic.h>
 #include <linux/mm.h>
@@ -55,7 +54,9 @@ bool unwind_may_await_file(const struct file *file)
 	case CEPH_SUPER_MAGIC:
 	case CIFS_SUPER_MAGIC:
 	case CODA_SUPER_MAGIC:
+	case GFS2_MAGIC:
 	case NFS_SUPER_MAGIC:
+	case OCFS2_SUPER_MAGIC:
 	case SMB2_SUPER_MAGIC:
 		return false;
 	default:
