@@ -292,8 +292,7 @@ static struct indexed_thread *thread_find(struct deferred_callchains *dc, const 
 			     struct indexed_thread, node);
 }
 
-static struct indexed_thread *thread_findnew(struct deferred_callchains *dc,
-					     const struct key *key)
+static struct indexed_thread *thread_findnew(struct deferred_callchains *dc, const struct key *key)
 {
 	struct indexed_thread *thread = thread_find(dc, key);
 
@@ -312,7 +311,9 @@ static struct indexed_thread *thread_findnew(struct deferred_callchains *dc,
 
 static size_t entry_size(const struct entry *entry)
 {
-	return sizeof(*entry) + (entry->copied ? entry->event->header.size : 0);
+	if (entry->copied) /* in one expression, gcc 14.2 would always read the event */
+		return sizeof(*entry) + entry->event->header.size;
+	return sizeof(*entry);
 }
 
 static bool is_time(u64 time)
@@ -525,8 +526,7 @@ static bool is_one_thread(u32 tid)
 static struct key make_key(const struct perf_sample *sample, u32 tid, u64 cookie)
 {
 	return (struct key){
-		.machine_pid = machine_pid(sample),
-		.tid = tid,
+		.machine_pid = machine_pid(sample), .tid = tid,
 		.cookie = is_one_thread(tid) ? 0 : cookie,
 	};
 }
