@@ -18,6 +18,8 @@
 #define DEPTH		4
 #define IN_HANDLER	7
 #define HANDLER_DEPTH	2
+/* to get enough samples and signals; only for a kernel that has none */
+#define MOST_SECONDS	300
 
 static int handled;
 
@@ -162,10 +164,19 @@ static int check_storm_sample(struct pd_log *log, const struct pd_rec *sample, s
 
 static __u64 storm_begin, storm_end;
 
-static PD_LEAF long spin_between_times(void *milliseconds)
+/* Spin until there are enough signals and samples; a sample and its record have less than 1 KiB. */
+static PD_LEAF long spin_between_times(void *arg)
 {
+	const struct pd_event *event = arg;
+	const __u64 enough = pd_scale(1000) << 10;
+	const long long last = pd_now_ns() + MOST_SECONDS * 1000000000LL;
+
 	storm_begin = pd_now_ns();
-	pd_leaf_spin(milliseconds);
+	do {
+		pd_leaf_spin((void *)20L);
+	} while ((handled <= 5 ||
+		  __atomic_load_n(&event->page->data_head, __ATOMIC_RELAXED) < enough) &&
+		 pd_now_ns() < last);
 	storm_end = pd_now_ns();
 	return 0;
 }
@@ -189,7 +200,7 @@ static int record_storm(bool on_altstack)
 	PD_CHECK(!i, "perf_event_open: %s", strerror(i));
 	pd_enable(&event);
 	setitimer(ITIMER_REAL, &every, NULL);
-	pd_call(NAME, DEPTH, spin_between_times, (void *)pd_scale(2000));
+	pd_call(NAME, DEPTH, spin_between_times, &event);
 	setitimer(ITIMER_REAL, &never, NULL);
 	pd_disable(&event);
 	pd_drain(&event, &log);
