@@ -211,14 +211,32 @@ static int sample_in_place(struct pd_event *event, struct pd_log *log, struct eh
 	return 0;
 }
 
-/* Does @stack from frame @wrong on end as @by_fp, which has only frame pointers? */
-static bool goes_on_by_fp(const struct pd_rec *stack, __u32 wrong, const struct pd_rec *by_fp)
+static bool is_caller(const struct eh_walk *walk, __u64 addr)
 {
-	__u32 nr = stack->nr_user - wrong;
+	unsigned int i;
 
-	return nr <= by_fp->nr_user && !memcmp(stack->user + wrong,
-					       by_fp->user + by_fp->nr_user - nr,
-					       nr * sizeof(stack->user[0]));
+	for (i = 0; i < walk->nr; i++) {
+		if (walk->ra[i] == addr)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Are the frames of @stack from @wrong on also in @by_fp, which has only frame pointers?  Behind
+ * them, @by_fp can have values that are no return addresses.
+ */
+static bool goes_on_by_fp(const struct eh_walk *walk, const struct pd_rec *stack, __u32 wrong,
+			  const struct pd_rec *by_fp)
+{
+	__u32 nr = stack->nr_user - wrong, at;
+
+	for (at = 0; at + nr <= by_fp->nr_user; at++) {
+		if (!memcmp(stack->user + wrong, by_fp->user + at, nr * sizeof(stack->user[0])) &&
+		    (at + nr == by_fp->nr_user || !is_caller(walk, by_fp->user[at + nr])))
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -246,7 +264,7 @@ int eh_run_in_place(struct pd_event *event, struct eh_walk *walk, const eh_step 
 	} while (!run++ && wrong < stack[0]->nr_user);
 	if (enabled)
 		pd_write_str(EH_IN_PLACE, "1");
-	if (wrong < stack[0]->nr_user && !goes_on_by_fp(stack[0], wrong, stack[1])) {
+	if (wrong < stack[0]->nr_user && !goes_on_by_fp(walk, stack[0], wrong, stack[1])) {
 		*found = EH_WRONG;
 		pd_note_stack("in place", stack[0]);
 		pd_note_stack("by frame pointers", stack[1]);
