@@ -394,7 +394,7 @@ void unwind_caches_stat(unsigned long *nr, unsigned long *bytes)
  * Context: Under RCU, task context of a user task; for a walk in place, any.
  * Return: the cache; or NULL if there is none, or a walk in place cannot use it.
  */
-struct unwind_cache *unwind_cache_use(struct unwind_user_state *state,
+struct unwind_cache *unwind_cache_use(struct unwind_walk *state,
 				      const struct unwind_rule_table **table)
 {
 	struct unwind_cache *cache = unwind_cache_of_current();

@@ -100,7 +100,7 @@ static inline bool unwind_object_has_tables(const struct unwind_object *object)
 	return object->nr;
 }
 
-struct unwind_cache *unwind_cache_use(struct unwind_user_state *state,
+struct unwind_cache *unwind_cache_use(struct unwind_walk *state,
 				      const struct unwind_rule_table **table);
 void unwind_cache_need_all_regs(void);
 #ifdef CONFIG_UNWIND_USER_IN_PLACE

@@ -10,7 +10,7 @@
 #include <linux/percpu.h>
 #include <linux/seq_file.h>
 #include <linux/sysctl.h>
-#include <linux/unwind_user.h>
+#include <linux/unwind_walk.h>
 
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 #include "cache.h"
@@ -76,7 +76,7 @@ u8 unwind_methods_enabled(void)
 }
 
 /* Add a walk to the statistics. */
-void unwind_count_walk(const struct unwind_user_state *state, enum unwind_result end)
+void unwind_count_walk(const struct unwind_walk *state, enum unwind_result end)
 {
 	unsigned int i = -end;
 

@@ -38,7 +38,7 @@
 #include <linux/unwind_deferred.h>
 #include <linux/unwind_user.h>
 
-#include <asm/unwind_user.h>
+#include <asm/unwind_walk.h>
 
 #include "task.h"
 

@@ -17,7 +17,7 @@
 #include <linux/mm.h>
 #include <linux/sched.h>
 
-#include <asm/unwind_user.h>
+#include <asm/unwind_walk.h>
 
 #include "cache.h"
 #include "cfi.h"
@@ -34,7 +34,7 @@
 #include "unwind.h"
 
 struct eh_rows {
-	struct unwind_user_state	*state;
+	struct unwind_walk	*state;
 	unsigned long			table;
 };
 
@@ -56,7 +56,7 @@ static int eh_read_row(void *ctx, u32 row, u32 step, s64 *ip)
 }
 
 /* The FDE of the last function that begins at @ip or before it. */
-static int eh_find_fde(struct unwind_user_state *state,
+static int eh_find_fde(struct unwind_walk *state,
 		       const struct unwind_object *object, unsigned long ip,
 		       unsigned long *fde)
 {
@@ -90,7 +90,7 @@ static int eh_find_fde(struct unwind_user_state *state,
  * @strayed: bytes outside this mapping were read
  */
 struct entry_reader {
-	struct unwind_user_state	*state;
+	struct unwind_walk	*state;
 	unsigned long			start;
 	unsigned long			size;
 	bool				strayed;
@@ -118,7 +118,7 @@ static int eh_read_entry(void *ctx, unsigned long addr, void *to, size_t len)
  * @stays: the rule may be cached
  */
 struct eh_search {
-	struct unwind_user_state	*state;
+	struct unwind_walk	*state;
 	unsigned long			ip;
 	struct unwind_user_rule		*rule;
 	struct unwind_full_rule		*full;
@@ -130,7 +130,7 @@ struct eh_search {
 static int eh_interpret_fde(struct eh_search *search)
 {
 	const struct unwind_object *object = &search->object;
-	struct unwind_user_state *state = search->state;
+	struct unwind_walk *state = search->state;
 	struct entry_reader reader = {
 		.state = state,
 		.start = object->stay_start,
@@ -159,7 +159,7 @@ static int eh_interpret_fde(struct eh_search *search)
 }
 
 /* Find an object, and cache it unless it is transient or unkept. */
-static enum unwind_result eh_look_up_object(struct unwind_user_state *state,
+static enum unwind_result eh_look_up_object(struct unwind_walk *state,
 					    const struct unwind_cache_state *begun,
 					    unsigned long ip, struct unwind_object *object)
 {
@@ -184,7 +184,7 @@ static enum unwind_result eh_look_up_object(struct unwind_user_state *state,
 	return UNWIND_FOUND;
 }
 
-static enum unwind_result eh_find_object(struct unwind_user_state *state,
+static enum unwind_result eh_find_object(struct unwind_walk *state,
 					 const struct unwind_cache_state *begun, unsigned long ip,
 					 struct unwind_object *object)
 {
@@ -207,7 +207,7 @@ static enum unwind_result eh_find_object(struct unwind_user_state *state,
  * Context: Task context of a user task; may sleep.
  * Return: UNWIND_STALE if its file has just been opened for writing; or as unwind_object_at().
  */
-enum unwind_result unwind_eh_frame_object(struct unwind_user_state *state,
+enum unwind_result unwind_eh_frame_object(struct unwind_walk *state,
 					  const struct unwind_cache_state *begun, unsigned long ip,
 					  struct unwind_object *object)
 {
@@ -241,7 +241,7 @@ static enum unwind_result eh_look_behind(struct eh_search *search)
 }
 
 /* Begin a search. If memory was unmapped since the last search, forget the CIE that it read. */
-static bool eh_begin_search(struct unwind_user_state *state)
+static bool eh_begin_search(struct unwind_walk *state)
 {
 	struct unwind_cache_state before = state->tables;
 
@@ -257,7 +257,7 @@ static bool eh_begin_search(struct unwind_user_state *state)
  * Forget the last CIE if it was read from a file: its address does not belong
  * to this process's memory.
  */
-static void eh_leave_file(struct unwind_user_state *state)
+static void eh_leave_file(struct unwind_walk *state)
 {
 	if (state->of_file)
 		unwind_cfi_moved(state->cfi);
@@ -271,7 +271,7 @@ static void eh_leave_file(struct unwind_user_state *state)
  */
 static enum unwind_result eh_use_rule(struct eh_search *search, bool is_last)
 {
-	struct unwind_user_state *state = search->state;
+	struct unwind_walk *state = search->state;
 	const struct unwind_cache_state *begun = &state->tables;
 	enum unwind_result ret;
 
@@ -300,7 +300,7 @@ static enum unwind_result eh_use_rule(struct eh_search *search, bool is_last)
 static enum unwind_result eh_search_memory(struct eh_search *search)
 {
 	struct unwind_object *object = &search->object;
-	struct unwind_user_state *state = search->state;
+	struct unwind_walk *state = search->state;
 	int ret;
 
 #ifdef CONFIG_UNWIND_USER_EH_INDEX
@@ -337,7 +337,7 @@ static enum unwind_result eh_search_memory(struct eh_search *search)
 
 static enum unwind_result eh_search_tables(struct eh_search *search)
 {
-	struct unwind_user_state *state = search->state;
+	struct unwind_walk *state = search->state;
 	enum unwind_result ret;
 
 	cond_resched();
@@ -365,7 +365,7 @@ static enum unwind_result eh_search_tables(struct eh_search *search)
 	return eh_search_memory(search);
 }
 
-static enum unwind_result eh_find_in_tables(struct unwind_user_state *state, unsigned long ip,
+static enum unwind_result eh_find_in_tables(struct unwind_walk *state, unsigned long ip,
 					    struct unwind_user_rule *rule,
 					    struct unwind_full_rule *full)
 {
@@ -415,7 +415,7 @@ static bool eh_is_by_tables(const struct unwind_user_rule *rule)
  * Return: UNWIND_FOUND; UNWIND_NONE if no tables cover the address; UNWIND_STOP, also if the tables
  *	   are for another kind of code; UNWIND_FAULT, UNWIND_STALE or UNWIND_NOT_CODE.
  */
-enum unwind_result unwind_eh_frame_rule(struct unwind_user_state *state,
+enum unwind_result unwind_eh_frame_rule(struct unwind_walk *state,
 					struct unwind_user_rule *rule,
 					struct unwind_full_rule *full)
 {

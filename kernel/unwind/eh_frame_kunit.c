@@ -19,7 +19,7 @@
 #include <linux/unwind_cache.h>
 
 #include <asm/sigframe.h>
-#include <asm/unwind_user.h>
+#include <asm/unwind_walk.h>
 
 #include "cache.h"
 #include "cfi.h"
@@ -170,13 +170,13 @@ static unsigned long make_object(struct kunit *test, u32 rows, const u8 *insns)
 	return base;
 }
 
-static struct unwind_user_state state_at(struct kunit *test, unsigned long ip,
+static struct unwind_walk state_at(struct kunit *test, unsigned long ip,
 					 unsigned long sp, unsigned int word)
 {
 	struct unwind_cfi *cfi = kunit_kzalloc(test, sizeof(*cfi), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, cfi);
-	return (struct unwind_user_state) {
+	return (struct unwind_walk) {
 		.ip = ip, .insn = ip, .sp = sp, .word = word, .exact = true,
 		.methods = BOTH_METHODS, .table_bytes = SZ_64K, .faults = 64,
 		.deadline = jiffies + 60 * HZ, .cfi = cfi,
@@ -201,7 +201,7 @@ static void by_tables(struct kunit *test)
 {
 	unsigned long base = make_object(test, 1, sp_plus_16);
 	unsigned long stack = map_shared(test, SZ_4K, 0);
-	struct unwind_user_state state = state_at(test, base + CODE + 8, stack, 8);
+	struct unwind_walk state = state_at(test, base + CODE + 8, stack, 8);
 
 	put_word(test, stack + 8, base + CODE + 0x20);
 	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
@@ -216,7 +216,7 @@ static void rule_of_earlier_code(struct kunit *test)
 {
 	struct unwind_user_rule rule = { .kind = UNWIND_RULE_CODE };
 	unsigned long base = make_object(test, 1, sp_plus_16);
-	struct unwind_user_state state = state_at(test, base + CODE + 8, 0, 8);
+	struct unwind_walk state = state_at(test, base + CODE + 8, 0, 8);
 	struct unwind_cache_state begun;
 	struct unwind_full_rule full = {};
 
@@ -228,7 +228,7 @@ static void rule_of_earlier_code(struct kunit *test)
 }
 #endif
 
-static s32 cfa_off_at(struct unwind_user_state *state)
+static s32 cfa_off_at(struct unwind_walk *state)
 {
 	struct unwind_user_rule rule;
 	struct unwind_full_rule full;
@@ -258,7 +258,7 @@ static unsigned long map_object_twice(struct kunit *test, unsigned long *shared)
 static void no_memory_for_object(struct kunit *test)
 {
 	unsigned long shared, base = map_object_twice(test, &shared);
-	struct unwind_user_state state = state_at(test, base + CODE + 8, 0, 8);
+	struct unwind_walk state = state_at(test, base + CODE + 8, 0, 8);
 	struct unwind_cache_state begun;
 	struct unwind_user_rule rule;
 	struct unwind_full_rule full;
@@ -289,7 +289,7 @@ static void no_memory_for_object(struct kunit *test)
 static void cie_later(struct kunit *test)
 {
 	unsigned long base, shared, byte = CIE + 4 + sizeof(cie) - 5;
-	struct unwind_user_state state;
+	struct unwind_walk state;
 	const u8 later[] = { 16, 24 };
 	unsigned int left;
 
@@ -312,7 +312,7 @@ static void cie_later(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cfa_off_at(&state), 24);
 }
 
-static void check_kept(struct kunit *test, struct unwind_user_state *state,
+static void check_kept(struct kunit *test, struct unwind_walk *state,
 		       unsigned int slot, unsigned long want)
 {
 	unsigned long val = 0;
@@ -328,7 +328,7 @@ static void realigned_stack(struct kunit *test)
 {
 	unsigned long base = make_object(test, 1, realigning);
 	unsigned long stack = map_shared(test, SZ_4K, 0), fp = stack + 0x100;
-	struct unwind_user_state state = state_at(test, base + CODE + 8, stack, 8);
+	struct unwind_walk state = state_at(test, base + CODE + 8, stack, 8);
 
 	put_word(test, fp, 1);
 	put_word(test, fp - 8, stack + 0x300);
@@ -357,7 +357,7 @@ static void in_register(struct kunit *test)
 {
 	unsigned long base = make_object(test, 1, ra_in_di);
 	unsigned long stack = map_shared(test, SZ_4K, 0);
-	struct unwind_user_state state = state_at(test, base + CODE + 8, stack, 8);
+	struct unwind_walk state = state_at(test, base + CODE + 8, stack, 8);
 	struct pt_regs regs = { .di = base + CODE + 0x20 };
 
 	KUNIT_EXPECT_EQ(test, unwind_user_next(&state), UNWIND_STOP);
@@ -412,7 +412,7 @@ static void volatile_register(struct kunit *test)
 	struct pt_regs regs = {
 		.cs = c->is_32 ? __USER32_CS : __USER_CS, .orig_ax = -1,
 	};
-	struct unwind_user_state state;
+	struct unwind_walk state;
 	int i, ret;
 
 	*(unsigned long *)((void *)&regs + c->at) = stack + 0x80;
@@ -461,7 +461,7 @@ static void by_expression(struct kunit *test)
 {
 	unsigned long base = make_object(test, 1, cfa_by_index);
 	unsigned long stack = map_shared(test, SZ_4K, 0);
-	struct unwind_user_state state = state_at(test, base + CODE + 8, stack, 8);
+	struct unwind_walk state = state_at(test, base + CODE + 8, stack, 8);
 	struct pt_regs regs = { .cs = __USER_CS, .r9 = 2 };
 
 	put_word(test, stack + 8 + 16, stack + 0x100);
@@ -493,7 +493,7 @@ static void sp_is_not_cfa(struct kunit *test)
 {
 	unsigned long base = make_object(test, 1, sp_in_register);
 	unsigned long stack = map_shared(test, SZ_4K, 0), data = map_shared(test, SZ_4K, 0);
-	struct unwind_user_state state = state_at(test, base + CODE + 8, stack + 64, 8);
+	struct unwind_walk state = state_at(test, base + CODE + 8, stack + 64, 8);
 	struct pt_regs regs = {
 		.cs = __USER_CS, .di = data, .dx = base + CODE + 0x20,
 		.r8 = stack + 128,
@@ -518,7 +518,7 @@ static void sp_is_sp_plus(struct kunit *test)
 {
 	unsigned long base = make_object(test, 1, sp_by_sp);
 	unsigned long stack = map_shared(test, SZ_4K, 0);
-	struct unwind_user_state state = state_at(test, base + CODE + 8, stack, 8);
+	struct unwind_walk state = state_at(test, base + CODE + 8, stack, 8);
 
 	put_word(test, stack + 0x40, base + CODE + 0x20);
 	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
@@ -603,7 +603,7 @@ static void left_alone(struct kunit *test)
 	struct pt_regs regs = {
 		.cs = __USER_CS, .orig_ax = -1, .ip = callee + c->at, .ax = stack + 0x80,
 	};
-	struct unwind_user_state state = state_at(test, callee + c->at, stack, 8), two;
+	struct unwind_walk state = state_at(test, callee + c->at, stack, 8), two;
 
 	write_user(test, callee, c->code, c->len);
 	put_call(test, caller + 0x20, callee);
@@ -638,7 +638,7 @@ static void odd_sp(struct kunit *test)
 {
 	unsigned long code = make_object(test, 1, sp_plus_16) + CODE;
 	unsigned long stack = map_shared(test, SZ_4K, 0);
-	struct unwind_user_state state = state_at(test, code + 8, stack + 0x101, 8);
+	struct unwind_walk state = state_at(test, code + 8, stack + 0x101, 8);
 
 	put_call(test, code + 0x20, code);
 	put_word(test, stack + 0x100 - 24, stack + 0x180);
@@ -651,7 +651,7 @@ static unsigned int table_bytes(struct kunit *test, u32 rows)
 {
 	unsigned long base = make_object(test, rows, sp_plus_16);
 	unsigned long stack = map_shared(test, SZ_4K, 0);
-	struct unwind_user_state state;
+	struct unwind_walk state;
 	unsigned int spent, i;
 
 	put_word(test, stack + 8, base + CODE + 0x20);
@@ -717,8 +717,8 @@ static bool object_is_known(unsigned int n)
 static void other_word(struct kunit *test)
 {
 	struct unwind_user_rule rule = { .kind = UNWIND_RULE_FRAME };
-	struct unwind_user_state wide = state_at(test, FAR_OFF, 0, 8);
-	struct unwind_user_state narrow = state_at(test, FAR_OFF, 0, 4);
+	struct unwind_walk wide = state_at(test, FAR_OFF, 0, 8);
+	struct unwind_walk narrow = state_at(test, FAR_OFF, 0, 4);
 	struct unwind_cache_state begun;
 	struct unwind_full_rule full = {};
 
@@ -840,7 +840,7 @@ static void no_budget(struct kunit *test)
 {
 	unsigned long base = map_as(test, OBJECT_BYTES, MAP_PRIVATE);
 	unsigned long stack = map_shared(test, SZ_4K, 0);
-	struct unwind_user_state state = state_at(test, base + CODE + 8, stack, 8);
+	struct unwind_walk state = state_at(test, base + CODE + 8, stack, 8);
 	unsigned int i;
 
 	put_object(test, base, 1, sp_plus_16);
@@ -857,7 +857,7 @@ static void lost_register(struct kunit *test)
 {
 	unsigned long base = make_object(test, 1, bx_plus_8);
 	unsigned long text = map_shared(test, SZ_4K, 0), stack = map_shared(test, SZ_4K, 0);
-	struct unwind_user_state state = state_at(test, text, stack, 8);
+	struct unwind_walk state = state_at(test, text, stack, 8);
 	struct pt_regs regs = {};
 
 	write_user(test, text, "\x90\x90\x90\x90", 4);
@@ -919,7 +919,7 @@ static void restorer_32(struct kunit *test)
 	const struct restorer_case *c = test->param_value;
 	unsigned long text = map_shared(test, SZ_4K, MAP_32BIT);
 	unsigned long stack = map_shared(test, SZ_4K, MAP_32BIT), frame = stack + 0x40;
-	struct unwind_user_state state;
+	struct unwind_walk state;
 	unsigned int slot;
 	unsigned long val;
 

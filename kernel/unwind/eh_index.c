@@ -29,7 +29,7 @@
 #include <linux/string.h>
 #include <linux/vmalloc.h>
 
-#include <asm/unwind_user.h>
+#include <asm/unwind_walk.h>
 
 #include "cache.h"
 #include "cfi.h"
@@ -58,7 +58,7 @@
 
 /* Where to read a file: it has code mapped at @ip. */
 struct index_reader {
-	struct unwind_user_state	*state;
+	struct unwind_walk	*state;
 	unsigned long			ip;
 };
 
@@ -154,7 +154,7 @@ static int index_note_section(const struct unwind_elf *elf, const struct elf64_s
  * Return: 0; -EFAULT if the file cannot be read now; or another error if there is
  *	   no such file or section.
  */
-int unwind_eh_index_sections(struct unwind_user_state *state, unsigned long ip,
+int unwind_eh_index_sections(struct unwind_walk *state, unsigned long ip,
 			     unsigned int word, struct unwind_eh_sections *found)
 {
 	struct index_reader reader = { .state = state, .ip = ip };
@@ -194,7 +194,7 @@ struct scan_row {
  * @sorted: @rows are sorted already
  */
 struct scan {
-	struct unwind_user_state	*state;
+	struct unwind_walk	*state;
 	const struct unwind_object	*object;
 	struct scan_row			*rows;
 	u32				nr;
@@ -340,7 +340,7 @@ static int index_make(struct scan *scan, struct unwind_eh_index **to)
 	return 0;
 }
 
-static int index_section(struct unwind_user_state *state,
+static int index_section(struct unwind_walk *state,
 			 const struct unwind_object *object,
 			 struct unwind_eh_index **index)
 {
@@ -407,7 +407,7 @@ static unsigned int failed_tries(int error)
  * Return: UNWIND_RETRY to look up the object again, which may have an index now; or UNWIND_FAULT,
  *	   also if the task must not allocate.
  */
-enum unwind_result unwind_eh_index_build(struct unwind_user_state *state,
+enum unwind_result unwind_eh_index_build(struct unwind_walk *state,
 					 const struct unwind_cache_state *begun, unsigned long ip,
 					 const struct unwind_object *object)
 {
@@ -437,7 +437,7 @@ enum unwind_result unwind_eh_index_build(struct unwind_user_state *state,
  * Context: Task context of a user task; may sleep.
  * Return: 0, -ENOENT if this is no stub, or -EFAULT.
  */
-int unwind_eh_stub_rule(struct unwind_user_state *state, const struct unwind_object *object,
+int unwind_eh_stub_rule(struct unwind_walk *state, const struct unwind_object *object,
 			unsigned long ip, struct unwind_full_rule *full)
 {
 	unsigned long plt = object->start + object->plt;

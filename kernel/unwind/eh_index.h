@@ -18,7 +18,7 @@
 struct unwind_cache_state;
 struct unwind_full_rule;
 struct unwind_object;
-struct unwind_user_state;
+struct unwind_walk;
 
 /**
  * struct unwind_eh_row - a function that has an FDE
@@ -58,12 +58,12 @@ struct unwind_eh_sections {
 	u64	plt_size;
 };
 
-int unwind_eh_index_sections(struct unwind_user_state *state, unsigned long ip,
+int unwind_eh_index_sections(struct unwind_walk *state, unsigned long ip,
 			     unsigned int word, struct unwind_eh_sections *found);
-enum unwind_result unwind_eh_index_build(struct unwind_user_state *state,
+enum unwind_result unwind_eh_index_build(struct unwind_walk *state,
 					 const struct unwind_cache_state *begun, unsigned long ip,
 					 const struct unwind_object *object);
-int unwind_eh_stub_rule(struct unwind_user_state *state, const struct unwind_object *object,
+int unwind_eh_stub_rule(struct unwind_walk *state, const struct unwind_object *object,
 			unsigned long ip, struct unwind_full_rule *full);
 
 /* how many failed attempts to make an index there may be */

@@ -13,7 +13,7 @@
 #include <linux/mm.h>
 #include <linux/string.h>
 
-#include <asm/unwind_user.h>
+#include <asm/unwind_walk.h>
 
 #include "elf_tables.h"
 #include "full_rule.h"

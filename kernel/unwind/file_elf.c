@@ -27,7 +27,7 @@
 #include <linux/string.h>
 #include <linux/unaligned.h>
 
-#include <asm/unwind_user.h>
+#include <asm/unwind_walk.h>
 
 #include "cache.h"
 #include "cfi.h"
@@ -53,7 +53,7 @@
  * @rows: offset of the sorted table in the file
  */
 struct reader {
-	struct unwind_user_state		*state;
+	struct unwind_walk		*state;
 	struct address_space			*mapping;
 	struct folio				*folio;
 	pgoff_t					index;
@@ -364,7 +364,7 @@ static bool has_layout(const struct unwind_file *known)
  * becomes dead.  If a page is missing, or may be pinned, store nothing, as the tables may be
  * usable later.
  */
-static int find_layout(struct unwind_user_state *state, struct file *file,
+static int find_layout(struct unwind_walk *state, struct file *file,
 		       struct unwind_file *known)
 {
 	struct reader reader = { .state = state, .mapping = file->f_mapping };
@@ -536,7 +536,7 @@ static int find_known_object(unsigned long ip, struct unwind_object *object,
 }
 
 /* Make the file known. */
-static int make_known(struct unwind_user_state *state, struct file *open,
+static int make_known(struct unwind_walk *state, struct file *open,
 		      struct unwind_file **known)
 {
 	struct unwind_file *file = *known ?: unwind_file_get(file_inode(open));
@@ -555,7 +555,7 @@ static int make_known(struct unwind_user_state *state, struct file *open,
  * -EAGAIN if they may not be cached because the file is being written to; -EBUSY, -EFAULT or
  * -ENOMEM if they may not be cached for another reason.
  */
-static int file_object(struct unwind_user_state *state, unsigned long ip,
+static int file_object(struct unwind_walk *state, unsigned long ip,
 		       struct unwind_object *object, struct unwind_file **held)
 {
 	struct unwind_file *made;
@@ -591,7 +591,7 @@ static int file_object(struct unwind_user_state *state, unsigned long ip,
  * be cached only if the error is -EOPNOTSUPP. After -EAGAIN (the file is being written to), they
  * must not even be used if a file with rules was opened for writing since the walk began.
  */
-static enum unwind_result note_file_error(struct unwind_user_state *state, int ret, bool *unkept)
+static enum unwind_result note_file_error(struct unwind_walk *state, int ret, bool *unkept)
 {
 	*unkept = ret != -EOPNOTSUPP;
 	return ret == -EAGAIN && unwind_files_changes() != state->changes ? UNWIND_STALE :
@@ -610,7 +610,7 @@ static enum unwind_result note_file_error(struct unwind_user_state *state, int r
  * Return: UNWIND_FOUND; UNWIND_NONE if the rules must be read from memory; UNWIND_STALE if the file
  *	   has just been opened for writing.
  */
-enum unwind_result unwind_file_find_object(struct unwind_user_state *state,
+enum unwind_result unwind_file_find_object(struct unwind_walk *state,
 					   const struct unwind_cache_state *begun, unsigned long ip,
 					   struct unwind_object *object, bool *unkept)
 {
@@ -635,7 +635,7 @@ enum unwind_result unwind_file_find_object(struct unwind_user_state *state,
  * Context: Task context of a user task; may sleep.
  * Return: @ret, or UNWIND_STALE if the file may have changed during the search.
  */
-enum unwind_result unwind_file_end_search(struct unwind_user_state *state, enum unwind_result ret)
+enum unwind_result unwind_file_end_search(struct unwind_walk *state, enum unwind_result ret)
 {
 	struct unwind_file *held = state->held;
 
@@ -776,7 +776,7 @@ static enum unwind_result elf_decode_rule(struct reader *reader, u64 vaddr,
 }
 
 /* Forget the last CIE if it was read from another file or from memory. */
-static void begin_decoding(struct unwind_user_state *state, const struct unwind_file *known)
+static void begin_decoding(struct unwind_walk *state, const struct unwind_file *known)
 {
 	if (state->of_file != known->serial)
 		unwind_cfi_moved(state->cfi);
@@ -789,7 +789,7 @@ static void begin_decoding(struct unwind_user_state *state, const struct unwind_
  * last mapping.  If the object is dropped meanwhile, the caller refuses the result.
  * @grow: set to the file, with a reference, if its rules need more room
  */
-static enum unwind_result file_decode_rule(struct unwind_user_state *state, unsigned long ip,
+static enum unwind_result file_decode_rule(struct unwind_walk *state, unsigned long ip,
 					   struct unwind_user_rule *rule,
 					   struct unwind_full_rule *full, struct unwind_file **grow)
 {
@@ -845,7 +845,7 @@ unlock:
  *	   in memory must be used; UNWIND_FAULT if these must be used, but their rules must not be
  *	   cached, because the tables may change without notice.
  */
-enum unwind_result unwind_file_rule(struct unwind_user_state *state,
+enum unwind_result unwind_file_rule(struct unwind_walk *state,
 				    const struct unwind_cache_state *begun, unsigned long ip,
 				    struct unwind_user_rule *rule, struct unwind_full_rule *full)
 {
@@ -866,7 +866,7 @@ enum unwind_result unwind_file_rule(struct unwind_user_state *state,
 
 #ifdef CONFIG_UNWIND_USER_IN_PLACE
 /* Must the search for all rows end, for this error, or for its limits? */
-static int decode_must_end(struct unwind_user_state *state, int ret)
+static int decode_must_end(struct unwind_walk *state, int ret)
 {
 	if (!state->table_bytes)
 		return -ENOSPC;
@@ -923,7 +923,7 @@ static int elf_decode_rows(struct reader *reader, const struct function *functio
  * Return: 0; an error of @add; -ENOSPC if the limit of bytes was reached; or another error if the
  *	   tables cannot be read now.
  */
-int unwind_file_decode(struct unwind_user_state *state, struct unwind_file *known,
+int unwind_file_decode(struct unwind_walk *state, struct unwind_file *known,
 		       struct file *open, unwind_file_row_t add, void *ctx)
 {
 	struct reader reader = {

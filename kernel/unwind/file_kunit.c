@@ -691,7 +691,7 @@ static bool object_is_known(unsigned int n)
 /* Drop the objects of dead files, as a walk does. */
 static u64 begin_walk(void)
 {
-	struct unwind_user_state state = { .changes = unwind_files_changes() };
+	struct unwind_walk state = { .changes = unwind_files_changes() };
 	const struct unwind_rule_table *table;
 
 	rcu_read_lock();
@@ -711,7 +711,7 @@ static bool rule_is_known(unsigned int n)
 /* The size of the process's table of rules. */
 static unsigned int cache_bits(bool *crowded)
 {
-	struct unwind_user_state state = { .changes = unwind_files_changes() };
+	struct unwind_walk state = { .changes = unwind_files_changes() };
 	const struct unwind_rule_table *table;
 	unsigned int bits = 0;
 
@@ -826,7 +826,7 @@ static void objects_by_memory(struct kunit *test)
 static void written_during_walk(struct kunit *test)
 {
 	struct unwind_cfi *cfi = kunit_kzalloc(test, sizeof(*cfi), GFP_KERNEL);
-	struct unwind_user_state state = {
+	struct unwind_walk state = {
 		.ip = CODE, .word = 8, .exact = true, .cfi = cfi, .faults = 1,
 		.methods = BIT(UNWIND_METHOD_EH_FRAME), .table_bytes = SZ_64K,
 		.deadline = jiffies + 60 * HZ,
@@ -946,12 +946,12 @@ static struct unwind_file *make_tables(struct kunit *test, const struct function
 	return file;
 }
 
-static struct unwind_user_state make_state(struct kunit *test)
+static struct unwind_walk make_state(struct kunit *test)
 {
 	struct unwind_cfi *cfi = kunit_kzalloc(test, sizeof(*cfi), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, cfi);
-	return (struct unwind_user_state) {
+	return (struct unwind_walk) {
 		.word = 8, .exact = true, .cfi = cfi, .faults = 1,
 		.methods = BIT(UNWIND_METHOD_EH_FRAME), .table_bytes = SZ_64K,
 		.deadline = jiffies + 60 * HZ, .changes = begin_walk(),
@@ -959,7 +959,7 @@ static struct unwind_user_state make_state(struct kunit *test)
 }
 
 /* A file with the FDEs of overlapping_rows, and a walk in its code. */
-static struct unwind_file *walk_overlapping(struct kunit *test, struct unwind_user_state *state,
+static struct unwind_file *walk_overlapping(struct kunit *test, struct unwind_walk *state,
 					    struct file **pages)
 {
 	struct unwind_file *file;
@@ -974,7 +974,7 @@ static struct unwind_file *walk_overlapping(struct kunit *test, struct unwind_us
 /* The sorted table decides which FDE an address has, whatever rules are cached already. */
 static void overlapping_fdes(struct kunit *test)
 {
-	struct unwind_user_state state;
+	struct unwind_walk state;
 	struct unwind_full_rule full;
 	struct unwind_user_rule rule;
 	struct unwind_file *file;
@@ -1009,7 +1009,7 @@ static void overlapping_fdes(struct kunit *test)
  */
 static void last_address(struct kunit *test)
 {
-	struct unwind_user_state state;
+	struct unwind_walk state;
 	struct unwind_full_rule full;
 	struct unwind_user_rule rule;
 	struct unwind_file *file;
@@ -1037,7 +1037,7 @@ static void address_in_expression(struct kunit *test)
 		0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22,
 	};
 	loff_t pos = FDE + 2 * FDE_BYTES + FDE_BYTES - sizeof(insns);
-	struct unwind_user_state state;
+	struct unwind_walk state;
 	struct unwind_full_rule full;
 	struct unwind_user_rule rule;
 	struct unwind_file *file;
@@ -1079,7 +1079,7 @@ static void entry_of_file(struct kunit *test)
 static void unmapped_elsewhere(struct kunit *test)
 {
 	struct unwind_cache_state begun;
-	struct unwind_user_state state;
+	struct unwind_walk state;
 	struct unwind_full_rule full;
 	struct unwind_user_rule rule;
 	struct unwind_file *file;
@@ -1103,7 +1103,7 @@ static void pinned_page(struct kunit *test)
 	struct inode *other = make_inode(test);
 	struct unwind_object object = { .nr = ARRAY_SIZE(overlapping_rows), .word = 8 };
 	struct unwind_cache_state begun;
-	struct unwind_user_state state;
+	struct unwind_walk state;
 	struct unwind_full_rule full;
 	struct unwind_user_rule rule;
 	struct unwind_file *file;

@@ -204,7 +204,7 @@ static struct unwind_file_rows *finish_rows(const struct builder *b)
  * the tables cannot be read now, try again later.
  */
 static void build_rows(struct unwind_file *known, struct file *open,
-		       struct unwind_user_state *state, struct builder *b)
+		       struct unwind_walk *state, struct builder *b)
 {
 	struct unwind_file_rows *rows;
 	int ret;
@@ -226,7 +226,7 @@ static void build_rows(struct unwind_file *known, struct file *open,
 
 static void make_rows(struct unwind_file *known, struct file *open)
 {
-	struct unwind_user_state *state = kzalloc(sizeof(*state), ROWS_GFP);
+	struct unwind_walk *state = kzalloc(sizeof(*state), ROWS_GFP);
 	struct unwind_cfi *cfi = kmalloc(sizeof(*cfi), ROWS_GFP);
 	struct builder b = {
 		.hash = kvcalloc(BIT(HASH_BITS), sizeof(*b.hash), ROWS_GFP),

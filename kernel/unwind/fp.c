@@ -13,7 +13,7 @@
 #include <linux/sched.h>
 #include <linux/uprobes.h>
 
-#include <asm/unwind_user.h>
+#include <asm/unwind_walk.h>
 
 #ifdef CONFIG_UNWIND_USER_CODE
 #include "no_tables.h"
@@ -26,7 +26,7 @@
  * system call: a system call may have unmapped it.  The code of a frame that a signal interrupted
  * may have been made non-executable since then.  So in such a frame the address must be unmapped.
  */
-static noinline bool is_nowhere(struct unwind_user_state *state)
+static noinline bool is_nowhere(struct unwind_walk *state)
 {
 	struct unwind_mapping mapping;
 	u8 byte;
@@ -46,7 +46,7 @@ static noinline bool is_nowhere(struct unwind_user_state *state)
  * called: the return address is on top of the stack.  With @probed, memory holds a breakpoint, and
  * the uprobe whose handlers run holds the instruction.
  */
-static enum unwind_arch_frame innermost_frame(struct unwind_user_state *state, bool nowhere,
+static enum unwind_arch_frame innermost_frame(struct unwind_walk *state, bool nowhere,
 					      bool probed)
 {
 	u8 insn[UNWIND_ARCH_INSN_BYTES];
@@ -80,7 +80,7 @@ static enum unwind_arch_frame innermost_frame(struct unwind_user_state *state, b
  * Is an address that of Go's goexit() after its first instruction?  The first function of a
  * goroutine returns there, but no call precedes it.
  */
-static bool is_goexit(struct unwind_user_state *state, unsigned long addr)
+static bool is_goexit(struct unwind_walk *state, unsigned long addr)
 {
 	u64 code;
 
@@ -93,7 +93,7 @@ static bool is_goexit(struct unwind_user_state *state, unsigned long addr)
  * in few mappings, so the last one is tried first.  If it has been unmapped meanwhile, no harm is
  * done.
  */
-static bool fp_may_return_to(struct unwind_user_state *state, unsigned long addr)
+static bool fp_may_return_to(struct unwind_walk *state, unsigned long addr)
 {
 	struct unwind_mapping *code = &state->code;
 
@@ -109,7 +109,7 @@ static bool fp_may_return_to(struct unwind_user_state *state, unsigned long addr
  * Step to the caller of a frame whose frame pointer is set up.  Code without frame pointers may use
  * the register for anything: then this returns UNWIND_NONE.
  */
-static enum unwind_result step_by_fp(struct unwind_user_state *state)
+static enum unwind_result step_by_fp(struct unwind_walk *state)
 {
 	const struct unwind_user_rule rule = unwind_fp_set_up(state->word);
 	struct return_instance *ri __uninitialized;
@@ -137,7 +137,7 @@ static enum unwind_result step_by_fp(struct unwind_user_state *state)
  * pointer, but its callers do, the frame of one caller is skipped.  UNWIND_NONE: the frame pointer
  * cannot be that of the frame.
  */
-enum unwind_result unwind_fp_rule(struct unwind_user_state *state, struct unwind_user_rule *rule,
+enum unwind_result unwind_fp_rule(struct unwind_walk *state, struct unwind_user_rule *rule,
 				  struct unwind_full_rule *full)
 {
 	bool probed = state->regs && unwind_in_uprobe_handler();

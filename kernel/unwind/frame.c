@@ -10,14 +10,14 @@
 #include <linux/log2.h>
 #include <linux/sched.h>
 
-#include <asm/unwind_user.h>
+#include <asm/unwind_walk.h>
 
 #include "full_rule.h"
 #include "step.h"
 #include "unwind.h"
 
 /* Do the bytes in front of an address look like a call?  False if they cannot be read. */
-bool unwind_is_after_call(struct unwind_user_state *state, unsigned long addr)
+bool unwind_is_after_call(struct unwind_walk *state, unsigned long addr)
 {
 	u8 before[sizeof(u64)] __aligned(sizeof(u64)) __uninitialized;
 	u8 *call = before + sizeof(before) - UNWIND_ARCH_CALL_BYTES;
@@ -30,7 +30,7 @@ bool unwind_is_after_call(struct unwind_user_state *state, unsigned long addr)
 }
 
 /* Does the word on the stack at @addr look like a return address? */
-bool unwind_is_return_address(struct unwind_user_state *state, unsigned long addr)
+bool unwind_is_return_address(struct unwind_walk *state, unsigned long addr)
 {
 	struct return_instance *ri = state->ri;
 	unsigned long ra;
@@ -49,7 +49,7 @@ bool unwind_is_return_address(struct unwind_user_state *state, unsigned long add
  * address of the next instruction, which may belong to another function.  A restarted
  * system call has not completed: its ip is at the instruction itself.
  */
-bool unwind_is_after_syscall(struct unwind_user_state *state)
+bool unwind_is_after_syscall(struct unwind_walk *state)
 {
 	u16 insn;
 
@@ -63,7 +63,7 @@ bool unwind_is_after_syscall(struct unwind_user_state *state)
  * steps down take the current one instead.  So a loop is found after at most three times as many
  * steps down as lead to different frames.
  */
-static bool is_loop(struct unwind_user_state *state, unsigned long sp, unsigned long ip)
+static bool is_loop(struct unwind_walk *state, unsigned long sp, unsigned long ip)
 {
 	if (state->downs && sp == state->down_sp && ip == state->down_ip)
 		return true;
@@ -78,7 +78,7 @@ static bool is_loop(struct unwind_user_state *state, unsigned long sp, unsigned 
  * May the CFA be at or below sp?  Only if the caller runs on another stack, such as that of the
  * code which resumed a coroutine.  For signal frames see check_signal_sp().
  */
-bool unwind_switch_stack(struct unwind_user_state *state, unsigned long cfa, unsigned long ip)
+bool unwind_switch_stack(struct unwind_walk *state, unsigned long cfa, unsigned long ip)
 {
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 	if (state->quick && !unwind_is_in_place(state))
@@ -98,7 +98,7 @@ bool unwind_switch_stack(struct unwind_user_state *state, unsigned long cfa, uns
 
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 /* A caller-saved register of a frame.  It is known in the innermost frame. */
-enum unwind_result unwind_volatile_reg(struct unwind_user_state *state, unsigned int reg,
+enum unwind_result unwind_volatile_reg(struct unwind_walk *state, unsigned int reg,
 				       unsigned long *val)
 {
 	struct pt_regs *regs = state->regs;
@@ -117,7 +117,7 @@ enum unwind_result unwind_volatile_reg(struct unwind_user_state *state, unsigned
 
 #if defined(CONFIG_UNWIND_USER_EH_FRAME) || defined(CONFIG_UNWIND_USER_CODE)
 /* A register of a frame, UNWIND_REG_*, but not the return address. */
-enum unwind_result unwind_user_reg(struct unwind_user_state *state, unsigned int reg,
+enum unwind_result unwind_user_reg(struct unwind_walk *state, unsigned int reg,
 				   unsigned long *val)
 {
 	return unwind_read_reg(state, reg, val);
@@ -125,7 +125,7 @@ enum unwind_result unwind_user_reg(struct unwind_user_state *state, unsigned int
 #endif
 
 /* The interrupted stack may be anywhere, even below the handler's stack in the same mapping. */
-static enum unwind_result check_signal_sp(struct unwind_user_state *state, unsigned long sp,
+static enum unwind_result check_signal_sp(struct unwind_walk *state, unsigned long sp,
 					  unsigned long ip)
 {
 	if (sp > state->sp)
@@ -133,7 +133,7 @@ static enum unwind_result check_signal_sp(struct unwind_user_state *state, unsig
 	return is_loop(state, sp, ip) ? UNWIND_BAD : UNWIND_FOUND;
 }
 
-static enum unwind_result full_cfa(struct unwind_user_state *state,
+static enum unwind_result full_cfa(struct unwind_walk *state,
 				   const struct unwind_full_rule *full, unsigned long *cfa)
 {
 	enum unwind_result ret;
@@ -173,7 +173,7 @@ static bool is_value(u8 where)
 }
 
 /* Get a value of the caller's frame, or its address in memory: is_value() tells which. */
-static enum unwind_result full_place(struct unwind_user_state *state, u8 where, s32 off,
+static enum unwind_result full_place(struct unwind_walk *state, u8 where, s32 off,
 				     unsigned long cfa, unsigned long *val)
 {
 	enum unwind_result ret = UNWIND_FOUND;
@@ -203,7 +203,7 @@ static enum unwind_result full_place(struct unwind_user_state *state, u8 where, 
 
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 /* The caller's stack pointer. */
-static enum unwind_result full_sp(struct unwind_user_state *state,
+static enum unwind_result full_sp(struct unwind_walk *state,
 				  const struct unwind_full_rule *full, unsigned long cfa,
 				  unsigned long *sp)
 {
@@ -222,7 +222,7 @@ static enum unwind_result full_sp(struct unwind_user_state *state,
 #endif
 
 /* May the caller's stack pointer be @sp, and its next instruction be at @ip? */
-static enum unwind_result check_full_sp(struct unwind_user_state *state,
+static enum unwind_result check_full_sp(struct unwind_walk *state,
 					const struct unwind_full_rule *full,
 					unsigned long sp, unsigned long ip)
 {
@@ -244,7 +244,7 @@ static bool may_be_anywhere(const struct unwind_full_rule *full, enum unwind_res
 	return (ret == UNWIND_END || ret == UNWIND_BAD) && full->signal && full->cfa_deref;
 }
 
-static enum unwind_result full_return_address(struct unwind_user_state *state,
+static enum unwind_result full_return_address(struct unwind_walk *state,
 					      const struct unwind_full_rule *full,
 					      unsigned long cfa, unsigned long *ra,
 					      struct return_instance **ri)
@@ -270,7 +270,7 @@ static enum unwind_result full_return_address(struct unwind_user_state *state,
 }
 
 /* Find one callee-saved register of the caller: note its place or value, or that it is lost. */
-static void full_kept(struct unwind_user_state *state,
+static void full_kept(struct unwind_walk *state,
 		      const struct unwind_full_rule *full, unsigned int slot,
 		      unsigned long cfa, struct unwind_frame *next)
 {
@@ -291,7 +291,7 @@ static void full_kept(struct unwind_user_state *state,
 }
 
 /* As unwind_apply_frame(), for uncommon rules, such as those of signal frames and of the PLT. */
-static noinline enum unwind_result apply_full_rule(struct unwind_user_state *state,
+static noinline enum unwind_result apply_full_rule(struct unwind_walk *state,
 						   const struct unwind_full_rule *full)
 {
 	unsigned long cfa, sp, ra;
@@ -341,7 +341,7 @@ static noinline enum unwind_result apply_full_rule(struct unwind_user_state *sta
  * Step from a frame to its caller's by a rule; @full is valid if @rule is of the kind
  * UNWIND_RULE_FULL.
  */
-enum unwind_result unwind_apply_rule(struct unwind_user_state *state,
+enum unwind_result unwind_apply_rule(struct unwind_walk *state,
 				     const struct unwind_user_rule *rule,
 				     const struct unwind_full_rule *full)
 {

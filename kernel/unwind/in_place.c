@@ -24,11 +24,11 @@
 #include <linux/uaccess.h>
 #include <linux/unwind_deferred.h>
 #include <linux/unwind_in_place.h>
-#include <linux/unwind_user.h>
+#include <linux/unwind_walk.h>
 #include <linux/uprobes.h>
 
 #include <asm/tlbflush.h>
-#include <asm/unwind_user.h>
+#include <asm/unwind_walk.h>
 
 #include "cache.h"
 #include "step.h"
@@ -126,7 +126,7 @@ static bool uprobes_interfere(void)
 }
 
 /* Walk once.  Returns true if the stack has ended, or @trace is full. */
-static bool place_walk(struct unwind_user_state *state, struct pt_regs *regs, bool all_regs,
+static bool place_walk(struct unwind_walk *state, struct pt_regs *regs, bool all_regs,
 		       struct unwind_stacktrace *trace, unsigned int max)
 {
 	unwind_user_begin_in_place(state, regs);
@@ -142,7 +142,7 @@ static bool place_walk(struct unwind_user_state *state, struct pt_regs *regs, bo
  * Where the rules end, add the frames by frame pointers: if these, followed from the innermost
  * frame, come to that of the last frame, and as long as the return addresses follow calls.
  */
-static void place_add_by_fp(struct unwind_user_state *state, struct pt_regs *regs,
+static void place_add_by_fp(struct unwind_walk *state, struct pt_regs *regs,
 			    struct unwind_stacktrace *trace, unsigned int max)
 {
 	unsigned long kept[UNWIND_NR_KEPT], last, fp, ra;
@@ -165,7 +165,7 @@ static void place_add_by_fp(struct unwind_user_state *state, struct pt_regs *reg
 }
 
 /* Walk again with all callee-saved registers, as the next walks will do at once. */
-static noinline bool place_walk_again(struct unwind_user_state *state, struct pt_regs *regs,
+static noinline bool place_walk_again(struct unwind_walk *state, struct pt_regs *regs,
 				      struct unwind_stacktrace *trace, unsigned int max)
 {
 	unwind_cache_need_all_regs();
@@ -187,7 +187,7 @@ static u64 place_first_key(struct pt_regs *regs)
 static enum place_end place_unwind(struct pt_regs *regs, struct unwind_stacktrace *trace,
 				   unsigned int max)
 {
-	struct unwind_user_state state __uninitialized;
+	struct unwind_walk state __uninitialized;
 	enum place_end end;
 
 	trace->nr = 0;
@@ -289,7 +289,7 @@ void unwind_user_learn(void)
 			break;
 		if (tries && end == PLACE_NO_RULE)
 			unwind_cache_grow_rules(5 + 2 * tries);
-		unwind_user(&trace, max);
+		unwind_walk(&trace, max);
 	}
 	kfree(trace.entries);
 }

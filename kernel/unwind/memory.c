@@ -233,7 +233,7 @@ static int read_without_fault(unsigned long addr, void *to, size_t len)
 	return 0;
 }
 
-static int read_with_fault(struct unwind_user_state *state, unsigned long addr,
+static int read_with_fault(struct unwind_walk *state, unsigned long addr,
 			   void *to, size_t len)
 {
 	if (!state->faults || !mapping_is_plain_memory(addr, len))
@@ -247,7 +247,7 @@ static int read_with_fault(struct unwind_user_state *state, unsigned long addr,
  * value.  Returns 0, or -EFAULT if the bytes are not resident, and cannot or must not be faulted
  * in.
  */
-int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to,
+int unwind_read(struct unwind_walk *state, unsigned long addr, void *to,
 		size_t len)
 {
 	const void __user *from = (const void __user *)addr;
@@ -269,7 +269,7 @@ int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to,
 }
 
 /* unwind_read_word() for a word of 32 bits, or an unaligned one. */
-int __unwind_read_word(struct unwind_user_state *state, unsigned long addr,
+int __unwind_read_word(struct unwind_walk *state, unsigned long addr,
 		       unsigned long *val)
 {
 	u32 val32 = 0;
@@ -347,7 +347,7 @@ bool unwind_is_fixed(unsigned long addr)
  * A value of the program's auxiliary vector, which has words of the program's size, or 0 if there
  * is none.  PR_SET_MM can change the vector meanwhile.
  */
-unsigned long unwind_auxv(struct unwind_user_state *state, unsigned long type)
+unsigned long unwind_auxv(struct unwind_walk *state, unsigned long type)
 {
 	const unsigned long *auxv = current->mm->saved_auxv;
 	const u32 *auxv32 = (const u32 *)auxv;

@@ -129,7 +129,7 @@ static int read_plain_file(struct file *file, u64 pos, void *to, size_t len, boo
  * Return: 0; -EFAULT if the bytes are not in memory now; -EOPNOTSUPP if unwind_is_plain_file()
  *	   is false for the mapping of @addr, or without a mapping; -EINVAL if the file is shorter.
  */
-int unwind_read_file(struct unwind_user_state *state, unsigned long addr, u64 pos,
+int unwind_read_file(struct unwind_walk *state, unsigned long addr, u64 pos,
 		     void *to, size_t len)
 {
 	struct file *file;

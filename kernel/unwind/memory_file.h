@@ -7,9 +7,9 @@
 
 #include <linux/types.h>
 
-struct unwind_user_state;
+struct unwind_walk;
 
-int unwind_read_file(struct unwind_user_state *state, unsigned long addr, u64 pos,
+int unwind_read_file(struct unwind_walk *state, unsigned long addr, u64 pos,
 		     void *to, size_t len);
 
 #endif /* _KERNEL_UNWIND_MEMORY_FILE_H */

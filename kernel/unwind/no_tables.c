@@ -26,7 +26,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include <asm/unwind_user.h>
+#include <asm/unwind_walk.h>
 
 #include "code.h"
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
@@ -61,19 +61,19 @@
 
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 
-static void code_count_search(struct unwind_user_state *state)
+static void code_count_search(struct unwind_walk *state)
 {
 	state->found[UNWIND_FOUND_CODE]++;
 }
 
 /* Will the walk be repeated with registers that it did not know so far? */
-static bool code_is_walked_again(const struct unwind_user_state *state)
+static bool code_is_walked_again(const struct unwind_walk *state)
 {
 	return state->again;
 }
 
 /* Does the code at an address have tables?  @unsure is the answer if that is not known now. */
-static bool code_has_tables(struct unwind_user_state *state, unsigned long addr, bool unsure)
+static bool code_has_tables(struct unwind_walk *state, unsigned long addr, bool unsure)
 {
 	struct unwind_object object __uninitialized;
 	struct unwind_cache_state begun;
@@ -123,20 +123,20 @@ static enum unwind_result unwind_cache_find_rule(u64 key, bool missed,
 	return UNWIND_NONE;
 }
 
-static u64 unwind_rule_key(const struct unwind_user_state *state)
+static u64 unwind_rule_key(const struct unwind_walk *state)
 {
 	return state->ip;
 }
 
-static void code_count_search(struct unwind_user_state *state) {}
+static void code_count_search(struct unwind_walk *state) {}
 
-static bool code_is_walked_again(const struct unwind_user_state *state)
+static bool code_is_walked_again(const struct unwind_walk *state)
 {
 	return false;
 }
 
 /* as for code with tables, a call must precede a return address in code of a file */
-static bool code_has_tables(struct unwind_user_state *state, unsigned long addr, bool unsure)
+static bool code_has_tables(struct unwind_walk *state, unsigned long addr, bool unsure)
 {
 	return unwind_is_of_file(addr);
 }
@@ -163,7 +163,7 @@ static bool code_file_entry(unsigned long ip, unsigned long base, unsigned long 
 /* Read up to @len bytes: fewer if the next page is missing. */
 static unsigned int read_code(void *ctx, unsigned long addr, u8 *to, unsigned int len)
 {
-	struct unwind_user_state *state = ctx;
+	struct unwind_walk *state = ctx;
 	unsigned int here = min_t(unsigned long, len, PAGE_SIZE - offset_in_page(addr));
 
 	/* Charge an average instruction's length to the budget, not the window that is read. */
@@ -174,7 +174,7 @@ static unsigned int read_code(void *ctx, unsigned long addr, u8 *to, unsigned in
 	return here < len && !unwind_read(state, addr, to, here) ? here : 0;
 }
 
-static struct unwind_code code_of(struct unwind_user_state *state)
+static struct unwind_code code_of(struct unwind_walk *state)
 {
 	return (struct unwind_code) {
 		.read = read_code, .ctx = state, .word = state->word,
@@ -235,7 +235,7 @@ static void make_full(struct unwind_user_rule *rule, s32 word, struct unwind_ful
 }
 
 /* The frame pointer of a frame, if it is known. */
-static bool read_fp(struct unwind_user_state *state, unsigned long *fp)
+static bool read_fp(struct unwind_walk *state, unsigned long *fp)
 {
 	return !unwind_user_reg(state, UNWIND_REG_FP, fp);
 }
@@ -246,7 +246,7 @@ static bool read_fp(struct unwind_user_state *state, unsigned long *fp)
  * as a return address.  @unsure is the answer if no call precedes it, and it is not known whether
  * the code has tables.
  */
-static bool code_may_return_to(struct unwind_user_state *state, unsigned long addr, bool unsure)
+static bool code_may_return_to(struct unwind_walk *state, unsigned long addr, bool unsure)
 {
 	if (addr < PAGE_SIZE || addr >= TASK_SIZE_MAX || !unwind_is_executable(addr))
 		return false;
@@ -257,7 +257,7 @@ static bool code_may_return_to(struct unwind_user_state *state, unsigned long ad
  * Could a word on the stack be a return address? Also true if the code in front of the address
  * in the word cannot be read, or if a breakpoint in that code may hide a call.
  */
-static bool may_be_return_address(struct unwind_user_state *state, unsigned long word)
+static bool may_be_return_address(struct unwind_walk *state, unsigned long word)
 {
 	u8 before[UNWIND_ARCH_CALL_BYTES];
 	unsigned long addr = word + state->cs_base;
@@ -274,7 +274,7 @@ static bool may_be_return_address(struct unwind_user_state *state, unsigned long
  * Find the function that the call in front of @ra calls. If this function only jumps to
  * another one, find that one. @start is set to 0 if the call or the jump is indirect.
  */
-static bool called_from(struct unwind_user_state *state, unsigned long ra,
+static bool called_from(struct unwind_walk *state, unsigned long ra,
 			unsigned long *start)
 {
 	struct unwind_code code = code_of(state);
@@ -303,7 +303,7 @@ enum evidence {
  * Does the call in front of @ra call the frame's function? An indirect call may call any
  * function.
  */
-static enum evidence is_called(struct unwind_user_state *state, unsigned long ra)
+static enum evidence is_called(struct unwind_walk *state, unsigned long ra)
 {
 	struct unwind_code code = code_of(state);
 	unsigned long start;
@@ -326,7 +326,7 @@ static bool is_on_top_of_stack(const struct unwind_user_rule *rule, s32 word)
  * Does the rule lead to a possible return address? If @is_doubtful, the rule may be wrong, because
  * its path continued after a call that never returns.
  */
-static enum evidence leads_to_caller(struct unwind_user_state *state,
+static enum evidence leads_to_caller(struct unwind_walk *state,
 				     const struct unwind_user_rule *rule, bool is_doubtful)
 {
 	unsigned long base = state->sp, slot, ra;
@@ -363,7 +363,7 @@ static enum evidence leads_to_caller(struct unwind_user_state *state,
  * Does the rule say that a function which made a call has no frame? Then the rule is doubtful:
  * by the ABI, the function must have a frame.
  */
-static bool has_no_frame(const struct unwind_user_state *state,
+static bool has_no_frame(const struct unwind_walk *state,
 			 const struct unwind_user_rule *rule)
 {
 	return !state->exact && rule->kind == UNWIND_RULE_CODE &&
@@ -382,7 +382,7 @@ static bool has_no_frame(const struct unwind_user_state *state,
  * @bytes: the code that was read last
  */
 struct code_search {
-	struct unwind_user_state	*state;
+	struct unwind_walk	*state;
 	struct unwind_cache_state	begun;
 	unsigned long			at;
 	unsigned int			nr;
@@ -390,7 +390,7 @@ struct code_search {
 };
 
 /* Cache the rule of the frame, which was found from the code up to @end. */
-static void keep_rule(struct unwind_user_state *state, const struct unwind_cache_state *begun,
+static void keep_rule(struct unwind_walk *state, const struct unwind_cache_state *begun,
 		      unsigned long end, struct unwind_user_rule *rule)
 {
 	const unsigned long ip = state->ip;
@@ -413,7 +413,7 @@ static void keep_rule(struct unwind_user_state *state, const struct unwind_cache
 static unsigned int search_read(void *ctx, unsigned long addr, u8 *to, unsigned int len)
 {
 	struct code_search *search = ctx;
-	struct unwind_user_state *state = search->state;
+	struct unwind_walk *state = search->state;
 
 	if (len > CODE_WINDOW || offset_in_page(addr) > PAGE_SIZE - CODE_WINDOW)
 		return read_code(state, addr, to, len);
@@ -442,7 +442,7 @@ static struct unwind_user_rule no_path(void)
 static void search_code(struct code_search *search, struct unwind_code *code,
 			struct unwind_user_rule *rule)
 {
-	struct unwind_user_state *state = search->state;
+	struct unwind_walk *state = search->state;
 	unsigned long ip = state->ip;
 	enum evidence evidence;
 
@@ -533,7 +533,7 @@ static void put_code_memory(void **parts)
 }
 
 /* Return false if the code was not searched: then the code may still have a rule. */
-static bool rule_by_code(struct unwind_user_state *state, struct unwind_user_rule *rule)
+static bool rule_by_code(struct unwind_walk *state, struct unwind_user_rule *rule)
 {
 	struct code_search search = { .state = state };
 	struct unwind_code code = code_of(state);
@@ -556,7 +556,7 @@ static bool rule_by_code(struct unwind_user_state *state, struct unwind_user_rul
 }
 
 /* The function whose call pushed the return address above the frame pointer; 0 if not known. */
-static unsigned long function_at_fp(struct unwind_user_state *state, unsigned long fp)
+static unsigned long function_at_fp(struct unwind_walk *state, unsigned long fp)
 {
 	unsigned long ra, start;
 
@@ -567,20 +567,20 @@ static unsigned long function_at_fp(struct unwind_user_state *state, unsigned lo
 }
 
 /* Charge reads of the stack to the budget, because the program determines their number. */
-static bool may_scan(struct unwind_user_state *state)
+static bool may_scan(struct unwind_walk *state)
 {
 	return unwind_may_read(state, 8 * state->word) && !time_after(jiffies, state->deadline);
 }
 
 /* Distance of the frame pointer above the stack pointer, in bytes. */
-static bool frame_size(struct unwind_user_state *state, unsigned long fp, unsigned long *size)
+static bool frame_size(struct unwind_walk *state, unsigned long fp, unsigned long *size)
 {
 	*size = fp - state->sp;
 	return !state->sp_is_low && *size <= MAX_FRAME_WORDS * state->word;
 }
 
 /* May a register of @live hold a return address that the innermost code has popped? */
-static bool is_in_register(struct unwind_user_state *state, u16 live)
+static bool is_in_register(struct unwind_walk *state, u16 live)
 {
 	unsigned long vals[UNWIND_ARCH_NR_GENERAL];
 	unsigned int i;
@@ -600,14 +600,14 @@ static bool is_in_register(struct unwind_user_state *state, u16 live)
  * May the function have removed its frame? Then its return address is on top of the stack or in
  * a register.
  */
-static bool may_have_left(struct unwind_user_state *state, const struct unwind_user_rule *none)
+static bool may_have_left(struct unwind_walk *state, const struct unwind_user_rule *none)
 {
 	return !state->regs || unwind_is_return_address(state, state->sp) ||
 	       is_in_register(state, none->live);
 }
 
 /* Does the prologue set the frame pointer to where it saved the caller's frame pointer? */
-static bool saves_fp(struct unwind_user_state *state, unsigned long prologue)
+static bool saves_fp(struct unwind_walk *state, unsigned long prologue)
 {
 	u8 bytes[2 * UNWIND_CODE_SAVE_BYTES];
 
@@ -621,7 +621,7 @@ static bool saves_fp(struct unwind_user_state *state, unsigned long prologue)
  * address lies in the frame, the word above it may be an old return address, of a function that
  * has returned.
  */
-static bool has_caller_at_fp(struct unwind_user_state *state, unsigned long fp)
+static bool has_caller_at_fp(struct unwind_walk *state, unsigned long fp)
 {
 	struct unwind_code code = code_of(state);
 	unsigned long ra;
@@ -643,7 +643,7 @@ static bool has_caller_at_fp(struct unwind_user_state *state, unsigned long fp)
  * same function or one that tail-calls it.  So refuse if a return address may be on top of the
  * stack or in a register.
  */
-static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
+static bool frame_by_code(struct unwind_walk *state, unsigned long fp,
 			  const struct unwind_user_rule *none)
 {
 	struct unwind_code code = code_of(state);
@@ -679,7 +679,7 @@ static bool frame_by_code(struct unwind_user_state *state, unsigned long fp,
 }
 
 /* Does the frame have the size of the cached rule, and is the frame pointer not a caller's? */
-static bool has_kept_size(struct unwind_user_state *state, const struct unwind_user_rule *rule)
+static bool has_kept_size(struct unwind_walk *state, const struct unwind_user_rule *rule)
 {
 	struct unwind_code code = code_of(state);
 	unsigned long fp, size, start = 0, called;
@@ -699,7 +699,7 @@ static bool has_kept_size(struct unwind_user_state *state, const struct unwind_u
  * The return address is somewhere above the stack pointer.  If no word up to the frame
  * pointer can be a return address, the word above the frame pointer is the return address.
  */
-static bool fp_is_certain(struct unwind_user_state *state, unsigned long fp,
+static bool fp_is_certain(struct unwind_walk *state, unsigned long fp,
 			  const struct unwind_user_rule *rule)
 {
 	unsigned long addr = state->sp, word;
@@ -726,7 +726,7 @@ static bool fp_is_certain(struct unwind_user_state *state, unsigned long fp,
  * the arguments of the program, at the bottom of the stack, can have any value.  Of these, only an
  * address behind a call instruction could be a return address.
  */
-static bool may_be_called_from(struct unwind_user_state *state, unsigned long addr,
+static bool may_be_called_from(struct unwind_walk *state, unsigned long addr,
 			       bool is_argument)
 {
 	unsigned long word;
@@ -749,7 +749,7 @@ static bool may_be_called_from(struct unwind_user_state *state, unsigned long ad
  * instruction. There, the stack pointer points to the return address. This stack pointer counts in
  * @high, so the return address is not above @high. An alignment of the stack can add a few words.
  */
-static bool is_at_bottom(struct unwind_user_state *state, unsigned long high)
+static bool is_at_bottom(struct unwind_walk *state, unsigned long high)
 {
 	unsigned long bottom = unwind_start_stack(), addr = state->sp;
 
@@ -766,7 +766,7 @@ static bool is_at_bottom(struct unwind_user_state *state, unsigned long high)
  * A doubtful rule needs evidence in each frame.  If there is none, change the rule to
  * UNWIND_RULE_NO_PATH.  If there is proof, cache the rule without the doubt.
  */
-static void check_doubt(struct unwind_user_state *state, struct unwind_user_rule *rule)
+static void check_doubt(struct unwind_walk *state, struct unwind_user_rule *rule)
 {
 	struct unwind_cache_state begun;
 
@@ -789,7 +789,7 @@ static void check_doubt(struct unwind_user_state *state, struct unwind_user_rule
 }
 
 /* Is there a cached rule, and is its code unchanged? */
-static bool find_kept(struct unwind_user_state *state, struct unwind_user_rule *rule,
+static bool find_kept(struct unwind_walk *state, struct unwind_user_rule *rule,
 		      struct unwind_full_rule *full)
 {
 	if (unwind_cache_find_rule(unwind_rule_key(state), false, rule, full))
@@ -823,7 +823,7 @@ static bool find_kept(struct unwind_user_state *state, struct unwind_user_rule *
 	}
 }
 
-static bool rule_by_fp(struct unwind_user_state *state, struct unwind_user_rule *rule)
+static bool rule_by_fp(struct unwind_walk *state, struct unwind_user_rule *rule)
 {
 	unsigned long fp;
 
@@ -843,7 +843,7 @@ static bool rule_by_fp(struct unwind_user_state *state, struct unwind_user_rule 
  * e_entry of its ELF header (System V ABI, chapter 5, "Program Interpreter").  0 if the program has
  * no interpreter, or if the frame's code is known to be of another file.
  */
-static unsigned long interpreter_entry(struct unwind_user_state *state)
+static unsigned long interpreter_entry(struct unwind_walk *state)
 {
 	const unsigned long base = unwind_auxv(state, AT_BASE);
 	unsigned long entry;
@@ -859,7 +859,7 @@ static unsigned long interpreter_entry(struct unwind_user_state *state)
 }
 
 /* The entry point that is shortly before the frame's code, or 0. */
-static unsigned long entry_in_front(struct unwind_user_state *state)
+static unsigned long entry_in_front(struct unwind_walk *state)
 {
 	const unsigned long at = state->ip - state->back;
 	unsigned long entry = interpreter_entry(state);
@@ -876,7 +876,7 @@ static unsigned long entry_in_front(struct unwind_user_state *state)
  * of them calls a function that does not return.  So the stack pointer must be the one that the
  * startup code would have here, and no return address may lie above it.
  */
-static bool rule_at_entry(struct unwind_user_state *state, struct unwind_user_rule *rule)
+static bool rule_at_entry(struct unwind_walk *state, struct unwind_user_rule *rule)
 {
 	struct unwind_code code = code_of(state);
 	struct unwind_cache_state begun;
@@ -913,7 +913,7 @@ static bool rule_at_entry(struct unwind_user_state *state, struct unwind_user_ru
  * Return: UNWIND_FOUND; UNWIND_NONE if no caller is certain; or UNWIND_FAULT if the code could not
  *	   be searched.
  */
-enum unwind_result unwind_no_tables_rule(struct unwind_user_state *state,
+enum unwind_result unwind_no_tables_rule(struct unwind_walk *state,
 					 struct unwind_user_rule *rule,
 					 struct unwind_full_rule *full)
 {
@@ -932,7 +932,7 @@ enum unwind_result unwind_no_tables_rule(struct unwind_user_state *state,
  * Which registers, by their numbers in instructions, has the called function not changed up to @ip?
  * That is known only if the call is direct and the code of the function can be read.
  */
-static u16 callee_keeps(struct unwind_user_state *state, unsigned long ip)
+static u16 callee_keeps(struct unwind_walk *state, unsigned long ip)
 {
 	struct unwind_code code = code_of(state);
 	u8 insn[UNWIND_ARCH_DIRECT_BYTES];
@@ -950,7 +950,7 @@ static u16 callee_keeps(struct unwind_user_state *state, unsigned long ip)
  * Does this frame include a part of its caller's frame? Then the word below its
  * frame pointer is the caller's stack pointer.
  */
-static bool frame_extends(struct unwind_user_state *state, unsigned long cfa)
+static bool frame_extends(struct unwind_walk *state, unsigned long cfa)
 {
 	unsigned long place = cfa - 3 * state->word, sp;
 
@@ -967,7 +967,7 @@ static bool frame_extends(struct unwind_user_state *state, unsigned long cfa)
  * Context: Task context of a user task; may sleep.  If the walk is quick, any.
  * Return: as unwind_user_next().
  */
-enum unwind_result unwind_apply_code_rule(struct unwind_user_state *state,
+enum unwind_result unwind_apply_code_rule(struct unwind_walk *state,
 					  const struct unwind_user_rule *rule)
 {
 	unsigned long sp = state->sp, cfa;
@@ -983,7 +983,7 @@ enum unwind_result unwind_apply_code_rule(struct unwind_user_state *state,
 	return UNWIND_FOUND;
 }
 
-static enum unwind_result apply_any_rule(struct unwind_user_state *state,
+static enum unwind_result apply_any_rule(struct unwind_walk *state,
 					 const struct unwind_user_rule *rule,
 					 const struct unwind_full_rule *full)
 {
@@ -992,7 +992,7 @@ static enum unwind_result apply_any_rule(struct unwind_user_state *state,
 }
 
 /* Is the frame pointer two words below the CFA, where frame-pointer code has it? */
-static bool fp_fits(struct unwind_user_state *state, unsigned long cfa)
+static bool fp_fits(struct unwind_walk *state, unsigned long cfa)
 {
 	unsigned long fp;
 
@@ -1000,7 +1000,7 @@ static bool fp_fits(struct unwind_user_state *state, unsigned long cfa)
 }
 
 /* Apply the rule with another stack pointer, without a change of @state. */
-static enum unwind_result apply_from(struct unwind_user_state *state, unsigned long sp,
+static enum unwind_result apply_from(struct unwind_walk *state, unsigned long sp,
 				     const struct unwind_user_rule *rule,
 				     const struct unwind_full_rule *full, struct unwind_frame *next)
 {
@@ -1015,7 +1015,7 @@ static enum unwind_result apply_from(struct unwind_user_state *state, unsigned l
 	return ret;
 }
 
-static bool leads_to_return_address(struct unwind_user_state *state,
+static bool leads_to_return_address(struct unwind_walk *state,
 				    const struct unwind_frame *next)
 {
 	const struct unwind_frame here = state->frame;
@@ -1033,7 +1033,7 @@ static bool leads_to_return_address(struct unwind_user_state *state,
  * uses only the frame pointer, take it.  Otherwise take the one that leads to a return address;
  * if both do, take the one that the frame pointer fits.  If that leaves both or neither, fail.
  */
-static noinline enum unwind_result apply_either(struct unwind_user_state *state,
+static noinline enum unwind_result apply_either(struct unwind_walk *state,
 						const struct unwind_user_rule *rule,
 						const struct unwind_full_rule *full)
 {
@@ -1069,7 +1069,7 @@ static noinline enum unwind_result apply_either(struct unwind_user_state *state,
 	return UNWIND_FOUND;
 }
 
-static unsigned int steps_taken(const struct unwind_user_state *state)
+static unsigned int steps_taken(const struct unwind_walk *state)
 {
 	unsigned int i, nr = 0;
 
@@ -1079,7 +1079,7 @@ static unsigned int steps_taken(const struct unwind_user_state *state)
 }
 
 /* Is this frame the caller of the innermost function, which was interrupted? */
-static bool called_innermost(const struct unwind_user_state *state)
+static bool called_innermost(const struct unwind_walk *state)
 {
 	/* find_rule() has already counted this step */
 	return state->start && !state->exact && !arch_unwind_in_syscall(state->start) &&
@@ -1087,7 +1087,7 @@ static bool called_innermost(const struct unwind_user_state *state)
 }
 
 /* May the rule need a caller-saved register? */
-static bool rule_is_volatile(const struct unwind_user_state *state,
+static bool rule_is_volatile(const struct unwind_walk *state,
 			     const struct unwind_user_rule *rule)
 {
 	return rule->kind == UNWIND_RULE_FULL ||
@@ -1099,7 +1099,7 @@ static bool rule_is_volatile(const struct unwind_user_state *state,
  * Assembly may rely on its own functions not to change a caller-saved register.
  * OpenSSL's AES-GCM keeps its CFA in rax across such calls.
  */
-static noinline enum unwind_result apply_left_alone(struct unwind_user_state *state,
+static noinline enum unwind_result apply_left_alone(struct unwind_walk *state,
 						    const struct unwind_user_rule *rule,
 						    const struct unwind_full_rule *full)
 {
@@ -1124,7 +1124,7 @@ static noinline enum unwind_result apply_left_alone(struct unwind_user_state *st
  * Context: Task context of a user task; may sleep.
  * Return: as unwind_user_next().
  */
-enum unwind_result unwind_code_step(struct unwind_user_state *state,
+enum unwind_result unwind_code_step(struct unwind_walk *state,
 				    const struct unwind_user_rule *rule,
 				    const struct unwind_full_rule *full)
 {

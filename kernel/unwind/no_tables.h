@@ -88,21 +88,21 @@ static inline bool unwind_code_holds(unsigned long ip, const struct unwind_user_
 }
 
 /* Code is read only if all methods of the kernel are enabled. */
-static inline bool unwind_reads_code(const struct unwind_user_state *state)
+static inline bool unwind_reads_code(const struct unwind_walk *state)
 {
 	return state->methods == BIT(UNWIND_NR_METHODS) - 1;
 }
 
-enum unwind_result unwind_no_tables_rule(struct unwind_user_state *state,
+enum unwind_result unwind_no_tables_rule(struct unwind_walk *state,
 					 struct unwind_user_rule *rule,
 					 struct unwind_full_rule *full);
-enum unwind_result unwind_apply_code_rule(struct unwind_user_state *state,
+enum unwind_result unwind_apply_code_rule(struct unwind_walk *state,
 					  const struct unwind_user_rule *rule);
-enum unwind_result unwind_code_step(struct unwind_user_state *state,
+enum unwind_result unwind_code_step(struct unwind_walk *state,
 				    const struct unwind_user_rule *rule,
 				    const struct unwind_full_rule *full);
 bool unwind_is_fixed(unsigned long addr);
-unsigned long unwind_auxv(struct unwind_user_state *state, unsigned long type);
+unsigned long unwind_auxv(struct unwind_walk *state, unsigned long type);
 unsigned long unwind_start_stack(void);
 
 #endif /* _KERNEL_UNWIND_NO_TABLES_H */

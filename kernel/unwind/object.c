@@ -105,7 +105,7 @@ static enum unwind_result list_places(unsigned long ip, struct places *places,
 
 /* Where to read an object in memory: its first byte is at @begin. */
 struct object_reader {
-	struct unwind_user_state	*state;
+	struct unwind_walk	*state;
 	unsigned long			begin;
 };
 
@@ -278,7 +278,7 @@ static u64 eh_frame_room(unsigned long start, struct unwind_object *object)
  * in .eh_frame_hdr.  Such an .eh_frame needs an index, which pays only if the index can be cached:
  * so ignore one that may change without notice.
  */
-static int find_eh_frame(struct unwind_user_state *state, const struct places *places,
+static int find_eh_frame(struct unwind_walk *state, const struct places *places,
 			 unsigned long ip, unsigned long bias, unsigned long start,
 			 struct unwind_object *object)
 {
@@ -314,7 +314,7 @@ static int find_eh_frame(struct unwind_user_state *state, const struct places *p
 #endif
 
 /* Does an object begin here, and does it contain the address? */
-static int object_from(struct unwind_user_state *state,
+static int object_from(struct unwind_walk *state,
 		       const struct places *places, int at, unsigned long ip,
 		       struct unwind_object *object)
 {
@@ -361,7 +361,7 @@ static int object_from(struct unwind_user_state *state,
  *	   header of the object cannot be read now; or UNWIND_STOP if its headers or tables have an
  *	   unsupported form.
  */
-enum unwind_result unwind_object_at(struct unwind_user_state *state, unsigned long ip,
+enum unwind_result unwind_object_at(struct unwind_walk *state, unsigned long ip,
 				    struct unwind_object *object)
 {
 	struct places places __uninitialized;
@@ -413,7 +413,7 @@ enum unwind_result unwind_object_at(struct unwind_user_state *state, unsigned lo
  * Context: Task context of a user task; may sleep.
  * Return: true if the object is in the cache now.
  */
-bool unwind_keep_object(struct unwind_user_state *state, const struct unwind_cache_state *begun,
+bool unwind_keep_object(struct unwind_walk *state, const struct unwind_cache_state *begun,
 			struct unwind_object *object)
 {
 #ifdef CONFIG_UNWIND_USER_FILES

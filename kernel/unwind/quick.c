@@ -11,9 +11,9 @@
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/uaccess.h>
-#include <linux/unwind_user.h>
+#include <linux/unwind_walk.h>
 
-#include <asm/unwind_user.h>
+#include <asm/unwind_walk.h>
 
 #include "cache.h"
 #ifdef CONFIG_UNWIND_USER_IN_PLACE
@@ -33,7 +33,7 @@
  * Does the rule lead to a return address behind a call? Below the stack pointer are old ones,
  * unless there is another stack: that is looked at only in a whole step.
  */
-static noinline bool leads_behind_call(struct unwind_user_state *state,
+static noinline bool leads_behind_call(struct unwind_walk *state,
 				       const struct unwind_user_rule *rule)
 {
 	unsigned long cfa, ra;
@@ -48,7 +48,7 @@ static noinline bool leads_behind_call(struct unwind_user_state *state,
  * A step of other_steps() by a rule for code without tables. Check first that the code is
  * unchanged, because the cache is not notified when such code changes.
  */
-static __always_inline enum unwind_result quick_code_step(struct unwind_user_state *state,
+static __always_inline enum unwind_result quick_code_step(struct unwind_walk *state,
 							  const struct unwind_user_rule *rule)
 {
 	if (!unwind_code_holds(state->ip, rule))
@@ -62,7 +62,7 @@ static __always_inline enum unwind_result quick_code_step(struct unwind_user_sta
 }
 #endif
 
-static __always_inline bool cached_rule(const struct unwind_user_state *state,
+static __always_inline bool cached_rule(const struct unwind_walk *state,
 					struct unwind_cache *cache,
 					const struct unwind_rule_table *table, u64 key,
 					struct unwind_user_rule *rule)
@@ -80,7 +80,7 @@ static __always_inline bool cached_rule(const struct unwind_user_state *state,
 	return false;
 }
 
-static bool quick_sp_is_low(const struct unwind_user_state *state)
+static bool quick_sp_is_low(const struct unwind_walk *state)
 {
 #ifdef CONFIG_UNWIND_USER_CODE
 	return state->sp_is_low;
@@ -90,7 +90,7 @@ static bool quick_sp_is_low(const struct unwind_user_state *state)
 }
 
 /* Can the walk take plain_steps()? */
-static bool is_plain(const struct unwind_user_state *state)
+static bool is_plain(const struct unwind_walk *state)
 {
 	return !quick_sp_is_low(state) && state->word == sizeof(unsigned long) &&
 	       !state->probed && !state->all_regs && !state->cs_base && !state->ss_base;
@@ -158,7 +158,7 @@ enum plain_fp {
 	PLAIN_FP_LOST,		/* nothing valid: the frame pointer is unknown */
 };
 
-static enum plain_fp plain_fp_of(const struct unwind_user_state *state)
+static enum plain_fp plain_fp_of(const struct unwind_walk *state)
 {
 	if (state->lost & BIT(UNWIND_SLOT_FP))
 		return PLAIN_FP_LOST;
@@ -178,7 +178,7 @@ static enum plain_fp plain_fp_of(const struct unwind_user_state *state)
  * called.
  */
 static noinline unsigned long *
-plain_steps(struct unwind_user_state *state, const struct unwind_rule_table *table,
+plain_steps(struct unwind_walk *state, const struct unwind_rule_table *table,
 	    unsigned long *entries, const unsigned long *end, bool *ended)
 {
 	/* excludes the last user address: no aligned word begins there; a valid ret - 1 is lower */
@@ -289,7 +289,7 @@ from_fp:
 
 #ifdef CONFIG_UNWIND_USER_IN_PLACE
 /* In place: step by a full rule.  In other walks unwind_user_next() does that. */
-static noinline enum unwind_result quick_full_step(struct unwind_user_state *state,
+static noinline enum unwind_result quick_full_step(struct unwind_walk *state,
 						   struct unwind_cache *cache)
 {
 	struct unwind_full_rule full __uninitialized;
@@ -326,7 +326,7 @@ bool unwind_quick_knows(u64 key)
 }
 
 /* Is this the start of the program?  The walk that found the rule has proved it for this place. */
-static bool is_begin(const struct unwind_user_state *state, const struct unwind_user_rule *rule)
+static bool is_begin(const struct unwind_walk *state, const struct unwind_user_rule *rule)
 {
 #ifdef CONFIG_UNWIND_USER_CODE
 	return state->in_place && rule->kind == UNWIND_RULE_BEGIN &&
@@ -341,7 +341,7 @@ static bool is_begin(const struct unwind_user_state *state, const struct unwind_
  * Returns as unwind_user_next(), which repeats the step after a failure other than UNWIND_END.
  * UNWIND_NONE: there is no rule.
  */
-static __always_inline enum unwind_result other_step(struct unwind_user_state *state,
+static __always_inline enum unwind_result other_step(struct unwind_walk *state,
 						     struct unwind_cache *cache,
 						     const struct unwind_rule_table *table)
 {
@@ -381,7 +381,7 @@ static __always_inline enum unwind_result other_step(struct unwind_user_state *s
 
 /* Take steps that plain_steps() cannot take.  After each one, try plain_steps() again. */
 static noinline unsigned long *
-other_steps(struct unwind_user_state *state, struct unwind_cache *cache,
+other_steps(struct unwind_walk *state, struct unwind_cache *cache,
 	    const struct unwind_rule_table *table, unsigned long *entries,
 	    const unsigned long *end, bool *ended)
 {
@@ -414,7 +414,7 @@ other_steps(struct unwind_user_state *state, struct unwind_cache *cache,
  * Context: Task context of a user task; does not sleep.  If the walk is one in place, any.
  * Return: true if the last frame has no caller.
  */
-bool unwind_quick_steps(struct unwind_user_state *state,
+bool unwind_quick_steps(struct unwind_walk *state,
 			struct unwind_stacktrace *trace, unsigned int max)
 {
 	const unsigned long *const end = trace->entries + max;

@@ -13,7 +13,7 @@
 #include <linux/string.h>
 
 #include <asm/unwind_sigframe.h>
-#include <asm/unwind_user.h>
+#include <asm/unwind_walk.h>
 
 #include "full_rule.h"
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
@@ -21,7 +21,7 @@
 #endif
 #include "unwind.h"
 
-static enum unwind_result match_bytes(struct unwind_user_state *state, unsigned long addr,
+static enum unwind_result match_bytes(struct unwind_walk *state, unsigned long addr,
 				      const u8 *want, unsigned int nr)
 {
 	u8 code[UNWIND_ARCH_RESTORER_BYTES];
@@ -32,7 +32,7 @@ static enum unwind_result match_bytes(struct unwind_user_state *state, unsigned 
 }
 
 /* Do not read the next page if the bytes in this page do not match. */
-static enum unwind_result match_code(struct unwind_user_state *state, unsigned long addr,
+static enum unwind_result match_code(struct unwind_walk *state, unsigned long addr,
 				     const struct arch_unwind_restorer *restorer)
 {
 	unsigned int nr = min_t(unsigned long, restorer->nr,
@@ -45,13 +45,13 @@ static enum unwind_result match_code(struct unwind_user_state *state, unsigned l
 }
 
 /* Read the first two bytes at @ip, but not from two pages. */
-static __always_inline bool read_first(struct unwind_user_state *state, unsigned long ip, u16 *insn)
+static __always_inline bool read_first(struct unwind_walk *state, unsigned long ip, u16 *insn)
 {
 	return offset_in_page(ip) != PAGE_SIZE - 1 && !unwind_read_int(state, ip, insn);
 }
 
 /* May a restorer begin at a return address?  In most frames, the first two bytes deny it. */
-static bool may_begin_restorer(struct unwind_user_state *state, unsigned long ip)
+static bool may_begin_restorer(struct unwind_walk *state, unsigned long ip)
 {
 	u16 insn __uninitialized;
 	unsigned int i;
@@ -71,7 +71,7 @@ static bool may_begin_restorer(struct unwind_user_state *state, unsigned long ip
  * system call ends there.  A return address can only be the beginning: the handler returns there.
  * @popped is set to the number of bytes that the restorer has popped before @ip.
  */
-static enum unwind_result find_restorer(struct unwind_user_state *state, unsigned long ip,
+static enum unwind_result find_restorer(struct unwind_walk *state, unsigned long ip,
 					bool exact, const struct arch_unwind_restorer **found,
 					unsigned int *popped)
 {
@@ -107,7 +107,7 @@ static enum unwind_result find_restorer(struct unwind_user_state *state, unsigne
 }
 
 /* The rule of the frame if a restorer is at @ip, see find_restorer(). */
-static enum unwind_result sigframe_at(struct unwind_user_state *state, unsigned long ip, bool exact,
+static enum unwind_result sigframe_at(struct unwind_walk *state, unsigned long ip, bool exact,
 				      struct unwind_full_rule *full)
 {
 	const struct arch_unwind_restorer *restorer;
@@ -134,7 +134,7 @@ static enum unwind_result sigframe_at(struct unwind_user_state *state, unsigned 
 }
 
 /* The rule of a signal frame that no table describes. */
-enum unwind_result unwind_sigframe(struct unwind_user_state *state, struct unwind_full_rule *full)
+enum unwind_result unwind_sigframe(struct unwind_walk *state, struct unwind_full_rule *full)
 {
 	if (!state->exact && !may_begin_restorer(state, state->ip))
 		return UNWIND_NONE;
@@ -142,7 +142,7 @@ enum unwind_result unwind_sigframe(struct unwind_user_state *state, struct unwin
 }
 
 /* Is an address that of a restorer?  Handlers return to it, but no call precedes it. */
-bool unwind_is_restorer(struct unwind_user_state *state, unsigned long addr)
+bool unwind_is_restorer(struct unwind_walk *state, unsigned long addr)
 {
 	const struct arch_unwind_restorer *restorer;
 	unsigned int popped;
@@ -157,7 +157,7 @@ bool unwind_is_restorer(struct unwind_user_state *state, unsigned long addr)
  * return, this address may be the return address of that call: then this returns UNWIND_STOP, else
  * as unwind_sigframe().
  */
-enum unwind_result unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
+enum unwind_result unwind_sigframe_behind(struct unwind_walk *state, unsigned long ip,
 					  struct unwind_full_rule *full)
 {
 	enum unwind_result ret = sigframe_at(state, ip + 1, false, full);

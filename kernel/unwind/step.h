@@ -8,12 +8,12 @@
 #include <linux/bits.h>
 #include <linux/sched.h>
 
-#include <asm/unwind_user.h>
+#include <asm/unwind_walk.h>
 
 #include "unwind.h"
 
 /* Get the value of a register of this frame. */
-static __always_inline enum unwind_result unwind_read_reg(struct unwind_user_state *state,
+static __always_inline enum unwind_result unwind_read_reg(struct unwind_walk *state,
 							  unsigned int reg, unsigned long *val)
 {
 	int slot;
@@ -47,7 +47,7 @@ static __always_inline enum unwind_result unwind_read_reg(struct unwind_user_sta
 }
 
 /* May the caller's frame be at @cfa, and its next instruction at @ip? */
-static __always_inline enum unwind_result unwind_check_cfa(struct unwind_user_state *state,
+static __always_inline enum unwind_result unwind_check_cfa(struct unwind_walk *state,
 							   unsigned long cfa, unsigned long ip)
 {
 	if (cfa >= TASK_SIZE_MAX)
@@ -65,7 +65,7 @@ static __always_inline enum unwind_result unwind_check_return_address(unsigned l
 }
 
 static __always_inline enum unwind_result
-unwind_read_return_address(struct unwind_user_state *state, unsigned long slot, unsigned long *ra,
+unwind_read_return_address(struct unwind_walk *state, unsigned long slot, unsigned long *ra,
 			   struct return_instance **ri)
 {
 	if (unwind_read_word(state, slot, ra))
@@ -77,7 +77,7 @@ unwind_read_return_address(struct unwind_user_state *state, unsigned long slot, 
 }
 
 /* The CFA of a rule of the kind UNWIND_RULE_FRAME. */
-static __always_inline enum unwind_result unwind_find_cfa(struct unwind_user_state *state,
+static __always_inline enum unwind_result unwind_find_cfa(struct unwind_walk *state,
 							  const struct unwind_user_rule *rule,
 							  unsigned long *cfa)
 {
@@ -93,7 +93,7 @@ static __always_inline enum unwind_result unwind_find_cfa(struct unwind_user_sta
 	return UNWIND_FOUND;
 }
 
-static __always_inline void unwind_note_kept(struct unwind_user_state *state,
+static __always_inline void unwind_note_kept(struct unwind_walk *state,
 					     const struct unwind_user_rule *rule,
 					     unsigned long base)
 {
@@ -111,7 +111,7 @@ static __always_inline void unwind_note_kept(struct unwind_user_state *state,
 
 /* Step to the caller at @ra, whose frame is at @cfa.  @kept is the base of rule->kept_off. */
 static __always_inline enum unwind_result
-unwind_step_by(struct unwind_user_state *state, const struct unwind_user_rule *rule,
+unwind_step_by(struct unwind_walk *state, const struct unwind_user_rule *rule,
 	       unsigned long kept, unsigned long cfa, unsigned long ra, struct return_instance *ri)
 {
 	enum unwind_result ret = unwind_check_cfa(state, cfa, ra);
@@ -132,7 +132,7 @@ unwind_step_by(struct unwind_user_state *state, const struct unwind_user_rule *r
 }
 
 /* As unwind_step_by(), with the return address below the CFA. */
-static __always_inline enum unwind_result unwind_step_to(struct unwind_user_state *state,
+static __always_inline enum unwind_result unwind_step_to(struct unwind_walk *state,
 							 const struct unwind_user_rule *rule,
 							 unsigned long kept, unsigned long cfa)
 {
@@ -145,7 +145,7 @@ static __always_inline enum unwind_result unwind_step_to(struct unwind_user_stat
 }
 
 /* Step by a rule of the kind UNWIND_RULE_FRAME. */
-static __always_inline enum unwind_result unwind_apply_frame(struct unwind_user_state *state,
+static __always_inline enum unwind_result unwind_apply_frame(struct unwind_walk *state,
 							     const struct unwind_user_rule *rule)
 {
 	enum unwind_result ret;
@@ -158,7 +158,7 @@ static __always_inline enum unwind_result unwind_apply_frame(struct unwind_user_
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 /* Step by a rule of the kind UNWIND_RULE_REALIGNED. */
 static __always_inline enum unwind_result
-unwind_apply_realigned(struct unwind_user_state *state, const struct unwind_user_rule *rule)
+unwind_apply_realigned(struct unwind_walk *state, const struct unwind_user_rule *rule)
 {
 	unsigned long kept __uninitialized, cfa __uninitialized;
 	enum unwind_result ret;

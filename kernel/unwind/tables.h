@@ -14,19 +14,19 @@
 
 struct unwind_stacktrace;
 
-enum unwind_result unwind_eh_frame_rule(struct unwind_user_state *state,
+enum unwind_result unwind_eh_frame_rule(struct unwind_walk *state,
 					struct unwind_user_rule *rule,
 					struct unwind_full_rule *full);
-enum unwind_result unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
+enum unwind_result unwind_sigframe_behind(struct unwind_walk *state, unsigned long ip,
 					  struct unwind_full_rule *full);
 #ifdef CONFIG_UNWIND_USER_IN_PLACE
 bool unwind_quick_knows(u64 key);
 #endif
-bool unwind_quick_steps(struct unwind_user_state *state, struct unwind_stacktrace *trace,
+bool unwind_quick_steps(struct unwind_walk *state, struct unwind_stacktrace *trace,
 			unsigned int max);
 
 /* Set the members of the state that only walks by tables use, each by itself. */
-static inline void unwind_tables_begin(struct unwind_user_state *state)
+static inline void unwind_tables_begin(struct unwind_walk *state)
 {
 	state->quick = false;
 	state->all_regs = false;

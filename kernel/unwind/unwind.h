@@ -80,7 +80,7 @@ struct unwind_mapping {
 };
 
 /**
- * struct unwind_user_state - a walk at one user frame
+ * struct unwind_walk - a walk at one user frame
  * @frame: the state of the frame, to be saved and restored: the members from @ip to @down_ip
  * @ip: code address in this frame, as a linear address
  * @sp: stack pointer of this frame, as a linear address
@@ -116,7 +116,7 @@ struct unwind_mapping {
  *
  * The struct is not zeroed.  unwind_user_begin() sets each member, and must set new ones, too.
  */
-struct unwind_user_state {
+struct unwind_walk {
 	struct_group_tagged(unwind_frame, frame,	/* may be restored */
 		unsigned long		ip;
 		unsigned long		sp;
@@ -218,7 +218,7 @@ struct unwind_user_state {
 
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 /* Is this a walk in place? */
-static inline bool unwind_is_in_place(const struct unwind_user_state *state)
+static inline bool unwind_is_in_place(const struct unwind_walk *state)
 {
 #ifdef CONFIG_UNWIND_USER_IN_PLACE
 	return state->in_place;
@@ -297,7 +297,7 @@ struct unwind_user_rule {
 				struct {
 					/**
 					 * @extends: the frame may include a part of its caller's
-					 * frame, see unwind_user_state::sp_is_low
+					 * frame, see unwind_walk::sp_is_low
 					 */
 					bool	extends;
 					/** @doubt: CODE: enum unwind_doubt */
@@ -362,12 +362,12 @@ static inline u64 unwind_word_key(unsigned long ip, unsigned int word)
 	return ip | (u64)(word & 4) << (UNWIND_KEY_WORD - 2);
 }
 
-static inline u64 unwind_code_key(const struct unwind_user_state *state, unsigned long ip)
+static inline u64 unwind_code_key(const struct unwind_walk *state, unsigned long ip)
 {
 	return unwind_word_key(ip, state->word);
 }
 
-static inline u64 unwind_rule_key(const struct unwind_user_state *state)
+static inline u64 unwind_rule_key(const struct unwind_walk *state)
 {
 	return unwind_code_key(state, state->ip - state->back);
 }
@@ -437,41 +437,41 @@ enum unwind_result {
  * Methods run in task context, and may sleep.  With UNWIND_FOUND, @rule is filled in, and @full if
  * @rule is of the kind UNWIND_RULE_FULL.
  */
-enum unwind_result unwind_fp_rule(struct unwind_user_state *state, struct unwind_user_rule *rule,
+enum unwind_result unwind_fp_rule(struct unwind_walk *state, struct unwind_user_rule *rule,
 				  struct unwind_full_rule *full);
 
-bool unwind_is_after_call(struct unwind_user_state *state, unsigned long addr);
-bool unwind_is_return_address(struct unwind_user_state *state, unsigned long addr);
-bool unwind_is_after_syscall(struct unwind_user_state *state);
-enum unwind_result unwind_sigframe(struct unwind_user_state *state, struct unwind_full_rule *full);
-bool unwind_is_restorer(struct unwind_user_state *state, unsigned long addr);
+bool unwind_is_after_call(struct unwind_walk *state, unsigned long addr);
+bool unwind_is_return_address(struct unwind_walk *state, unsigned long addr);
+bool unwind_is_after_syscall(struct unwind_walk *state);
+enum unwind_result unwind_sigframe(struct unwind_walk *state, struct unwind_full_rule *full);
+bool unwind_is_restorer(struct unwind_walk *state, unsigned long addr);
 
 unsigned long unwind_uprobe_return(struct return_instance **next,
 				   unsigned long slot, unsigned long ra);
-void unwind_uprobe_undo(struct unwind_user_state *state);
-void unwind_uprobe_begin(struct unwind_user_state *state);
+void unwind_uprobe_undo(struct unwind_walk *state);
+void unwind_uprobe_begin(struct unwind_walk *state);
 
 /* the enabled methods, and statistics */
 u8 unwind_methods_enabled(void);
-void unwind_count_walk(const struct unwind_user_state *state, enum unwind_result end);
+void unwind_count_walk(const struct unwind_walk *state, enum unwind_result end);
 
-/* the walk, for unwind_user() and its tests */
-void unwind_user_begin(struct unwind_user_state *state, struct pt_regs *regs);
+/* the walk, for unwind_walk() and its tests */
+void unwind_user_begin(struct unwind_walk *state, struct pt_regs *regs);
 #ifdef CONFIG_UNWIND_USER_IN_PLACE
-void unwind_user_begin_in_place(struct unwind_user_state *state, struct pt_regs *regs);
+void unwind_user_begin_in_place(struct unwind_walk *state, struct pt_regs *regs);
 #endif
-enum unwind_result unwind_user_next(struct unwind_user_state *state);
+enum unwind_result unwind_user_next(struct unwind_walk *state);
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
-enum unwind_result unwind_volatile_reg(struct unwind_user_state *state, unsigned int reg,
+enum unwind_result unwind_volatile_reg(struct unwind_walk *state, unsigned int reg,
 				       unsigned long *val);
 #endif
-bool unwind_switch_stack(struct unwind_user_state *state, unsigned long cfa, unsigned long ip);
-enum unwind_result unwind_apply_rule(struct unwind_user_state *state,
+bool unwind_switch_stack(struct unwind_walk *state, unsigned long cfa, unsigned long ip);
+enum unwind_result unwind_apply_rule(struct unwind_walk *state,
 				     const struct unwind_user_rule *rule,
 				     const struct unwind_full_rule *full);
 
 /* user memory */
-int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to,
+int unwind_read(struct unwind_walk *state, unsigned long addr, void *to,
 		size_t len);
 
 /* As unwind_read(), for an integer, and quicker if it is resident. */
@@ -487,7 +487,7 @@ int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to,
 	__ret ? unwind_read(state, __addr, __to, sizeof(*__to)) : 0;		\
 })
 
-int __unwind_read_word(struct unwind_user_state *state, unsigned long addr,
+int __unwind_read_word(struct unwind_walk *state, unsigned long addr,
 		       unsigned long *val);
 bool unwind_in_uprobe_handler(void);
 bool unwind_is_plain_file(struct vm_area_struct *vma);
@@ -497,7 +497,7 @@ bool unwind_find_mapping(unsigned long addr, struct unwind_mapping *mapping);
 bool unwind_other_mapping(unsigned long a, unsigned long b);
 
 #if defined(CONFIG_UNWIND_USER_EH_FRAME) || defined(CONFIG_UNWIND_USER_CODE)
-enum unwind_result unwind_user_reg(struct unwind_user_state *state, unsigned int reg,
+enum unwind_result unwind_user_reg(struct unwind_walk *state, unsigned int reg,
 				   unsigned long *val);
 
 #ifdef CONFIG_UNWIND_USER_CODE
@@ -531,7 +531,7 @@ static __always_inline unsigned long unwind_user_limit(void)
  * May @len more bytes of an object's tables be read?  The tables determine how much is read, so
  * reads are limited by a budget, as page faults are.
  */
-static inline bool unwind_may_read(struct unwind_user_state *state, size_t len)
+static inline bool unwind_may_read(struct unwind_walk *state, size_t len)
 {
 	if (len > state->table_bytes) {
 		/* once the budget is exceeded, all later reads fail too */
@@ -547,7 +547,7 @@ static inline bool unwind_may_read(struct unwind_user_state *state, size_t len)
  * Read one word of the current task's stack, zero-extended.  Returns -EFAULT if @addr is
  * unaligned, or the word is not resident and may not be faulted in.
  */
-static __always_inline int unwind_read_word(struct unwind_user_state *state,
+static __always_inline int unwind_read_word(struct unwind_walk *state,
 					    unsigned long addr,
 					    unsigned long *val)
 {

@@ -20,7 +20,7 @@
 #include <linux/unwind_user.h>
 
 #include <asm/cpu_entry_area.h>
-#include <asm/unwind_user.h>
+#include <asm/unwind_walk.h>
 
 #include "../events/callchain_deferred.h"
 #include "unwind.h"
@@ -69,17 +69,17 @@ static void put_code(struct kunit *test, unsigned long addr, const char *code,
 	KUNIT_ASSERT_EQ(test, copy_to_user((void __user *)addr, code, len), 0);
 }
 
-static struct unwind_user_state state_at(unsigned long ip, unsigned long sp,
+static struct unwind_walk state_at(unsigned long ip, unsigned long sp,
 					 unsigned long fp, unsigned int word)
 {
-	return (struct unwind_user_state) {
+	return (struct unwind_walk) {
 		.ip = ip, .insn = ip, .sp = sp, .word = word,
 		.kept[UNWIND_SLOT_FP] = fp, .methods = BIT(UNWIND_METHOD_FP),
 		.faults = 16, .deadline = jiffies + 60 * HZ,
 	};
 }
 
-static unsigned int count_frames(struct unwind_user_state *state,
+static unsigned int count_frames(struct unwind_walk *state,
 				 unsigned int most)
 {
 	unsigned int nr;
@@ -107,7 +107,7 @@ static void make_chain(struct kunit *test, unsigned long base, int frames)
 static void fp_chain(struct kunit *test)
 {
 	unsigned long base = map_user(test, SZ_4K, PROT_READ | PROT_WRITE);
-	struct unwind_user_state state = state_at(CODE, base, base, 8);
+	struct unwind_walk state = state_at(CODE, base, base, 8);
 	int i;
 
 	make_chain(test, base, 20);
@@ -126,7 +126,7 @@ static void fp_chain_32(struct kunit *test)
 					   PROT_READ | PROT_WRITE,
 					   MAP_ANONYMOUS | MAP_PRIVATE |
 					   MAP_32BIT, 0);
-	struct unwind_user_state state = state_at(CODE, base, base, 4);
+	struct unwind_walk state = state_at(CODE, base, base, 4);
 
 	KUNIT_ASSERT_LT(test, base, SZ_2G);
 	put_user32(test, base, base + 16);
@@ -173,7 +173,7 @@ static void innermost_frame(struct kunit *test)
 	unsigned long text = map_user(test, SZ_4K, PROT_READ | PROT_WRITE);
 	unsigned long base = map_user(test, SZ_4K, PROT_READ | PROT_WRITE);
 	unsigned long ra = text + 0x105, fp = base + 256;
-	struct unwind_user_state state = state_at(text, base, fp, 8);
+	struct unwind_walk state = state_at(text, base, fp, 8);
 
 	state.exact = true;
 	put_code(test, text, c->insn, c->len);
@@ -203,7 +203,7 @@ static void push_without_call(struct kunit *test)
 {
 	unsigned long text = map_user(test, SZ_4K, PROT_READ | PROT_WRITE);
 	unsigned long base = map_user(test, SZ_4K, PROT_READ | PROT_WRITE);
-	struct unwind_user_state state = state_at(text, base, base + 256, 8);
+	struct unwind_walk state = state_at(text, base, base + 256, 8);
 
 	state.exact = true;
 	put_code(test, text, "\x55\x48\x89\xe5", 4);
@@ -274,7 +274,7 @@ static void fp_return_address(struct kunit *test)
 	const struct return_case *c = test->param_value;
 	unsigned long prot = PROT_READ | PROT_WRITE | (c->exec ? PROT_EXEC : 0);
 	unsigned long base = map_user(test, SZ_4K, PROT_READ | PROT_WRITE);
-	struct unwind_user_state state = state_at(CODE, base, base, 8);
+	struct unwind_walk state = state_at(CODE, base, base, 8);
 	struct file *file = NULL;
 	unsigned long text;
 
@@ -297,7 +297,7 @@ static void fp_return_address(struct kunit *test)
 static void hostile_cycle(struct kunit *test)
 {
 	unsigned long base = map_user(test, SZ_4K, PROT_READ | PROT_WRITE);
-	struct unwind_user_state state = state_at(CODE, base, base, 8);
+	struct unwind_walk state = state_at(CODE, base, base, 8);
 
 	put_user64(test, base, base + 64);
 	put_user64(test, base + 8, CODE);
@@ -324,7 +324,7 @@ static void hostile_fp(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(fps); i++) {
-		struct unwind_user_state state = state_at(CODE, base, fps[i], 8);
+		struct unwind_walk state = state_at(CODE, base, fps[i], 8);
 
 		if (none > base && fps[i] == base + SZ_4K)
 			continue;
@@ -345,7 +345,7 @@ static void hostile_return_address(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(ras); i++) {
-		struct unwind_user_state state = state_at(CODE, base, base, 8);
+		struct unwind_walk state = state_at(CODE, base, base, 8);
 
 		put_user64(test, base, base + 64);
 		put_user64(test, base + 8, ras[i]);
@@ -358,7 +358,7 @@ static void hostile_return_address(struct kunit *test)
 static void fault_budget(struct kunit *test)
 {
 	unsigned long area = map_user(test, 8 * SZ_4K, PROT_READ | PROT_WRITE);
-	struct unwind_user_state state = state_at(CODE, area, area, 8);
+	struct unwind_walk state = state_at(CODE, area, area, 8);
 	unsigned long val;
 	int i;
 

@@ -14,7 +14,7 @@
 #include <linux/thread_info.h>
 #include <linux/uprobes.h>
 
-#include <asm/unwind_user.h>
+#include <asm/unwind_walk.h>
 
 #include "unwind.h"
 
@@ -60,7 +60,7 @@ unsigned long unwind_uprobe_return(struct return_instance **next,
  * The function has returned to the trampoline at @entry.  The original return address is in the
  * pending return instance, and after the trampoline's system call on the stack.
  */
-static void leave_trampoline(struct unwind_user_state *state, unsigned long entry)
+static void leave_trampoline(struct unwind_walk *state, unsigned long entry)
 {
 	unsigned long offset = state->ip - entry, slot, ra;
 	int pushed = arch_unwind_trampoline_pushed(offset, state->word);
@@ -88,7 +88,7 @@ static void leave_trampoline(struct unwind_user_state *state, unsigned long entr
 }
 
 /* Change a frame, whose next instruction is @state->ip, to what it would be without uprobes. */
-void unwind_uprobe_undo(struct unwind_user_state *state)
+void unwind_uprobe_undo(struct unwind_walk *state)
 {
 	unsigned long entry = uprobe_get_trampoline_vaddr();
 
@@ -100,7 +100,7 @@ void unwind_uprobe_undo(struct unwind_user_state *state)
 }
 
 /* As unwind_uprobe_undo(), for the innermost frame. */
-void unwind_uprobe_begin(struct unwind_user_state *state)
+void unwind_uprobe_begin(struct unwind_walk *state)
 {
 	struct uprobe_task *utask = current->utask;
 

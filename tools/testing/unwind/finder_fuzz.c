@@ -85,7 +85,7 @@ static int read_byte(unsigned long addr, u8 *to)
 	return -EFAULT;
 }
 
-int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to,
+int unwind_read(struct unwind_walk *state, unsigned long addr, void *to,
 		size_t len)
 {
 	u8 *bytes = to;
@@ -126,7 +126,7 @@ static u8 file_byte(const struct file *file, u64 pos)
 	return 0;
 }
 
-int unwind_read_file(struct unwind_user_state *state, unsigned long addr, u64 pos,
+int unwind_read_file(struct unwind_walk *state, unsigned long addr, u64 pos,
 		     void *to, size_t len)
 {
 	struct vm_area_struct *map = vma_lookup(&process.mm, addr);
@@ -177,7 +177,7 @@ static void check_object(const struct unwind_object *object, unsigned long ip)
 }
 
 /* what follows a function, as the input decides: a restorer, other code, or unreadable memory */
-enum unwind_result unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
+enum unwind_result unwind_sigframe_behind(struct unwind_walk *state, unsigned long ip,
 					  struct unwind_full_rule *full)
 {
 	CHECK(ip == process.ip && state->cfi->row_end == ip + 1);
@@ -435,7 +435,7 @@ static unsigned long chosen_address(const struct finder_fuzz *in)
 	return map->vm_start + offset % (map->vm_end - map->vm_start + PAGE_SIZE);
 }
 
-static void find_object(struct unwind_user_state *state, unsigned long ip)
+static void find_object(struct unwind_walk *state, unsigned long ip)
 {
 	struct unwind_object object;
 	int ret;
@@ -456,7 +456,7 @@ int finder_fuzz_run(const u8 *data, size_t size, struct unwind_user_rule *rule,
 {
 	const struct finder_fuzz *in = (const void *)data;
 	struct unwind_cfi cfi;
-	struct unwind_user_state state = { .cfi = &cfi, .table_bytes = MAX_TABLES };
+	struct unwind_walk state = { .cfi = &cfi, .table_bytes = MAX_TABLES };
 	int ret;
 
 	if (size < sizeof(*in))

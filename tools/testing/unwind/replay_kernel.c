@@ -10,7 +10,7 @@
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/uaccess.h>
-#include <linux/unwind_user.h>
+#include <linux/unwind_walk.h>
 #include <asm/ptrace.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -90,7 +90,7 @@ bool unwind_is_fixed(unsigned long addr)
 }
 
 /* A saved walk has neither the auxiliary vector nor the start of the stack. */
-unsigned long unwind_auxv(struct unwind_user_state *state, unsigned long type)
+unsigned long unwind_auxv(struct unwind_walk *state, unsigned long type)
 {
 	return 0;
 }
@@ -197,7 +197,7 @@ static bool fill_table(unsigned int bits)
 	return fits;
 }
 
-struct unwind_cache *unwind_cache_use(struct unwind_user_state *state,
+struct unwind_cache *unwind_cache_use(struct unwind_walk *state,
 				      const struct unwind_rule_table **to)
 {
 	unsigned int bits = MIN_TABLE_BITS;
@@ -342,21 +342,21 @@ int unwind_cache_find_fde(unsigned long ip, unsigned long *fde)
 
 /* parts of the kernel that these walks do not have */
 
-enum unwind_result unwind_sigframe(struct unwind_user_state *state, struct unwind_full_rule *full)
+enum unwind_result unwind_sigframe(struct unwind_walk *state, struct unwind_full_rule *full)
 {
 	(void)state;
 	(void)full;
 	return UNWIND_NONE;
 }
 
-bool unwind_is_restorer(struct unwind_user_state *state, unsigned long addr)
+bool unwind_is_restorer(struct unwind_walk *state, unsigned long addr)
 {
 	(void)state;
 	(void)addr;
 	return false;
 }
 
-enum unwind_result unwind_sigframe_behind(struct unwind_user_state *state, unsigned long ip,
+enum unwind_result unwind_sigframe_behind(struct unwind_walk *state, unsigned long ip,
 					  struct unwind_full_rule *full)
 {
 	(void)state;
@@ -372,7 +372,7 @@ u8 unwind_methods_enabled(void)
 	return (1 << UNWIND_NR_METHODS) - 1;
 }
 
-void unwind_count_walk(const struct unwind_user_state *state, enum unwind_result end)
+void unwind_count_walk(const struct unwind_walk *state, enum unwind_result end)
 {
 	(void)state;
 	the_end = end;
@@ -384,7 +384,7 @@ void walk_stack(struct unwind_stacktrace *trace)
 
 	trace->entries = entries;
 	trace->nr = 0;
-	unwind_user(trace, MAX_ENTRIES);
+	unwind_walk(trace, MAX_ENTRIES);
 }
 
 void read_maps(int tid)
@@ -415,10 +415,10 @@ unsigned long unwind_uprobe_return(struct return_instance **next, unsigned long 
 	return ra;
 }
 
-void unwind_uprobe_undo(struct unwind_user_state *state)
+void unwind_uprobe_undo(struct unwind_walk *state)
 {
 }
 
-void unwind_uprobe_begin(struct unwind_user_state *state)
+void unwind_uprobe_begin(struct unwind_walk *state)
 {
 }

@@ -19,7 +19,7 @@
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/uaccess.h>
-#include <linux/unwind_user.h>
+#include <linux/unwind_walk.h>
 #include <asm/ptrace.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,18 +51,18 @@ int replay_read(unsigned long addr, void *to, size_t len)
 	return 0;
 }
 
-int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to, size_t len)
+int unwind_read(struct unwind_walk *state, unsigned long addr, void *to, size_t len)
 {
 	return replay_read(addr, to, len);
 }
 
-int __unwind_read_word(struct unwind_user_state *state, unsigned long addr,
+int __unwind_read_word(struct unwind_walk *state, unsigned long addr,
 		       unsigned long *val)
 {
 	return addr % sizeof(*val) ? -EFAULT : replay_read(addr, val, sizeof(*val));
 }
 
-int unwind_read_file(struct unwind_user_state *state, unsigned long addr, u64 pos,
+int unwind_read_file(struct unwind_walk *state, unsigned long addr, u64 pos,
 		     void *to, size_t len)
 {
 	return -EOPNOTSUPP;
@@ -108,7 +108,7 @@ static unsigned int walk_kernel(unsigned long *entries, unsigned int max)
 	struct unwind_stacktrace trace = { .entries = entries };
 
 	save_regs(&replay_regs);
-	unwind_user(&trace, max);
+	unwind_walk(&trace, max);
 	return trace.nr;
 }
 

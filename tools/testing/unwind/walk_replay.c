@@ -14,7 +14,7 @@
  *
  * The lines "frame" and "end" of a saved walk are the expected result: correct them by
  * hand if the walk was wrong. ptrace() stops the thread during the walk.  The walk is
- * that of kernel/unwind/user.c and the files that it uses, except for signal frames
+ * that of kernel/unwind/walk.c and the files that it uses, except for signal frames
  * without tables, and for uprobes.
  */
 
@@ -24,7 +24,7 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
-#include <linux/unwind_user.h>
+#include <linux/unwind_walk.h>
 #include <asm/ptrace.h>
 #include <asm/segment.h>
 #include <fcntl.h>
@@ -139,13 +139,13 @@ int replay_read(unsigned long addr, void *to, size_t len)
 	return 0;
 }
 
-int unwind_read(struct unwind_user_state *state, unsigned long addr, void *to, size_t len)
+int unwind_read(struct unwind_walk *state, unsigned long addr, void *to, size_t len)
 {
 	(void)state;
 	return replay_read(addr, to, len);
 }
 
-int __unwind_read_word(struct unwind_user_state *state, unsigned long addr,
+int __unwind_read_word(struct unwind_walk *state, unsigned long addr,
 		       unsigned long *val)
 {
 	(void)state;
@@ -163,7 +163,7 @@ static int read_path(const char *path, u64 pos, void *to, size_t len)
 	return ret;
 }
 
-int unwind_read_file(struct unwind_user_state *state, unsigned long addr, u64 pos,
+int unwind_read_file(struct unwind_walk *state, unsigned long addr, u64 pos,
 		     void *to, size_t len)
 {
 	struct vm_area_struct *vma = vma_lookup(&mm, addr);

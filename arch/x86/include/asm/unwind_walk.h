@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#ifndef _ASM_X86_UNWIND_USER_H
-#define _ASM_X86_UNWIND_USER_H
+#ifndef _ASM_X86_UNWIND_WALK_H
+#define _ASM_X86_UNWIND_WALK_H
 
 #include <linux/bits.h>
 #include <linux/types.h>
@@ -364,4 +364,4 @@ static inline bool arch_unwind_is_goexit(const u8 *code)
 	return code[0] == 0x90 && code[1] == 0xe8 && code[6] == 0x90;
 }
 
-#endif /* _ASM_X86_UNWIND_USER_H */
+#endif /* _ASM_X86_UNWIND_WALK_H */

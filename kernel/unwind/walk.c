@@ -14,9 +14,9 @@
 #include <linux/sched/task_stack.h>
 #include <linux/sizes.h>
 #include <linux/string.h>
-#include <linux/unwind_user.h>
+#include <linux/unwind_walk.h>
 
-#include <asm/unwind_user.h>
+#include <asm/unwind_walk.h>
 
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 #include "cache.h"
@@ -46,7 +46,7 @@
 /* the methods, in the order in which they are tried for each frame */
 static const struct {
 	enum unwind_method	method;
-	enum unwind_result (*rule)(struct unwind_user_state *state, struct unwind_user_rule *rule,
+	enum unwind_result (*rule)(struct unwind_walk *state, struct unwind_user_rule *rule,
 				   struct unwind_full_rule *full);
 } methods[] = {
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
@@ -55,7 +55,7 @@ static const struct {
 	{ UNWIND_METHOD_FP, unwind_fp_rule },
 };
 
-static enum unwind_result find_rule(struct unwind_user_state *state, struct unwind_user_rule *rule,
+static enum unwind_result find_rule(struct unwind_walk *state, struct unwind_user_rule *rule,
 				    struct unwind_full_rule *full)
 {
 	enum unwind_result ret;
@@ -77,7 +77,7 @@ static enum unwind_result find_rule(struct unwind_user_state *state, struct unwi
  * Step from a frame to its caller's.  On failure @state is unchanged, except for the budgets of the
  * walk.
  */
-enum unwind_result unwind_user_next(struct unwind_user_state *state)
+enum unwind_result unwind_user_next(struct unwind_walk *state)
 {
 	struct unwind_user_rule rule __uninitialized;
 	struct unwind_full_rule full __uninitialized;
@@ -94,7 +94,7 @@ enum unwind_result unwind_user_next(struct unwind_user_state *state)
 }
 
 /* Set each member by itself: clearing the struct first would take longer. */
-static void begin_frame(struct unwind_user_state *state, struct pt_regs *regs)
+static void begin_frame(struct unwind_walk *state, struct pt_regs *regs)
 {
 	state->cs_base = arch_unwind_cs_base(regs);
 	state->ss_base = arch_unwind_ss_base(regs);
@@ -122,7 +122,7 @@ static void begin_frame(struct unwind_user_state *state, struct pt_regs *regs)
 }
 
 /* Set the members of the state that follow @frame, again each by itself: see begin_frame(). */
-static void begin_walk(struct unwind_user_state *state, struct pt_regs *regs)
+static void begin_walk(struct unwind_walk *state, struct pt_regs *regs)
 {
 	state->no_faults = false;
 	state->methods = unwind_methods_enabled();
@@ -140,7 +140,7 @@ static void begin_walk(struct unwind_user_state *state, struct pt_regs *regs)
 }
 
 /* Begin a walk at the innermost frame, which has the user registers @regs. */
-void unwind_user_begin(struct unwind_user_state *state, struct pt_regs *regs)
+void unwind_user_begin(struct unwind_walk *state, struct pt_regs *regs)
 {
 	begin_frame(state, regs);
 	begin_walk(state, regs);
@@ -162,7 +162,7 @@ void unwind_user_begin(struct unwind_user_state *state, struct pt_regs *regs)
  * Begin a walk in place, with page faults disabled.  Uprobes must not have changed the stack or the
  * registers.
  */
-void unwind_user_begin_in_place(struct unwind_user_state *state, struct pt_regs *regs)
+void unwind_user_begin_in_place(struct unwind_walk *state, struct pt_regs *regs)
 {
 	begin_frame(state, regs);
 	begin_walk(state, regs);
@@ -175,7 +175,7 @@ void unwind_user_begin_in_place(struct unwind_user_state *state, struct pt_regs 
 #endif
 
 /* Must the walk be repeated?  See repeat_walk(). */
-static bool must_repeat(const struct unwind_user_state *state)
+static bool must_repeat(const struct unwind_walk *state)
 {
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 	return state->again;
@@ -185,7 +185,7 @@ static bool must_repeat(const struct unwind_user_state *state)
 }
 
 /* Take quick steps, if there are tables.  Returns true if the stack has ended. */
-static bool quick_to_end(struct unwind_user_state *state, struct unwind_stacktrace *trace,
+static bool quick_to_end(struct unwind_walk *state, struct unwind_stacktrace *trace,
 			 unsigned int max)
 {
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
@@ -196,7 +196,7 @@ static bool quick_to_end(struct unwind_user_state *state, struct unwind_stacktra
 }
 
 /* Returns UNWIND_FOUND if @trace is full, or if the walk must be repeated. */
-static enum unwind_result walk_frames(struct unwind_user_state *state,
+static enum unwind_result walk_frames(struct unwind_walk *state,
 				      struct unwind_stacktrace *trace, unsigned int max)
 {
 	enum unwind_result ret;
@@ -221,10 +221,10 @@ static enum unwind_result walk_frames(struct unwind_user_state *state,
  * faults and time are limited for both walks together.  The limit of table bytes starts anew,
  * because the rules of the first walk are possibly not cached.
  */
-static noinline enum unwind_result repeat_walk(struct unwind_user_state *state,
+static noinline enum unwind_result repeat_walk(struct unwind_walk *state,
 					       struct unwind_stacktrace *trace, unsigned int max)
 {
-	const struct unwind_user_state first = *state;
+	const struct unwind_walk first = *state;
 
 	unwind_cache_need_all_regs();
 	unwind_user_begin(state, first.start);
@@ -240,7 +240,7 @@ static noinline enum unwind_result repeat_walk(struct unwind_user_state *state,
 }
 
 /* noinline: @cfi takes kernel stack that a walk without tables does not need */
-static noinline enum unwind_result walk_by_tables(struct unwind_user_state *state,
+static noinline enum unwind_result walk_by_tables(struct unwind_walk *state,
 						  struct unwind_stacktrace *trace, unsigned int max)
 {
 	struct unwind_cfi cfi __uninitialized;
@@ -261,7 +261,7 @@ static noinline enum unwind_result walk_by_tables(struct unwind_user_state *stat
 #endif
 
 /**
- * unwind_user - unwind the current task's user stack
+ * unwind_walk - unwind the current task's user stack
  * @trace: filled in; @trace->entries has room for @max_entries
  * @max_entries: most frames to store
  *
@@ -273,10 +273,10 @@ static noinline enum unwind_result walk_by_tables(struct unwind_user_state *stat
  * Context: Task context; may sleep.
  * Return: 0, or -EINVAL when the current task has no user stack.
  */
-int unwind_user(struct unwind_stacktrace *trace, unsigned int max_entries)
+int unwind_walk(struct unwind_stacktrace *trace, unsigned int max_entries)
 {
 	struct pt_regs *regs = task_pt_regs(current);
-	struct unwind_user_state state __uninitialized;
+	struct unwind_walk state __uninitialized;
 	enum unwind_result ret;
 
 	trace->nr = 0;
