@@ -23,6 +23,7 @@
 
 #include "cache.h"
 #include "cfi.h"
+#include "compat.h"
 #ifdef CONFIG_UNWIND_USER_FILES
 #include "file.h"
 #endif
@@ -239,7 +240,7 @@ static s32 cfa_off_at(struct unwind_walk *state)
 /* Map the file of an object twice: shared for writing, and private for execution. */
 static unsigned long map_object_twice(struct kunit *test, unsigned long *shared)
 {
-	struct file *file = shmem_kernel_file_setup("kunit", OBJECT_BYTES, 0);
+	struct file *file = shmem_kernel_file_setup("kunit", OBJECT_BYTES, UNWIND_NO_VMA_FLAGS);
 	unsigned long base;
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(file));

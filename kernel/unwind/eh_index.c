@@ -312,8 +312,7 @@ static void *index_alloc(size_t size)
 {
 	if (size <= PAGE_SIZE)
 		return kmalloc(size, UNWIND_GFP | __GFP_ACCOUNT);
-	return __vmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN |
-			 __GFP_NOMEMALLOC);
+	return __vmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN);
 }
 
 static int index_make(struct scan *scan, struct unwind_eh_index **to)

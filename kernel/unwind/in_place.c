@@ -31,6 +31,7 @@
 #include <asm/unwind_walk.h>
 
 #include "cache.h"
+#include "compat.h"
 #include "step.h"
 #include "tables.h"
 #include "task.h"
@@ -75,7 +76,7 @@ static void place_learned(struct unwind_work *work, struct unwind_stacktrace *tr
 #endif
 }
 
-static struct unwind_work learner = { .any_depth = true };
+static struct unwind_work learner = { UNWIND_ANY_DEPTH };
 
 /* May the current task learn now?  If so, that is counted. */
 static bool place_claims_learning(void)

@@ -44,7 +44,7 @@ static struct folio *begin_to_read_folio(struct file *file, pgoff_t index)
 	struct folio *folio;
 	int ret = -EAGAIN;
 
-	folio = filemap_alloc_folio(gfp, mapping_min_folio_order(mapping));
+	folio = folio_alloc(gfp, mapping_min_folio_order(mapping));
 	if (!folio)
 		return ERR_PTR(-ENOMEM);
 	if (filemap_invalidate_trylock_shared(mapping)) {
