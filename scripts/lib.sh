@@ -20,6 +20,12 @@ sections='fixes deferral perf-kernel perf-tool tables static shared code in-plac
 declare -A section_option=([tables]=EH_FRAME [static]=EH_INDEX [shared]=FILES [code]=CODE [in-place]=IN_PLACE)
 # perf is one program for all kernels: only this base has sections of perf
 PERF_BASE=6.12
+selftests=$build/selftests
+# the tests of another base have folders of their own
+if [ "$BASE" != "$PERF_BASE" ]; then
+	check=$build/check/$BASE${check#"$build/check"}
+	selftests=$build/selftests-$BASE
+fi
 perf_tree=$build/$PERF_BASE/linux
 cache=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/perf-deferred
 jobs=${JOBS:-$(nproc)}
@@ -65,12 +71,17 @@ overlay_files() {
 	done
 }
 
-# base_overlay_files: print the overlay files of this base. Only perf's base has perf's files.
+# base_overlay_files: print the overlay files of this base. Only perf's base has all of them; another
+# has those that its hooks add.
 base_overlay_files() {
+	local hook
+
 	if [ -d "$patches/perf-tool" ]; then
 		overlay_files
 	else
-		overlay_files | sed '/^tools\/perf\//d'
+		for hook in $(series_hooks); do
+			hook_overlay "$hook"
+		done | LC_ALL=C sort -u
 	fi
 }
 

@@ -1,7 +1,6 @@
 # shellcheck shell=bash
 # The base of the tree: Debian's linux-source package as one commit, tagged "base".
 
-tarball=${BASE_TARBALL:-/usr/src/linux-source-$BASE.tar.xz}
 base_date='2025-01-01T00:00:00Z'
 
 # base_stamp: print a string that identifies the point release
@@ -60,7 +59,7 @@ base_replace() {
 }
 
 base_prepare() {
-	[ -e "$tarball" ] || "$top/scripts/deps" "linux-source-$BASE"
+	tarball=${BASE_TARBALL:-$("$top/scripts/carry/base-source")}
 	[ -e "$tarball" ] || die "$tarball is missing: install linux-source-$BASE"
 	if [ ! -d "$tree/.git" ]; then
 		[ ! -e "$tree" ] || die "$tree is not a git tree: move it away"

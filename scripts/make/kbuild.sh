@@ -26,6 +26,7 @@ kconfig_fragments() {
 		;;
 	*) parts="vm tests btf unwind kunit ${1#-}" ;;
 	esac
+	[ ! -e "$top/scripts/make/config/base-$BASE.config" ] || parts+=" base-$BASE"
 	for part in $parts; do
 		echo "$top/scripts/make/config/$part.config"
 	done
