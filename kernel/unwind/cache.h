@@ -60,7 +60,7 @@ struct unwind_object {
 	bool		by_file;
 #endif
 #ifdef CONFIG_UNWIND_USER_EH_INDEX
-	/** @no_index: do not make an index, as the object cannot be added to the cache */
+	/** @no_index: make no index now: the object is not in the cache, or there is no memory */
 	bool		no_index;
 	/** @indexing: a task is making the index of its .eh_frame */
 	bool		indexing;

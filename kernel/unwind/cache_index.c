@@ -7,6 +7,7 @@
  */
 
 #include <linux/compiler.h>
+#include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/rcupdate.h>
 #include <linux/spinlock.h>
@@ -17,6 +18,8 @@
 
 /* the most rows (of 8 bytes) in all indexes of an mm */
 #define MAX_INDEX_ROWS	(512 * 1024U)
+/* how long walks make no index after an allocation has failed: each attempt may reclaim memory */
+#define INDEX_PAUSE	HZ
 
 /* Find the object at an address if its .eh_frame has no index. The caller holds the lock. */
 static struct unwind_object *cache_unindexed_object(struct unwind_cache *cache, u64 gen,
@@ -111,7 +114,7 @@ static void cache_unclaim_index(struct unwind_cache *cache, unsigned long ip)
  * @ip: address in the object
  * @index: the index, which the cache takes over; NULL if it cannot be made
  * @tries: what a failure counts as: after UNWIND_INDEX_TRIES in all, treat the object as one
- *	   without tables
+ *	   without tables; 0 without @index if there was no memory for it
  *
  * If the object was dropped while the index was being made, the generation has
  * changed.  So the index is valid if the generation is the same, whatever else was
@@ -138,6 +141,8 @@ void unwind_cache_end_index(const struct unwind_cache_state *state,
 					 index ? UNWIND_INDEX_TRIES : tries);
 		else
 			cache_unclaim_index(cache, ip);
+		if (!index && !tries)
+			WRITE_ONCE(cache->index_after, jiffies + INDEX_PAUSE);
 		spin_unlock(&cache->lock);
 	}
 	rcu_read_unlock();

@@ -5,6 +5,7 @@
 
 #include <linux/atomic.h>
 #include <linux/compiler.h>
+#include <linux/jiffies.h>
 #include <linux/minmax.h>
 #include <linux/overflow.h>
 #include <linux/rcupdate.h>
@@ -102,9 +103,13 @@ enum unwind_result unwind_cache_find_object(unsigned long ip, struct unwind_obje
 	cache = unwind_cache_of_current();
 	if (cache)
 		found = unwind_cache_object_at(cache, ip);
-	if (found)
+	if (found) {
 		/* members for its index may change: unwind_cache_claim_index() checks them again */
 		data_race((*object = *found, 0));
+#ifdef CONFIG_UNWIND_USER_EH_INDEX
+		object->no_index = time_before(jiffies, READ_ONCE(cache->index_after));
+#endif
+	}
 	rcu_read_unlock();
 	return found ? UNWIND_FOUND : UNWIND_NONE;
 }

@@ -81,6 +81,10 @@ struct unwind_cache {
 	unsigned int			last_replaced;
 	u32				displaced;
 	struct unwind_full_entry __rcu	*full[UNWIND_FULL_RULES];
+#ifdef CONFIG_UNWIND_USER_EH_INDEX
+	/** @index_after: after a failed allocation, make no index until this time, in jiffies */
+	unsigned long			index_after;
+#endif
 #ifdef CONFIG_UNWIND_USER_CODE
 	/** @code_start: lowest address that has a rule and whose code may have no tables */
 	unsigned long			code_start;

@@ -1,25 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A static program, whose unwind tables need an index: a real-time task neither makes the index,
- * nor waits for another task that makes it.
+ * nor waits for another task that makes it.  If the memory cgroup is full, few walks try it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "eh_code.h"
 #include "eh_walk.h"
+#include "pd_cgroup.h"
 #include "pd_probe.h"
 #include "pd_proc.h"
 #include "pd_test.h"
 
 #define REALTIME	"/proc/sys/kernel/unwind_user_realtime"
+/* how long no walk tries to make the index after an allocation has failed */
+#define INDEX_PAUSE_NS	1000000000LL
+/* how often a try reclaims memory; what else may reclaim memory for the task */
+#define RECLAIMS	4
+#define MORE_RECLAIMS	10
 
 static const eh_step steps[] = { eh_pushes, eh_plain, eh_leaf };
 
@@ -189,9 +198,96 @@ static int waits_for_no_index(void)
 	return check_record(&event, &log, &stack);
 }
 
+/* Have no memory in the cgroup.  Return a file to lift the limit, or -1. */
+static int fill_cgroup(const struct pd_cgroup *group)
+{
+	char path[160];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/memory.max", group->path);
+	fd = open(path, O_WRONLY);
+	if (fd >= 0 && write(fd, "0", 1) != 1) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static void leave_cgroup(struct pd_cgroup *group)
+{
+	char *name = strrchr(group->path, '/');
+
+	*name = '\0';
+	pd_cgroup_join(group, getpid());
+	*name = '/';
+	pd_cgroup_remove(group);
+}
+
+static int walk_when_full(const struct pd_cgroup *group, struct pd_event *event,
+			  const struct pd_event *claims)
+{
+	int limit = fill_cgroup(group), tries, most;
+	unsigned long i, nr = pd_scale(1000);
+	struct perf_event_attr counter;
+	static struct eh_walk walk;
+	struct pd_event reclaims;
+	long long start, ns;
+	__u64 reclaimed;
+
+	if (limit < 0)
+		return pd_skip("no limits of memory");
+	PD_TRY(pd_attr_kprobe_counter(&counter, "try_to_free_mem_cgroup_pages"));
+	PD_TRY(pd_must_open(&reclaims, &counter, 0, -1));
+	PD_TRY(pd_cgroup_join(group, getpid()));
+	pd_enable(&reclaims);
+	pd_enable(event);
+	start = pd_now_ns();
+	for (i = 0; i < nr; i++)
+		eh_run(&walk, steps);
+	ns = pd_now_ns() - start;
+	pd_disable(event);
+	reclaimed = calls_counted(&reclaims);
+	tries = calls_counted(claims);
+	PD_CHECK(write(limit, "max", 3) == 3, "the limit stays: %s", strerror(errno));
+	most = 1 + ns / INDEX_PAUSE_NS;
+	pd_note("%lu walks in %lld ms: %d tries, %llu reclaims", nr, ns / 1000000, tries,
+		reclaimed);
+	PD_CHECK(tries >= 1 && tries <= most, "%d tries to make the index", tries);
+	PD_CHECK(reclaimed <= (__u64)RECLAIMS * most + MORE_RECLAIMS,
+		 "memory was reclaimed %llu times", reclaimed);
+	return 0;
+}
+
+/* The object is known from before the cgroup became full, but there is no memory for its index. */
+static int full_cgroup(void)
+{
+	struct pd_event event, claims;
+	static struct eh_walk walk;
+	struct pd_cgroup group;
+	struct pd_log log = {};
+	int ret;
+
+	PD_TRY(open_events(&event, &claims));
+	PD_CHECK(!mlockall(MCL_CURRENT | MCL_FUTURE), "mlockall: %s", strerror(errno));
+	PD_TRY(set_policy(SCHED_FIFO));
+	PD_TRY(walk_without_sleep(&event, &walk));
+	PD_TRY(set_policy(SCHED_OTHER));
+	PD_CHECK(!calls_counted(&claims), "a real-time task makes an index");
+	PD_TRY(pd_cgroup_make(&group));
+	ret = walk_when_full(&group, &event, &claims);
+	leave_cgroup(&group);
+	if (ret)
+		return ret;
+	pd_drain(&event, &log);
+	pd_log_free(&log);
+	pd_sleep_ms(INDEX_PAUSE_NS / 1000000 + 100);
+	return eh_run_and_check(&event, &walk, steps);
+}
+
 const struct pd_test pd_tests[] = {
 	PD_TEST(makes_no_index),
 	PD_TEST(waits_for_no_index),
+	PD_TEST(full_cgroup),
 };
 
 const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);
