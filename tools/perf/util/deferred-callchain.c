@@ -37,8 +37,7 @@
  * the thread has a later one.  The index also has each PERF_RECORD_LOST, without a thread.
  *
  * If an evsel defers callchains, the tool gets stitched samples and no records.  But a tool that
- * clears merge_deferred_callchains (inject, record, buildid-list, script --no-merge-callchains)
- * gets the records, and nothing is stitched.
+ * clears merge_deferred_callchains (inject, record, buildid-list, script) gets both, unstitched.
  */
 #include <errno.h>
 #include <limits.h>
@@ -71,7 +70,11 @@
 #define SCAN_STEP		(1024 * 1024)
 /* How long events of a pipe are held, in recorded time: somebody may be reading the output. */
 #define MAX_PIPE_WAIT		(2ULL * NSEC_PER_SEC)
-/* Upper limit for the difference between the clocks of two CPUs: every tick corrects them. */
+/*
+ * The clocks of two CPUs differ by at most this: every tick corrects them.  If a thread has an item
+ * that long before a record, earlier samples do not get that record, even if it has their cookie:
+ * they must not wait for it.  A file that is scanned ahead would have it, but a pipe would not.
+ */
 #define MAX_CLOCK_SKEW		(20ULL * NSEC_PER_MSEC)
 /* The most items within MAX_CLOCK_SKEW that a search visits, or losses. */
 #define MAX_SKEWED		1024
@@ -830,10 +833,7 @@ static bool was_lost(struct deferred_callchains *dc, const struct perf_sample *s
 }
 
 /*
- * Find the record in @next and the items after it, or in @prev and the items before it.  An entry
- * context is one stay of a thread in the kernel.  Entry contexts of a thread do not overlap.  As
- * CPUs' clocks differ, items of others can seem to be between a sample and its record.  But if an
- * item is more than MAX_CLOCK_SKEW away from the later one, the cookie was reused.  Mainline's
+ * Find the record in @next and the items after it, or in @prev and the items before it.  Mainline's
  * kernels keep the cookie across an exec: a record behind an exec, by the clock of one CPU, has the
  * stack of the new program.
  */
