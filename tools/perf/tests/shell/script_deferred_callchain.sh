@@ -574,16 +574,33 @@ python_script() {
 		! grep -q fd80 "${work}/out"
 }
 
-# Scripts get samples with their kernel half only: no cookie, and no deferred record.
+# Scripts get samples with their kernel half and the cookie, and the deferred records.
 unmerged_python_script() {
-	perf script --no-merge-callchains -s "${work}/frames.py" -i "${work}/basic.little" |
-		tee "${work}/out"
-	diff - "${work}/out" <<-'END'
-	alpha ['0xffffffff81000000', '0xffffffff81000001']
-	beta ['0xffffffff81000000', '0xffffffff81000001']
-	alpha ['0xffffffff81000000', '0xffffffff81000001']
-	alpha []
+	cat > "${work}/unmerged.py" <<-'END'
+	def frames(callchain):
+	    return ''.join(f" {frame['ip']:x}" for frame in callchain)
+	def process_event(event):
+	    sample = event['sample']
+	    print(sample['tid'], f"{event['deferred_cookie']}:" + frames(event['callchain']))
+	def callchain_deferred(ts, cpu, pid, tid, machine_pid, cookie, callchain, *x):
+	    print(ts, cpu, pid, tid, machine_pid, f'{cookie}:' + frames(callchain))
 	END
+	perf script --no-merge-callchains -s "${work}/unmerged.py" -i "${work}/basic.little" |
+		tee "${work}/out"
+	diff - "${work}/out" <<-'END' || return 1
+	100 1: ffffffff81000000 ffffffff81000001
+	200 2: ffffffff81000000 ffffffff81000001
+	100 1: ffffffff81000000 ffffffff81000001
+	100 3:
+	20000000 0 200 200 0 2: 55000c802000 55000c802001 55000c802002 55000c802003
+	21000000 0 100 100 0 1: 550006401000 550006401001 550006401002
+	22000000 0 100 100 0 3: 550006403000 550006403001
+	END
+	perf script --no-merge-callchains -s "${work}/frames.py" -i "${work}/basic.little" |
+		diff - <(printf "%s\n" \
+			"alpha ['0xffffffff81000000', '0xffffffff81000001']" \
+			"beta ['0xffffffff81000000', '0xffffffff81000001']" \
+			"alpha ['0xffffffff81000000', '0xffffffff81000001']" 'alpha []')
 }
 
 perl_script() {
