@@ -177,6 +177,13 @@ function_starts_static() { # name of the program, arguments of lib/stripped_elf.
 	done | diff - "${work}/out"
 }
 
+function_starts_report() {
+	static_frames reported > /dev/null &&
+	perf report --stdio --function-starts --no-children -g caller -i "${work}/stripped" |
+		tee "${work}/out"
+	grep -q '\[reported+0x402880\]' "${work}/out"
+}
+
 # Without any function, the program counts as one whose symbols cannot be loaded.
 function_starts_none() {
 	static_frames none --no-fdes | grep -v '^\[unknown\]' && return 1
@@ -286,6 +293,7 @@ check_if "stripped /bin/true" "$(has_stripped && echo yes)" "--function-starts" 
 check "--function-starts, static program" function_starts_static static
 check "--function-starts, section not aligned" function_starts_static shifted --shift 2
 check "--function-starts, name of 255 bytes" function_starts_static "$(printf '%0255d' 0)"
+check "perf report --function-starts" function_starts_report
 check "--function-starts, no function" function_starts_none
 check "perf report --ignore-callees" ignored_callees
 check_if libbabeltrace "$(has_ctf && echo yes)" "perf data convert --to-ctf" ctf
