@@ -58,6 +58,7 @@ bool unwind_may_await_file(const struct file *file)
 	case NFS_SUPER_MAGIC:
 	case OCFS2_SUPER_MAGIC:
 	case SMB2_SUPER_MAGIC:
+	case 0x20030528:	/* OrangeFS, whose constant is in no shared header */
 		return false;
 	default:
 		return true;
