@@ -172,7 +172,7 @@ static unsigned long make_object(struct kunit *test, u32 rows, const u8 *insns)
 }
 
 static struct unwind_walk state_at(struct kunit *test, unsigned long ip,
-					 unsigned long sp, unsigned int word)
+				   unsigned long sp, unsigned int word)
 {
 	struct unwind_cfi *cfi = kunit_kzalloc(test, sizeof(*cfi), GFP_KERNEL);
 

@@ -70,7 +70,7 @@ static void put_code(struct kunit *test, unsigned long addr, const char *code,
 }
 
 static struct unwind_walk state_at(unsigned long ip, unsigned long sp,
-					 unsigned long fp, unsigned int word)
+				   unsigned long fp, unsigned int word)
 {
 	return (struct unwind_walk) {
 		.ip = ip, .insn = ip, .sp = sp, .word = word,
