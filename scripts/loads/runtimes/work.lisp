@@ -1,5 +1,6 @@
 ;; SPDX-License-Identifier: GPL-2.0
-;; sbcl --script work.lisp MILLISECONDS: busy at the bottom of a recursion
+;; sbcl --script work.lisp MILLISECONDS, or with clisp or ecl --shell: busy at the bottom of a
+;; recursion
 (declaim (notinline work walk))
 
 (defun work (seed)
@@ -15,7 +16,8 @@
   (if (= n 0) (work seed) (1+ (reduce #'max (list (walk (1- n) seed) 0)))))
 
 (let ((stop (+ (get-internal-real-time)
-               (* (parse-integer (second sb-ext:*posix-argv*))
+               (* (parse-integer (car (last #+sbcl sb-ext:*posix-argv* #+clisp ext:*args*
+                                           #+ecl (ext:command-args))))
                   (/ internal-time-units-per-second 1000))))
       (seed 1))
   (loop while (< (get-internal-real-time) stop)
