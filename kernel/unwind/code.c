@@ -906,6 +906,27 @@ static void path_name_sp(struct code_path *path)
 		};
 }
 
+/*
+ * Is this a jump to the exit of Guile's compiled code? A stub calls this code by a jump, and the
+ * code returns by a jump to the instruction behind that one.  But its functions call each other,
+ * too, and keep their return addresses on another stack, so their caller is not that of the stub.
+ */
+static bool path_exits(const struct code_path *path, unsigned long target)
+{
+	u8 bytes[UNWIND_CODE_ENTER_BYTES];
+
+	return path->code->read(path->code->ctx, target - sizeof(bytes), bytes,
+				sizeof(bytes)) == sizeof(bytes) && unwind_code_enters(bytes);
+}
+
+/* Is the path about to return to an address that it has copied from another stack, as Guile's? */
+static bool path_returns_elsewhere(struct code_path *path)
+{
+	struct code_value sp = path->regs[unwind_code_sp];
+
+	return value_is_below(sp) && path_load(path, sp).kind == AT_BASE;
+}
+
 /* Execute one instruction. path->ip already points behind it. */
 static enum step path_step(struct code_path *path, const struct unwind_code_insn *insn)
 {
@@ -963,14 +984,14 @@ static enum step path_step(struct code_path *path, const struct unwind_code_insn
 		path->regs[unwind_code_fp] = path_pop(path);
 		break;
 	case UNWIND_CODE_RETURN:
-		return path_return_at(path, sp) ? FOUND : NO_WAY;
+		return !path_returns_elsewhere(path) && path_return_at(path, sp) ? FOUND : NO_WAY;
 	case UNWIND_CODE_JUMP:
 		if (insn->off > MAX_FUNCTION || insn->off < -MAX_FUNCTION) {
 			path->jumped = path_ends(path);
 			if (path->jumped)
 				return FOUND;
 		}
-		if (path_was_here(path))
+		if (path_was_here(path) || path_exits(path, target))
 			return NO_WAY;
 		path->ip = target;
 		return GO_ON;

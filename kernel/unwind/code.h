@@ -169,6 +169,9 @@ bool unwind_code_saves_fp(const u8 *bytes, unsigned int word);
 /* how many bytes unwind_code_pushes_itself() needs */
 #define UNWIND_CODE_SELF_BYTES	12
 bool unwind_code_pushes_itself(const u8 *bytes, u64 ip);
+/* how many bytes before an instruction unwind_code_enters() needs */
+#define UNWIND_CODE_ENTER_BYTES	3
+bool unwind_code_enters(const u8 *bytes);
 /* how many bytes of an instruction unwind_code_sets_frame() needs */
 #define UNWIND_CODE_FRAME_BYTES	4
 bool unwind_code_sets_frame(const u8 *bytes, unsigned int word);

@@ -772,6 +772,18 @@ bool unwind_code_pushes_itself(const u8 *bytes, u64 ip)
 }
 
 /**
+ * unwind_code_enters - do these bytes enter Guile's compiled code?
+ * @bytes: the UNWIND_CODE_ENTER_BYTES bytes before an instruction
+ *
+ * Return: true if they are an indirect jump with a REX.W prefix, which it does not need. Guile
+ *	   writes this prefix; other compilers do not.
+ */
+bool unwind_code_enters(const u8 *bytes)
+{
+	return (bytes[0] & 0xfe) == 0x48 && bytes[1] == 0xff && (bytes[2] & 0xf8) == 0xe0;
+}
+
+/**
  * unwind_code_sets_frame - may an instruction set the frame pointer from the stack pointer?
  * @bytes: its first UNWIND_CODE_FRAME_BYTES bytes
  * @word: bytes of a stack word of the code, 4 or 8

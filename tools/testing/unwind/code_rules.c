@@ -148,6 +148,16 @@ CODE(hotspot_end, MARK(hotspot_end) "mov -8(%rbp), %rbx; leave; pop %rsi; mov %r
 CODE(hotspot_adapter, MARK(hotspot_adapter) "mov (%rsp), %rax; mov %rsp, %r11; and $-16, %rsp;"
 	"push %rax; jmp *%r11");
 
+/*
+ * Guile: compiled code jumps to behind the jump that has entered it, while the return addresses of
+ * its callers are on another stack.  qemu's code, without the prefix, has no such callers.
+ */
+#define EXIT "1: mov (%rsp), %rbx; add $24, %rsp; ret; "
+CODE(guile_exit, "rex.W jmp *%r12; " EXIT MARK(guile_exit) "mov %rax, %rcx; jmp 1b");
+CODE(qemu_exit, "jmp *%r12; " EXIT MARK(qemu_exit) "mov %rax, %rcx; jmp 1b");
+CODE(guile_return, MARK(guile_return) "mov 24(%rbx), %r12; mov %rcx, 24(%rbx); mov (%r12), %r11;"
+	"push %r11; ret");
+
 /* HotSpot: stubs that save all registers and load them again */
 #define RELOAD_FP "mov 80(%rsp), %rbp; add $128, %rsp; leave; ret"
 CODE(reloaded, MARK(reloaded) RELOAD_FP);
@@ -381,6 +391,9 @@ static const struct rule_case cases[] = {
 	CASE(ret_args, "-"),
 	CASE(hotspot_end, "fp+16 cfa-16 extends"),
 	CASE(hotspot_adapter, "-"),
+	CASE(guile_exit, "-"),
+	CASE(qemu_exit, "sp+32 same"),
+	CASE(guile_return, "-"),
 	CASE(reloaded, "4(80)+16 cfa-16"),
 	CASE(reloaded_call, "4(80)+16 cfa-16 doubtful"),
 	CASE(reloaded_move, "4(80)+16 cfa-16"),
