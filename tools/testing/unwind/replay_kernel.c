@@ -45,6 +45,7 @@ unsigned int nr_rules;
 static struct unwind_object objects[MAX_OBJECTS];
 static unsigned int nr_objects;
 enum unwind_result the_end;
+unsigned long the_sp;
 
 void exit_error(const char *format, ...)
 {
@@ -374,17 +375,22 @@ u8 unwind_methods_enabled(void)
 
 void unwind_count_walk(const struct unwind_walk *state, enum unwind_result end)
 {
-	(void)state;
 	the_end = end;
+	the_sp = state->sp;
 }
 
-void walk_stack(struct unwind_stacktrace *trace)
+void walk_stack_to(struct unwind_stacktrace *trace, unsigned int max)
 {
 	static unsigned long entries[MAX_ENTRIES];
 
 	trace->entries = entries;
 	trace->nr = 0;
-	unwind_walk(trace, MAX_ENTRIES);
+	unwind_walk(trace, max);
+}
+
+void walk_stack(struct unwind_stacktrace *trace)
+{
+	walk_stack_to(trace, MAX_ENTRIES);
 }
 
 void read_maps(int tid)

@@ -41,6 +41,7 @@
 
 #include "cache.h"
 #include "cfi.h"
+#include "code.h"
 #include "eh_index.h"
 #include "memory_file.h"
 #include "no_tables.h"
@@ -416,6 +417,11 @@ static int print_walk(const char *name)
  * removes one, so the list has the true frames since the first step.  The frames outside of these
  * are known from the first walk that reaches them: the other walks must agree, and so must the
  * returns to them.
+ *
+ * Code made at run time also calls a function by a push and a jump, moves a return address to
+ * another word of the stack, or pops it and jumps to it.  A return address that was popped is
+ * @taken.  If the function then calls another one, it has stored the address elsewhere: it is still
+ * that of a caller, to which the function returns by a jump.
  */
 
 /* instructions of a round, after which the thread runs free for a moment */
@@ -433,8 +439,11 @@ struct call {
 
 static struct call calls[MAX_ENTRIES];
 static unsigned int nr_calls;
-static unsigned long outer[MAX_ENTRIES];	/* return addresses, outermost last */
+static struct call outer[MAX_ENTRIES];		/* outermost last */
 static unsigned int nr_outer, outer_at;		/* those before outer_at have returned */
+static unsigned long taken;			/* a return address in a register, or 0 */
+static struct call pushed;			/* a jump would make this a call */
+static bool settled;				/* such a sequence is not in progress unseen */
 static unsigned long nr_walks, nr_complete, nr_judged, nr_wrong, nr_lost;
 
 static void forget_frames(void)
@@ -442,15 +451,20 @@ static void forget_frames(void)
 	nr_calls = 0;
 	nr_outer = 0;
 	outer_at = 0;
+	taken = 0;
+	pushed.ra = 0;
+	settled = false;
 }
 
 /* The true return address of a frame of a walk, 0 if it is not known. */
 static unsigned long true_frame(unsigned int i)
 {
+	if (taken && !--i)
+		return taken;
 	if (i <= nr_calls)
 		return calls[nr_calls - i].ra;
 	i += outer_at - nr_calls - 1;
-	return i < nr_outer ? outer[i] : 0;
+	return i < nr_outer ? outer[i].ra : 0;
 }
 
 static void tell_wrong(const char *what, const unsigned long *frames, unsigned int at,
@@ -466,6 +480,22 @@ static void tell_wrong(const char *what, const unsigned long *frames, unsigned i
 	printf(", not %lx\n", right);
 }
 
+/* Add the frames of a walk from frame @i on to those that are known. */
+static void learn_outer(unsigned int i, unsigned int nr)
+{
+	struct unwind_stacktrace trace;
+
+	for (; i < nr && nr_outer < MAX_ENTRIES; i++) {
+		/* this walk ends in frame @i, with the stack pointer above its return address */
+		walk_stack_to(&trace, i + 1);
+		if (trace.nr != i + 1)
+			break;
+		outer[nr_outer++] = (struct call) {
+			.slot = the_sp - sizeof(long), .ra = trace.entries[i],
+		};
+	}
+}
+
 static void judge_walk(void)
 {
 	struct unwind_stacktrace trace;
@@ -478,14 +508,15 @@ static void judge_walk(void)
 	for (i = 1; i < trace.nr; i++) {
 		unsigned long ra = true_frame(i);
 
-		if (ra && ra != trace.entries[i]) {
+		if (!ra) {
+			learn_outer(i, trace.nr);
+			return;
+		}
+		if (ra != trace.entries[i]) {
 			tell_wrong("walk", trace.entries, i, ra);
 			return;
 		}
-		if (ra)
-			nr_judged++;
-		else if (nr_outer < MAX_ENTRIES)
-			outer[nr_outer++] = trace.entries[i];
+		nr_judged++;
 	}
 }
 
@@ -523,12 +554,19 @@ static bool is_return(const u8 *insn)
 	return *insn == 0xc3 || *insn == 0xc2;
 }
 
-/* Is this a mov to the stack pointer? */
-static bool moves_to_sp(const u8 *insn)
+/* Is this an indirect jump? */
+static bool is_jump(const u8 *insn)
 {
-	return (insn[0] & 0xf8) == 0x48 &&
-	       ((insn[1] == 0x89 && !(insn[0] & 1) && (insn[2] & 0xc7) == 0xc4) ||
-		(insn[1] == 0x8b && !(insn[0] & 4) && (insn[2] & 0x38) == 0x20));
+	while ((*insn & 0xf0) == 0x40 || *insn == 0x3e || *insn == 0xf2)
+		insn++;
+	return *insn == 0xff && (insn[1] >> 3 & 7) == 4;
+}
+
+static bool is_push(const u8 *insn)
+{
+	insn += (*insn & 0xf0) == 0x40;
+	return (*insn & 0xf8) == 0x50 || *insn == 0x68 ||
+	       (*insn == 0xff && (insn[1] >> 3 & 7) == 6);
 }
 
 static bool is_sigreturn(const u8 *insn, const struct user_regs_struct *user)
@@ -536,44 +574,110 @@ static bool is_sigreturn(const u8 *insn, const struct user_regs_struct *user)
 	return insn[0] == 0x0f && insn[1] == 0x05 && user->rax == SYS_rt_sigreturn;
 }
 
+static void add_call(unsigned long sp, unsigned long ra)
+{
+	while (nr_calls && calls[nr_calls - 1].slot <= sp)
+		nr_calls--;
+	if (nr_calls >= MAX_ENTRIES - 1)
+		forget_frames();
+	/* the function has stored its return address elsewhere, and may still return to it */
+	if (taken && taken != ra)
+		calls[nr_calls++] = (struct call) { sp + sizeof(long), taken };
+	calls[nr_calls++] = (struct call) { sp, ra };
+	taken = 0;
+}
+
 /* The thread has executed a call; a call of the next instruction is a push of its address. */
 static void note_call(unsigned long sp, unsigned long ip)
 {
 	unsigned long ra;
 
-	if (pread(memory, &ra, sizeof(ra), sp) != sizeof(ra) || ra == ip)
-		return;
-	while (nr_calls && calls[nr_calls - 1].slot <= sp)
-		nr_calls--;
-	if (nr_calls == MAX_ENTRIES)
-		forget_frames();
-	calls[nr_calls++] = (struct call) { sp, ra };
+	if (pread(memory, &ra, sizeof(ra), sp) == sizeof(ra) && ra != ip)
+		add_call(sp, ra);
 }
 
-/*
- * The thread has returned to @ip; @sp is the address of the return address.  Some runtimes have
- * moved it there from where the call pushed it.
- */
+static bool is_made_at_run_time(unsigned long addr)
+{
+	struct unwind_mapping mapping;
+
+	return unwind_find_mapping(addr, &mapping) && mapping.exec && !mapping.of_file;
+}
+
+/* The code at @ip has pushed a word.  An address of such code, and a jump, are a call. */
+static void note_push(unsigned long sp, unsigned long ip)
+{
+	unsigned long ra;
+
+	if (pread(memory, &ra, sizeof(ra), sp) != sizeof(ra))
+		return;
+	if (taken && ra == taken)
+		add_call(sp, ra);
+	else if (is_made_at_run_time(ra) && is_made_at_run_time(ip))
+		pushed = (struct call) { sp, ra };
+}
+
+static void note_jump(unsigned long sp)
+{
+	if (pushed.ra && pushed.slot == sp)
+		add_call(sp, pushed.ra);
+	pushed.ra = 0;
+}
+
+/* The stack pointer has risen to @sp.  If that removed one frame, its return address is taken. */
+static void note_rise(unsigned long sp)
+{
+	unsigned long ra = 0;
+	unsigned int nr = 0;
+
+	for (; nr_calls && calls[nr_calls - 1].slot < sp; nr++)
+		ra = calls[--nr_calls].ra;
+	for (; !nr_calls && outer_at < nr_outer && outer[outer_at].slot < sp; nr++)
+		ra = outer[outer_at++].ra;
+	if (nr)
+		taken = nr == 1 ? ra : 0;
+}
+
+/* The thread has returned to @ip; @sp is the address of the return address. */
 static void note_return(unsigned long sp, unsigned long ip)
 {
-	const unsigned int nr = nr_calls;
+	const bool is_outer = !nr_calls;
+	struct call call = {};
 
-	if (nr && calls[nr - 1].ra == ip) {
-		nr_calls--;
+	taken = 0;
+	if (nr_calls)
+		call = calls[nr_calls - 1];
+	else if (outer_at < nr_outer)
+		call = outer[outer_at];
+	if (!call.ra)
+		return;
+	if (call.slot > sp) {		/* to an address that was stored elsewhere */
+		if (is_outer && call.ra != ip)
+			tell_wrong("return", &ip, 0, call.ra);
+		nr_calls -= nr_calls && call.ra == ip;
 		return;
 	}
-	while (nr_calls && calls[nr_calls - 1].slot <= sp)
-		nr_calls--;
-	if (nr != nr_calls) {	/* the return address was replaced */
+	note_rise(sp + 1);
+	taken = 0;
+	if (call.slot == sp && call.ra == ip) {
+		nr_judged += is_outer;
+	} else {			/* the return address was replaced */
 		nr_lost++;
 		forget_frames();
-	} else if (!nr && outer_at < nr_outer) {
-		if (outer[outer_at] != ip)
-			tell_wrong("return", &ip, 0, outer[outer_at]);
-		else
-			nr_judged++;
-		outer_at++;
 	}
+}
+
+/* Guile's compiled code exits: it leaves the functions whose return addresses it has stored. */
+static void note_exit(unsigned long sp, unsigned long ip)
+{
+	u8 before[UNWIND_CODE_ENTER_BYTES];
+
+	if (!nr_calls || calls[nr_calls - 1].slot != sp ||
+	    pread(memory, before, sizeof(before), ip - sizeof(before)) != sizeof(before) ||
+	    !unwind_code_enters(before))
+		return;
+	while (nr_calls && calls[nr_calls - 1].slot == sp)
+		nr_calls--;
+	taken = 0;
 }
 
 /* Update the list of calls for an instruction that was executed: registers before and after. */
@@ -582,20 +686,25 @@ static void note_step(const u8 *insn, const struct user_regs_struct *old,
 {
 	const long moved = now->rsp - old->rsp;
 
+	settled |= is_call(insn) || is_return(insn) || is_jump(insn);
 	if (moved == -8 && is_call(insn)) {
 		note_call(now->rsp, now->rip);
+	} else if (moved == -8 && is_push(insn)) {
+		note_push(now->rsp, old->rip);
+	} else if (!moved && is_jump(insn)) {
+		note_jump(now->rsp);
 	} else if (moved >= 8 && is_return(insn)) {
 		note_return(old->rsp, now->rip);
 	} else if (is_sigreturn(insn, old) || labs(moved) >= OTHER_STACK ||
 		   unwind_other_mapping(old->rsp, now->rsp)) {
 		forget_frames();
 	} else if (moved > 0) {
-		while (nr_calls && calls[nr_calls - 1].slot < now->rsp)
-			nr_calls--;
-		/* the outer frames that an exception leaves are not known */
-		if (!nr_calls && moves_to_sp(insn))
-			forget_frames();
+		note_rise(now->rsp);
 	}
+	if (now->rip == taken)
+		taken = 0;
+	if (!moved)
+		note_exit(now->rsp, now->rip);
 }
 
 /*
@@ -648,15 +757,18 @@ static int step_round(int tid, int *sig)
 	if (ptrace(PTRACE_GETREGS, tid, NULL, &old))
 		return -1;
 	for (i = 0; i < STEPS; i++) {
-		if (i == next) {
-			get_regs(tid);
-			judge_walks(tid);
-			next += 1 + rand() % (2 * WALK_EVERY - 1);
-		}
 		memset(insn, 0, sizeof(insn));
 		/* fewer bytes at the end of a mapping */
 		if (pread(memory, insn, sizeof(insn), old.rip) < 1)
 			return 0;
+		/* a return to an address that was pushed is a jump */
+		if (is_return(insn))
+			note_jump(old.rsp);
+		if (i >= next && settled) {
+			get_regs(tid);
+			judge_walks(tid);
+			next = i + 1 + rand() % (2 * WALK_EVERY - 1);
+		}
 		ret = step_thread(tid, sig);
 		if (ret <= 0)
 			return ret;
