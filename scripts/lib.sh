@@ -71,8 +71,8 @@ overlay_files() {
 	done
 }
 
-# base_overlay_files: print the overlay files of this base. Only perf's base has all of them; another
-# has those that its hooks add.
+# base_overlay_files: print the overlay files of this base. Only perf's base has all of them;
+# another has those that its hooks add.
 base_overlay_files() {
 	local hook
 
