@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* The part of arch/x86's header that the finder needs. The rest is about registers. */
-#ifndef _UNWIND_FINDER_ASM_UNWIND_USER_H
-#define _UNWIND_FINDER_ASM_UNWIND_USER_H
+#ifndef _UNWIND_FINDER_ASM_UNWIND_WALK_H
+#define _UNWIND_FINDER_ASM_UNWIND_WALK_H
 
 #include <linux/types.h>
 
@@ -15,4 +15,4 @@ static inline bool arch_unwind_is_stub(const u8 *insn)
 	return insn[0] == 0xff && insn[1] == 0x25;
 }
 
-#endif /* _UNWIND_FINDER_ASM_UNWIND_USER_H */
+#endif /* _UNWIND_FINDER_ASM_UNWIND_WALK_H */
