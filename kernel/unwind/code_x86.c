@@ -776,7 +776,7 @@ bool unwind_code_pushes_itself(const u8 *bytes, u64 ip)
  * @bytes: the UNWIND_CODE_ENTER_BYTES bytes before an instruction
  *
  * Return: true if they are an indirect jump with a REX.W prefix, which it does not need. Guile
- *	   writes this prefix; other compilers do not.
+ *	   writes this prefix, and so do tail calls of Windows programs.
  */
 bool unwind_code_enters(const u8 *bytes)
 {
