@@ -71,17 +71,14 @@ overlay_files() {
 	done
 }
 
-# base_overlay_files: print the overlay files of this base. Only perf's base has all of them;
-# another has those that its hooks add.
+# base_overlay_files: print the overlay files of this base: all but those in patches/<base>/without.
+# Only perf's base has perf's files.
 base_overlay_files() {
-	local hook
-
 	if [ -d "$patches/perf-tool" ]; then
 		overlay_files
 	else
-		for hook in $(series_hooks); do
-			hook_overlay "$hook"
-		done | LC_ALL=C sort -u
+		overlay_files | sed '/^tools\/perf\//d' |
+			grep -vxF -f <(cat "$patches/without" 2>/dev/null) || :
 	fi
 }
 
