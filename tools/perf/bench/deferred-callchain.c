@@ -19,6 +19,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,7 @@
 #include "util/data.h"
 #include "util/debug.h"
 #include "util/deferred-callchain.h"
+#include "util/deferred-callchain-compat.h"
 #include "util/event.h"
 #include "util/evlist.h"
 #include "util/machine.h"
@@ -59,6 +61,7 @@ static unsigned int nr_frames = 16;
 static unsigned int nr_repeat = 5;
 static unsigned int naive_limit = 20;
 static unsigned int tools_threads = 10000;
+static const char *tools_perf;
 
 static const struct option options[] = {
 	OPT_UINTEGER('t', "threads", &only_threads, "Measure this number of threads only"),
@@ -69,6 +72,8 @@ static const struct option options[] = {
 		     "Skip the naive list if it takes more seconds; 0: always (default: 20)"),
 	OPT_UINTEGER(0, "tools-threads", &tools_threads,
 		     "Threads for perf script and report, 0 to leave them out (default: 10000)"),
+	OPT_STRING(0, "tools-perf", &tools_perf, "path",
+		   "Run perf script and report of this perf (default: of the one that measures)"),
 	OPT_END()
 };
 
@@ -140,8 +145,7 @@ static void count_sample(struct reader *reader, const struct perf_sample *sample
 	reader->last_time = max(reader->last_time, sample->time);
 }
 
-static int resolve_sample(struct perf_sample *sample, struct evsel *evsel,
-			  struct machine *machine)
+static int resolve_sample(SAMPLE_PARAMS)
 {
 	struct callchain_cursor *cursor = get_tls_callchain_cursor();
 	struct addr_location al;
@@ -150,36 +154,34 @@ static int resolve_sample(struct perf_sample *sample, struct evsel *evsel,
 	addr_location__init(&al);
 	ret = machine__resolve(machine, &al, sample);
 	if (!ret)
-		ret = sample__resolve_callchain(sample, cursor, NULL, evsel, &al,
-						PERF_MAX_STACK_DEPTH);
+		ret = resolve_callchain(sample, cursor, SAMPLE_EVSEL, &al);
 	addr_location__exit(&al);
 	return ret;
 }
 
-static int read_sample(const struct perf_tool *tool, union perf_event *event __maybe_unused,
-		       struct perf_sample *sample, struct evsel *evsel, struct machine *machine)
+static int read_sample(SAMPLE_PARAMS)
 {
 	struct reader *reader = container_of(tool, struct reader, tool);
 
 	count_sample(reader, sample, sample->callchain);
-	return reader->kind == READER_BARE ? 0 : resolve_sample(sample, evsel, machine);
+	if (reader->kind == READER_BARE)
+		return 0;
+	return call_sample(resolve_sample, tool, event, sample, SAMPLE_EVSEL, machine);
 }
 
-static int naive__sample(const struct perf_tool *tool, union perf_event *event,
-			 struct perf_sample *sample, struct evsel *evsel,
-			 struct machine *machine)
+static int naive__sample(SAMPLE_PARAMS)
 {
 	struct reader *reader = container_of(tool, struct reader, tool);
 	struct naive_sample *ns;
 
 	if (!sample->deferred_callchain)
-		return read_sample(tool, event, sample, evsel, machine);
+		return call_sample(read_sample, tool, event, sample, SAMPLE_EVSEL, machine);
 
 	ns = malloc(sizeof(*ns) + event->header.size);
 	if (!ns)
 		return -ENOMEM;
 
-	ns->evsel = evsel;
+	ns->evsel = SAMPLE_EVSEL;
 	ns->machine = machine;
 	ns->cookie = sample->deferred_cookie;
 	ns->tid = sample->tid;
@@ -191,26 +193,32 @@ static int naive__sample(const struct perf_tool *tool, union perf_event *event,
 static int naive__deliver(struct reader *reader, struct naive_sample *ns,
 			  const struct ip_callchain *user)
 {
+	union perf_event *event = (void *)ns->event;
 	struct perf_sample sample;
 	struct ip_callchain *chain;
 	size_t kernel;
-	int ret = evlist__parse_sample(reader->session->evlist, (void *)ns->event, &sample);
+	int ret;
 
+	perf_sample__init(&sample, /*all=*/false);
+	ret = evlist__parse_sample(reader->session->evlist, event, &sample);
 	if (ret)
-		return ret;
+		goto out;
 
+	ret = -ENOMEM;
 	kernel = sample.callchain->nr - ip_callchain__marker_nr(sample.callchain);
 	chain = malloc(sizeof(*chain) + (kernel + 1 + user->nr) * sizeof(u64));
 	if (!chain)
-		return -ENOMEM;
+		goto out;
 
 	chain->nr = kernel + 1 + user->nr;
 	memcpy(chain->ips, sample.callchain->ips, kernel * sizeof(u64));
 	chain->ips[kernel] = PERF_CONTEXT_USER;
 	memcpy(chain->ips + kernel + 1, user->ips, user->nr * sizeof(u64));
 	sample.callchain = chain;
-	ret = read_sample(&reader->tool, (void *)ns->event, &sample, ns->evsel, ns->machine);
+	ret = call_sample(read_sample, &reader->tool, event, &sample, ns->evsel, ns->machine);
 	free(chain);
+out:
+	perf_sample__exit(&sample);
 	return ret;
 }
 
@@ -328,7 +336,7 @@ static void child_runs(const char * const *argv)
 	dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
 	dup2(null, STDERR_FILENO);
-	execv("/proc/self/exe", (char **)argv);
+	execvp(tools_perf, (char **)argv);
 	_exit(127);
 }
 
@@ -635,6 +643,39 @@ static int bench_command(const char *name, const char * const *deferred,
 	return 0;
 }
 
+/* Count the samples that perf script prints behind a newer one. */
+static int count_disorder(const char *path, struct cost *cost)
+{
+	unsigned long long sec, nsec, last = 0;
+	char command[PATH_MAX];
+	FILE *out;
+
+	snprintf(command, sizeof(command), "'%s' script --ns -G -F time -i '%s' 2>/dev/null",
+		 tools_perf, path);
+	out = popen(command, "r");
+	if (!out)
+		return -errno;
+	while (fscanf(out, "%llu.%llu:", &sec, &nsec) == 2) {
+		cost->disordered += sec * NSEC_PER_SEC + nsec < last;
+		last = max(last, sec * NSEC_PER_SEC + nsec);
+		cost->samples++;
+	}
+	return pclose(out) ? -EIO : 0;
+}
+
+static int bench_disorder(const struct input *deferred)
+{
+	struct cost cost = { .err = 0 };
+	int ret = count_disorder(deferred->path, &cost);
+
+	if (ret)
+		return ret;
+	printf("%24s | %llu samples, %llu out of time order, %.1f%%\n", "perf script",
+	       (unsigned long long)cost.samples, (unsigned long long)cost.disordered,
+	       cost_disorder(&cost));
+	return cost.samples == (u64)deferred->load.threads * deferred->load.samples ? 0 : -EIO;
+}
+
 /* Whole commands: the cost that a user sees. */
 static int bench_commands(const struct input *deferred, const struct input *in_place,
 			  struct cost *naive __maybe_unused)
@@ -649,7 +690,8 @@ static int bench_commands(const struct input *deferred, const struct input *in_p
 	};
 	int ret = bench_command("perf script", script[0], script[1]);
 
-	return ret ?: bench_command("perf report --stdio", report[0], report[1]);
+	ret = ret ?: bench_command("perf report --stdio", report[0], report[1]);
+	return ret ?: bench_disorder(deferred);
 }
 
 typedef int (*bench_fn)(const struct input *deferred, const struct input *in_place,
@@ -708,9 +750,14 @@ static int bench_table(const char *title, bench_fn bench)
 static int bench_tools(void)
 {
 	const struct synth_load at_hand = { .delay = 0 };
+	char self[PATH_MAX] = "";
 
 	if (!tools_threads)
 		return 0;
+	/* in the shell of popen(), /proc/self/exe is the shell */
+	if (!tools_perf && readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
+		return -errno;
+	tools_perf = tools_perf ?: self;
 
 	printf("\n# Whole commands: %u threads, %u samples each, records at hand\n\n",
 	       tools_threads, nr_samples);

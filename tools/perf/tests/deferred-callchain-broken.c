@@ -13,12 +13,12 @@
 
 #include "data.h"
 #include "debug.h"
+#include "deferred-callchain-compat.h"
 #include "deferred-callchain-file.h"
 #include "deferred-callchain-inject.h"
 #include "deferred-callchain-reader.h"
 #include "dso.h"
 #include "event.h"
-#include "event-layout.h"
 #include "evsel.h"
 #include "header.h"
 #include "machine.h"
@@ -439,14 +439,13 @@ static const struct broken_case broken_cases[] = {
 /* The callback that reader_tool__init() set. */
 static event_sample write_down_sample;
 
-static int note_sample(const struct perf_tool *tool, union perf_event *event,
-		       struct perf_sample *sample, struct evsel *evsel, struct machine *machine)
+static int note_sample(SAMPLE_PARAMS)
 {
 	struct reader_tool *reader = container_of(tool, struct reader_tool, tool);
 
-	if (!evsel__has_callchain(evsel))
+	if (!evsel__has_callchain(SAMPLE_EVSEL))
 		read_text__add(&reader->text, "plain ");
-	return write_down_sample(tool, event, sample, evsel, machine);
+	return call_sample(write_down_sample, tool, event, sample, SAMPLE_EVSEL, machine);
 }
 
 static int note_build_id(const struct perf_tool *tool, union perf_event *event,

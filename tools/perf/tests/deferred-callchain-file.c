@@ -18,6 +18,7 @@
 #include "compress.h"
 #include "data.h"
 #include "deferred-callchain.h"
+#include "deferred-callchain-compat.h"
 #include "deferred-callchain-file.h"
 #include "event.h"
 #include "evlist.h"
@@ -560,7 +561,9 @@ static void fill_start(const struct synth *s, struct file_start *start)
 {
 	memset(start, 0, sizeof(*start));
 	start->magic = order_u64(s, SYNTH_MAGIC);
-	start->size = order_u64(s, offsetof(struct file_start, ids));
+	/* in the other byte order, perf would take features without a host name for damaged ones */
+	start->size = order_u64(s, s->foreign ? offsetof(struct file_start, features) :
+						offsetof(struct file_start, ids));
 	start->attr_size = order_u64(s, sizeof(struct file_attr));
 	start->attrs = file_section(s, offsetof(struct file_start, attr),
 				    (s->single ? 1 : NR_ATTRS) * sizeof(struct file_attr));
@@ -615,18 +618,6 @@ struct file_end {
 	u32 version, type, level, ratio, mmap_len;
 };
 
-static size_t pack_header(void *record, size_t more)
-{
-	struct perf_event_header *header = record;
-
-	if (!more) {
-		*header = (struct perf_event_header){ .type = PERF_RECORD_COMPRESSED };
-		more = sizeof(*header);
-	}
-	header->size += more;
-	return more;
-}
-
 /* Put the events of @s into @packed, compressed. */
 static int pack_events(const struct synth *s, struct synth *packed)
 {
@@ -652,7 +643,7 @@ static int pack_events(const struct synth *s, struct synth *packed)
 static int write_compressed(const struct synth *s, int fd)
 {
 	struct file_end end = { .version = 1, .type = PERF_COMP_ZSTD, .level = 1, .ratio = 1,
-				.mmap_len = PIECE };
+				.mmap_len = 4096 };
 	struct synth packed = {};
 	struct file_start start;
 	int ret = pack_events(s, &packed);
@@ -728,7 +719,7 @@ static int read_file(struct perf_tool *tool, const char *path,
 	if (where)
 		*where = session;
 	ret = perf_session__process_events(session);
-	*stats = session->evlist->stats.deferred;
+	*stats = evlist__stats(session->evlist)->deferred;
 	perf_session__delete(session);
 	return ret;
 }

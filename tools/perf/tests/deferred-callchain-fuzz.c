@@ -27,6 +27,7 @@
 #include "data.h"
 #include "debug.h"
 #include "deferred-callchain.h"
+#include "deferred-callchain-compat.h"
 #include "deferred-callchain-file.h"
 #include "deferred-callchain-load.h"
 #include "deferred-callchain-mutate.h"
@@ -60,16 +61,14 @@ size_t __weak LLVMFuzzerMutate(u8 *data __maybe_unused, size_t size, size_t max 
 	return size;
 }
 
-static int look_at_sample(const struct perf_tool *tool __maybe_unused,
-			  union perf_event *event __maybe_unused, struct perf_sample *sample,
-			  struct evsel *evsel, struct machine *machine)
+static int look_at_sample(SAMPLE_PARAMS)
 {
 	struct callchain_cursor *cursor = get_tls_callchain_cursor();
 	struct addr_location al;
 
 	addr_location__init(&al);
 	if (!machine__resolve(machine, &al, sample))
-		sample__resolve_callchain(sample, cursor, NULL, evsel, &al, PERF_MAX_STACK_DEPTH);
+		resolve_callchain(sample, cursor, SAMPLE_EVSEL, &al);
 	for (u64 i = 0; sample->callchain && i < sample->callchain->nr; i++)
 		printf("%llx\n", (unsigned long long)sample->callchain->ips[i]);
 	addr_location__exit(&al);
@@ -120,7 +119,7 @@ static void read_session(u8 way)
 		return;
 
 	if (!perf_session__process_events(session))
-		deferred_callchain_stats__fprintf(&session->evlist->stats.deferred,
+		deferred_callchain_stats__fprintf(&evlist__stats(session->evlist)->deferred,
 						  stdout);
 	perf_session__delete(session);
 }

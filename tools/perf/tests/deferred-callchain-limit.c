@@ -15,6 +15,7 @@
 #include "data.h"
 #include "debug.h"
 #include "deferred-callchain.h"
+#include "deferred-callchain-compat.h"
 #include "deferred-callchain-file.h"
 #include "event.h"
 #include "evlist.h"
@@ -47,9 +48,7 @@ struct count_tool {
 	struct deferred_callchain_stats stats;
 };
 
-static int count_sample(const struct perf_tool *tool, union perf_event *event __maybe_unused,
-			struct perf_sample *sample, struct evsel *evsel __maybe_unused,
-			struct machine *machine __maybe_unused)
+static int count_sample(SAMPLE_PARAMS)
 {
 	struct count_tool *count = container_of(tool, struct count_tool, tool);
 	struct ip_callchain *chain = sample->callchain;
@@ -591,14 +590,13 @@ static int test__deferred_reasons(struct test_suite *test __maybe_unused,
 	return ok ? TEST_OK : TEST_FAIL;
 }
 
-static int count_without_stage(const struct perf_tool *tool, union perf_event *event,
-			       struct perf_sample *sample, struct evsel *evsel,
-			       struct machine *machine)
+static int count_without_stage(SAMPLE_PARAMS)
 {
 	struct count_tool *count = container_of(tool, struct count_tool, tool);
 
-	return count->session->deferred ? -EINVAL :
-					  count_sample(tool, event, sample, evsel, machine);
+	if (count->session->deferred)
+		return -EINVAL;
+	return call_sample(count_sample, tool, event, sample, SAMPLE_EVSEL, machine);
 }
 
 /* Data in which no event defers callchains are read without the stitching stage. */
@@ -690,7 +688,8 @@ static u64 flush_live(struct count_tool *count, u64 ms)
 
 static bool check_live(struct count_tool *count, const struct synth *s, const struct synth *rest)
 {
-	const struct deferred_callchain_stats *stats = &count->session->evlist->stats.deferred;
+	struct evlist *evlist = count->session->evlist;
+	const struct deferred_callchain_stats *stats = &evlist__stats(evlist)->deferred;
 
 	return !queue_live(count->session, s) && flush_live(count, 1000) == 0 &&
 	       flush_live(count, 1900) == 0 &&
@@ -735,12 +734,10 @@ static int test__deferred_idle(struct test_suite *test __maybe_unused,
 	return ok ? TEST_OK : TEST_FAIL;
 }
 
-static int interrupt_at_sample(const struct perf_tool *tool, union perf_event *event,
-			       struct perf_sample *sample, struct evsel *evsel,
-			       struct machine *machine)
+static int interrupt_at_sample(SAMPLE_PARAMS)
 {
 	session_done = 1;
-	return count_sample(tool, event, sample, evsel, machine);
+	return call_sample(count_sample, tool, event, sample, SAMPLE_EVSEL, machine);
 }
 
 /* After ^C no more samples are delivered, neither waiting ones nor others. */
@@ -773,6 +770,29 @@ static int test__deferred_interrupted(struct test_suite *test __maybe_unused,
 	return ok ? TEST_OK : TEST_FAIL;
 }
 
+/* A type that perf does not know is an error or is skipped: then the scan of the file goes on. */
+static int test__deferred_unknown(struct test_suite *test __maybe_unused,
+				  int subtest __maybe_unused)
+{
+	struct synth s = { .size = 0 };
+	struct count_tool count;
+	bool ok, err;
+
+	synth__deferred(&s, 100, 10, 1);
+	synth__pass_time(&s, 100);
+	synth__pass_time(&s, 110);
+	synth__unknown(&s, PERF_RECORD_HEADER_MAX);
+	synth__record(&s, 100, 120, 1, 3);
+	count_tool__init(&count);
+	err = synth__read(&count.tool, &s, SIZE_MAX, &count.stats);
+	ok = err == !SKIPS_UNKNOWN && count.complete == (SKIPS_UNKNOWN ? 3 : 2);
+	if (!ok)
+		pr_debug("FAILED: error %d, %llu complete\n", err,
+			 (unsigned long long)count.complete);
+	synth__free(&s);
+	return ok ? TEST_OK : TEST_FAIL;
+}
+
 /*
  * After an error, samples that wait are delivered, also if an event that bypasses the queue was
  * delivered meanwhile.
@@ -789,7 +809,7 @@ static int test__deferred_error(struct test_suite *test __maybe_unused,
 	synth__comm(&s, 200, 20);
 	synth__round(&s);
 	synth__comm(&s, 300, 0);
-	synth__unknown(&s, PERF_RECORD_HEADER_MAX);
+	synth__unknown(&s, PERF_RECORD_SAMPLE);	/* too short */
 	count_tool__init(&count);
 	ok = synth__read(&count.tool, &s, SIZE_MAX, &count.stats) && count.incomplete == 1 &&
 	     count.stats.incomplete[DEFERRED_INCOMPLETE__END] == 1;
@@ -821,9 +841,9 @@ static int test__deferred_again(struct test_suite *test __maybe_unused,
 		count.session = perf_session__new(&data, &count.tool);
 		if (!IS_ERR(count.session)) {
 			ok = !perf_session__process_events(count.session);
-			first = count.session->evlist->stats.deferred;
+			first = evlist__stats(count.session->evlist)->deferred;
 			ok = ok && !perf_session__process_events(count.session) &&
-			     !memcmp(&first, &count.session->evlist->stats.deferred,
+			     !memcmp(&first, &evlist__stats(count.session->evlist)->deferred,
 				     sizeof(first)) && first.samples == 12 &&
 			     count.complete + count.incomplete == 24;
 			perf_session__delete(count.session);
@@ -899,6 +919,7 @@ static struct test_case tests__deferred_callchain_limit[] = {
 	TEST_CASE("No deferred samples, no stage", deferred_undeferred),
 	TEST_CASE("Deferred samples while no event comes", deferred_idle),
 	TEST_CASE("Deferred samples after an interrupt", deferred_interrupted),
+	TEST_CASE("Deferred samples before an unknown event", deferred_unknown),
 	TEST_CASE("Deferred samples after an error", deferred_error),
 	TEST_CASE("Deferred samples of one file after the other", deferred_again),
 	TEST_CASE("Deferred samples of two sessions", deferred_sessions),

@@ -22,6 +22,7 @@
 
 #include "debug.h"
 #include "deferred-callchain.h"
+#include "deferred-callchain-compat.h"
 #include "deferred-callchain-file.h"
 #include "deferred-callchain-load.h"
 #include "deferred-callchain-model.h"
@@ -426,9 +427,7 @@ static void check_chain(struct model *m, const struct step *step, const struct p
 	}
 }
 
-static int check_sample(const struct perf_tool *tool, union perf_event *event __maybe_unused,
-			struct perf_sample *sample, struct evsel *evsel,
-			struct machine *machine __maybe_unused)
+static int check_sample(SAMPLE_PARAMS)
 {
 	struct model *m = container_of(tool, struct model, tool);
 	u64 time = sample->time / STEP_TIME;
@@ -436,7 +435,7 @@ static int check_sample(const struct perf_tool *tool, union perf_event *event __
 
 	if (step->what != SAMPLE || sample->tid != step->tid || step->delivered)
 		report_failure(m, time, "was never taken, or is delivered twice");
-	else if (evsel->core.attr.config !=
+	else if (SAMPLE_EVSEL->core.attr.config !=
 		 (step->second ? PERF_COUNT_SW_TASK_CLOCK : PERF_COUNT_SW_CPU_CLOCK))
 		report_failure(m, time, "is of the wrong event");
 	else

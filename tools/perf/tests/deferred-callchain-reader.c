@@ -16,6 +16,7 @@
 
 #include "debug.h"
 #include "deferred-callchain.h"
+#include "deferred-callchain-compat.h"
 #include "deferred-callchain-file.h"
 #include "deferred-callchain-reader.h"
 #include "event.h"
@@ -77,9 +78,7 @@ static void add_callchain(struct read_text *text, const struct ip_callchain *cha
 		add_user_half(text, &chain->ips[kernel + 1], chain->nr - kernel - 1);
 }
 
-static int read_sample(const struct perf_tool *tool, union perf_event *event __maybe_unused,
-		       struct perf_sample *sample, struct evsel *evsel __maybe_unused,
-		       struct machine *machine __maybe_unused)
+static int read_sample(SAMPLE_PARAMS)
 {
 	struct read_text *text = &container_of(tool, struct reader_tool, tool)->text;
 

@@ -20,6 +20,7 @@
 #include "addr_location.h"
 #include "debug.h"
 #include "deferred-callchain.h"
+#include "deferred-callchain-compat.h"
 #include "deferred-callchain-file.h"
 #include "deferred-callchain-reader.h"
 #include "dso.h"
@@ -105,9 +106,7 @@ static void add_thread(struct state_tool *state, struct thread *thread)
 		read_text__add(&state->text, "+%llu", (unsigned long long)ns->link_info[0].ino);
 }
 
-static int state_sample(const struct perf_tool *tool, union perf_event *event __maybe_unused,
-			struct perf_sample *sample, struct evsel *evsel __maybe_unused,
-			struct machine *machine)
+static int state_sample(SAMPLE_PARAMS)
 {
 	struct state_tool *state = container_of(tool, struct state_tool, tool);
 	struct thread *thread = machine__findnew_thread(machine, sample->pid, sample->tid);

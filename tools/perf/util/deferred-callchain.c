@@ -37,7 +37,7 @@
  * the thread has a later one.  The index also has each PERF_RECORD_LOST, without a thread.
  *
  * If an evsel defers callchains, the tool gets stitched samples and no records.  But a tool that
- * clears merge_deferred_callchains (inject, record, buildid-list, script) gets both, unstitched.
+ * clears merge_deferred_callchains, such as perf inject, gets both, unstitched.
  */
 #include <errno.h>
 #include <limits.h>
@@ -55,7 +55,7 @@
 #include "data.h"
 #include "debug.h"
 #include "deferred-callchain.h"
-#include "event-layout.h"
+#include "deferred-callchain-compat.h"
 #include "event.h"
 #include "evlist.h"
 #include "evsel.h"
@@ -595,7 +595,7 @@ static int index_event(struct perf_session *session, union perf_event *event, bo
 		/* index ends and losses only if an evsel defers callchains, other events never */
 		return 0;
 	}
-	if (evlist__parse_sample(evlist, event, &sample))
+	if (parse_numbers(evlist, event, &sample))
 		return 0;
 	/* ends and losses need a time; without sorting, ends would never be removed */
 	if (!entry.cookie && (!is_time(sample.time) || (tid && !session->tool->ordered_events)))
@@ -629,12 +629,13 @@ static int scan_event(struct perf_session *session)
 
 	if (left >= sizeof(header))
 		header = event->header;
-	if (header.size < sizeof(header) || header.size > left ||
-	    header.type >= PERF_RECORD_HEADER_MAX) {
+	if (header.size < sizeof(header) || header.size > left) {
 		/* the reader stops here, too */
 		dc->end = dc->scan;
 		return 1;
 	}
+	if (is_compressed(header.type))
+		return 1;
 
 	switch (header.type) {
 	case PERF_RECORD_CALLCHAIN_DEFERRED:
@@ -652,7 +653,6 @@ static int scan_event(struct perf_session *session)
 	case PERF_RECORD_ID_INDEX:
 		/* later events can be parsed only when the reader has processed this one */
 	case PERF_RECORD_AUXTRACE:
-	case PERF_RECORD_COMPRESSED:
 	case PERF_RECORD_HEADER_TRACING_DATA:
 		/* only the reader knows what data are inside or behind this event */
 		return 1;
@@ -707,7 +707,7 @@ static int stage_start(struct perf_session *session)
 	if (session->data && perf_data__is_pipe(session->data) &&
 	    (fstat(perf_data__fd(session->data), &st) || !S_ISREG(st.st_mode)))
 		dc->max_wait = MAX_PIPE_WAIT;
-	dc->stats = &session->evlist->stats.deferred;
+	dc->stats = &evlist__stats(session->evlist)->deferred;
 	memset(dc->stats, 0, sizeof(*dc->stats));
 	session->deferred = dc;
 	start_scan(session);
@@ -741,8 +741,8 @@ int deferred_callchains__index(struct perf_session *session, union perf_event *e
 	struct deferred_callchains *dc = session->deferred;
 
 	/* a pipe can add evsels while it is read */
-	if (session->defers_nr_evsels != session->evlist->core.nr_entries) {
-		session->defers_nr_evsels = session->evlist->core.nr_entries;
+	if (session->defers_nr_evsels != evlist__nr_entries(session->evlist)) {
+		session->defers_nr_evsels = evlist__nr_entries(session->evlist);
 		session->defers = evlist__deferring_evsel(session->evlist);
 	}
 	if (!dc && !session->defers && event->header.type != PERF_RECORD_CALLCHAIN_DEFERRED)
@@ -1084,7 +1084,7 @@ static int parse_sample(struct perf_session *session, union perf_event *event,
 		event = memcpy(session->deferred->copy, event, event->header.size);
 	ret = evlist__parse_sample(session->evlist, event, sample);
 	if (ret)
-		pr_err("Can't parse sample, err = %d\n", ret);
+		report_unparsed(ret);
 	return ret;
 }
 
