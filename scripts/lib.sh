@@ -6,6 +6,8 @@ shopt -s inherit_errexit
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BASE=${BASE:-6.12}
+# 7 stands for the newest 7.x with hooks
+[[ $BASE = *.* ]] || BASE=$(cd "$top/patches" && printf '%s\n' "$BASE".* | sort -V | tail -n 1)
 build=$top/build
 # folder for the output of the tests; tests on the debug kernel have a folder of their own
 check=$build/check
@@ -18,8 +20,8 @@ sections='fixes deferral perf-kernel perf-tool tables static shared code in-plac
 # An option that a section adds. Until that section, the files of the series lack the lines between
 # "#ifdef CONFIG_UNWIND_USER_..." of the option and #endif.
 declare -A section_option=([tables]=EH_FRAME [static]=EH_INDEX [shared]=FILES [code]=CODE [in-place]=IN_PLACE)
-# perf is one program for all kernels: only this base has sections of perf
-PERF_BASE=6.12
+# perf is one program for all kernels: the tests use that of this base
+PERF_BASE=${PERF_BASE:-6.12}
 selftests=$build/selftests
 # the tests of another base have folders of their own
 if [ "$BASE" != "$PERF_BASE" ]; then
@@ -71,14 +73,17 @@ overlay_files() {
 	done
 }
 
-# base_overlay_files: print the overlay files of this base: all but those in patches/<base>/without.
-# Only perf's base has perf's files.
+# base_overlay_files: print the overlay files of this base: all, or on another base than that of the
+# whole series those that its hooks name
 base_overlay_files() {
-	if [ -d "$patches/perf-tool" ]; then
+	local hook
+
+	if [ "$BASE" = "$PERF_BASE" ]; then
 		overlay_files
 	else
-		overlay_files | sed '/^tools\/perf\//d' |
-			grep -vxF -f <(cat "$patches/without" 2>/dev/null) || :
+		for hook in $(series_hooks); do
+			hook_overlay "$hook"
+		done | LC_ALL=C sort -u | LC_ALL=C comm -12 - <(overlay_files)
 	fi
 }
 
