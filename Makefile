@@ -16,7 +16,7 @@ help:
 	@echo 'make kernel        build/$(BASE)/bzImage; DEBUG=1: with KASAN, lockdep and the like;'
 	@echo '                   UNWIND=n: with the options of the series off'
 	@echo 'make perf          build/perf/perf; SAN=1: with ASan, UBSan and libFuzzer, in'
-	@echo '                   build/perf-san'
+	@echo '                   build/perf-san; BASE=7.3: build/7.3/perf/perf'
 	@echo 'make series        build/$(BASE)/series/SECTION/: patches to send, checked with checkpatch'
 	@echo 'make series-check  apply these patches one by one, and build after each (long);'
 	@echo '                   SECTION=tables: only the patches of that section'
@@ -46,7 +46,7 @@ kernel: tree
 	@scripts/make/kernel $(if $(filter 1 y,$(DEBUG)),--debug) $(if $(filter n 0,$(UNWIND)),--no-unwind)
 
 perf:
-	@scripts/make/perf-build $(if $(filter 1 y,$(SAN)),--san)
+	@scripts/make/perf-build $(if $(filter 1 y,$(SAN)),--san,$(if $(filter-out 6.12,$(BASE)),--base))
 
 series: tree
 	@scripts/series
