@@ -35,3 +35,18 @@ vm_tap() {
 		tap_not_ok "${label}the VM ends well" <"$dir/vm.log"
 	fi
 }
+
+# copy_selftests: copy the selftests to $selftests-debug, but not the files that they may be writing
+# at the same time in the VM of the other kernel
+copy_selftests() {
+	local f
+
+	rm -rf "$selftests-debug"
+	mkdir -p "$selftests-debug"
+	for f in "$selftests"/*; do
+		case ${f##*/} in
+		*.[oa] | *.log | *.tap | *.err | *.rc | chain.*) ;;
+		*) [ ! -f "$f" ] || cp "$f" "$selftests-debug/" ;;
+		esac
+	done
+}
