@@ -24,6 +24,7 @@
 #include "cache.h"
 #include "cfi.h"
 #include "compat.h"
+#include "elf_tables.h"
 #ifdef CONFIG_UNWIND_USER_FILES
 #include "file.h"
 #endif
@@ -679,8 +680,85 @@ static void table_budget(struct kunit *test)
 
 	KUNIT_EXPECT_GE(test, one, sizeof(struct object) + offsetof(struct table, rows) +
 				   sizeof(cie) + 17 + INSNS + 3 * 4);
-	/* ten steps of the search instead of one */
-	KUNIT_EXPECT_EQ(test, table_bytes(test, MAX_ROWS), one + 9 * sizeof(s32));
+	/* ten steps of the search instead of one, and 8 rows to check, instead of one */
+	KUNIT_EXPECT_EQ(test, table_bytes(test, MAX_ROWS),
+			one + 9 * sizeof(s32) + 7 * sizeof(struct unwind_elf_row));
+}
+
+/* A table that is read without an object; bytes from @hole on, up to @hole_end, cannot be read. */
+struct lone_table {
+	struct table	table;
+	u64		hole, hole_end;
+};
+
+static int read_lone_table(void *ctx, u64 pos, void *to, size_t len)
+{
+	struct lone_table *lone = ctx;
+
+	if (pos + len > sizeof(lone->table) || (pos < lone->hole_end && pos + len > lone->hole))
+		return -EFAULT;
+	memcpy(to, (u8 *)&lone->table + pos, len);
+	return 0;
+}
+
+static int order_of(struct lone_table *lone)
+{
+	struct unwind_elf elf = { .read = read_lone_table, .ctx = lone };
+	struct unwind_elf_table table;
+
+	return unwind_elf_table(&elf, 0, 0, sizeof(lone->table), &table);
+}
+
+static int order_with(struct lone_table *lone, u32 row, s32 ip)
+{
+	s32 was = lone->table.rows[row].ip;
+	int ret;
+
+	lone->table.rows[row].ip = ip;
+	ret = order_of(lone);
+	lone->table.rows[row].ip = was;
+	return ret;
+}
+
+static int order_without(struct lone_table *lone, u32 row)
+{
+	lone->hole = offsetof(struct table, rows[row]);
+	lone->hole_end = offsetof(struct table, rows[row + 1]);
+	return order_of(lone);
+}
+
+/* The order of the first row, of eight in the middle and of the last one is checked. */
+static void order_of_rows(struct kunit *test)
+{
+	struct lone_table *lone = kunit_kzalloc(test, sizeof(*lone), GFP_KERNEL);
+	const u32 middle = MAX_ROWS / 2, last = MAX_ROWS - 1;
+	s32 ip;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, lone);
+	lone->table = (struct table) {
+		.version = 1, .enc_frame = 0x1b, .enc_count = 0x03, .enc_table = 0x3b,
+		.nr = MAX_ROWS,
+	};
+	for (i = 0; i < MAX_ROWS; i++)
+		lone->table.rows[i].ip = 4 * (i - middle);
+
+	ip = lone->table.rows[middle].ip;
+	KUNIT_EXPECT_EQ(test, order_of(lone), 0);
+	KUNIT_EXPECT_EQ(test, order_with(lone, middle + 1, ip), 0);
+	for (i = middle - 4; i < middle + 3; i++)
+		KUNIT_EXPECT_EQ(test, order_with(lone, i + 1, lone->table.rows[i].ip - 1),
+				-ENODATA);
+	KUNIT_EXPECT_EQ(test, order_with(lone, 0, ip), -ENODATA);
+	KUNIT_EXPECT_EQ(test, order_with(lone, last, ip), -ENODATA);
+
+	/* if one of these cannot be read, only the one in the middle must be */
+	KUNIT_EXPECT_EQ(test, order_without(lone, 0), 0);
+	KUNIT_EXPECT_EQ(test, order_without(lone, last), 0);
+	KUNIT_EXPECT_EQ(test, order_without(lone, middle), -EFAULT);
+	KUNIT_EXPECT_EQ(test, order_without(lone, middle + 3), 0);
+	KUNIT_EXPECT_EQ(test, order_with(lone, 0, ip + 1), -ENODATA);
+	KUNIT_EXPECT_EQ(test, order_with(lone, last, ip - 1), -ENODATA);
 }
 
 #define FAR_OFF	0x10000000UL	/* an arbitrary address, which is only compared */
@@ -967,6 +1045,7 @@ static struct kunit_case eh_frame_cases[] = {
 	KUNIT_CASE(rule_of_earlier_code),
 #endif
 	KUNIT_CASE(table_budget),
+	KUNIT_CASE(order_of_rows),
 	KUNIT_CASE(other_word),
 	KUNIT_CASE(many_objects),
 	KUNIT_CASE(one_of_objects),

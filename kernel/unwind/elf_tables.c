@@ -20,6 +20,8 @@
 #include "unwind.h"
 
 #define MAX_PHDRS		64
+/* rows in the middle of a table whose order is checked */
+#define ORDER_ROWS		8
 
 /* the only encodings that linkers write; LSB Core 5.0, section 10.5.1 */
 #define HDR_VERSION		1
@@ -123,19 +125,33 @@ int unwind_elf_segment(const struct unwind_elf *elf, u32 i, struct elf64_phdr *s
 }
 
 /*
- * Returns -ENODATA if the row in the middle, with which each search begins, is lower than the first
- * one; an error if the former cannot be read; else 0.  @pos: the first row.
+ * Returns -ENODATA if rows are seen to be out of order: some in the middle, the first one or the
+ * last one; an error if the middle one, with which each search begins, cannot be read; else 0.
+ * @pos: the first row.
  */
 static int elf_check_order(const struct unwind_elf *elf, u64 pos, u32 nr)
 {
-	s32 first, middle;
+	struct unwind_elf_row rows[ORDER_ROWS];
+	u32 i, some = min_t(u32, nr, ORDER_ROWS);
+	const u64 size = sizeof(rows[0]);
+	s32 first, last;
 	int ret;
 
-	ret = elf->read(elf->ctx, pos + nr / 2 * (u64)sizeof(struct unwind_elf_row), &middle,
-			sizeof(middle));
-	if (ret)
-		return ret;
-	return !elf->read(elf->ctx, pos, &first, sizeof(first)) && middle < first ? -ENODATA : 0;
+	if (elf->read(elf->ctx, pos + (nr - some) / 2 * size, rows, some * size)) {
+		some = 1;
+		ret = elf->read(elf->ctx, pos + nr / 2 * size, &rows[0].ip, sizeof(rows[0].ip));
+		if (ret)
+			return ret;
+	}
+	for (i = 1; i < some; i++)
+		if (rows[i].ip < rows[i - 1].ip)
+			return -ENODATA;
+	if (!elf->read(elf->ctx, pos, &first, sizeof(first)) && rows[0].ip < first)
+		return -ENODATA;
+	if (!elf->read(elf->ctx, pos + (nr - 1) * size, &last, sizeof(last)) &&
+	    last < rows[some - 1].ip)
+		return -ENODATA;
+	return 0;
 }
 
 /**

@@ -392,6 +392,35 @@ static void reverse_rows(Elf64_Phdr *ph, struct hdr *hdr)
 	}
 }
 
+/* Only neighbours are out of order. */
+static void swap_pairs(Elf64_Phdr *ph, struct hdr *hdr)
+{
+	unsigned int i;
+
+	(void)ph;
+	for (i = 0; i + 1 < hdr->nr; i += 2) {
+		struct hdr_row row = hdr->rows[i];
+
+		hdr->rows[i] = hdr->rows[i + 1];
+		hdr->rows[i + 1] = row;
+	}
+}
+
+/* Only the last quarter is out of order, as if its rows had been appended. */
+static void rotate_rows(Elf64_Phdr *ph, struct hdr *hdr)
+{
+	unsigned int i, k;
+
+	(void)ph;
+	for (k = 0; k < hdr->nr / 4; k++) {
+		struct hdr_row row = hdr->rows[0];
+
+		for (i = 0; i + 1 < hdr->nr; i++)
+			hdr->rows[i] = hdr->rows[i + 1];
+		hdr->rows[i] = row;
+	}
+}
+
 /* the fields of an FDE before its instructions */
 struct fde {
 	unsigned int len, cie;
@@ -467,6 +496,8 @@ static const struct hdr_case hdr_cases[] = {
 	{ "rows of another encoding", encode_table, false },
 	{ "pointer of another encoding", encode_pointer, false },
 	{ "rows in reverse order", reverse_rows, false },
+	{ "rows in pairs of reverse order", swap_pairs, false },
+	{ "rows appended out of order", rotate_rows, false },
 };
 
 static const struct hdr_case empty_cases[] = {
