@@ -144,7 +144,7 @@ static double middle_of(double *ns, int nr)
 
 int main(int argc, char **argv)
 {
-	double bare[MAX_RUNS], with[MAX_RUNS], ns[MAX_RUNS], sum, samples, cost;
+	double bare, with, added[MAX_RUNS], ns[MAX_RUNS], sum, samples;
 	const char *way = NULL;
 	int min_runs = MIN_RUNS;
 	bool cold = false;
@@ -172,19 +172,22 @@ int main(int argc, char **argv)
 	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		if (way && strcmp(way, ways[i].name))
 			continue;
-		/* take turns, because the state of the machine changes: memory, files, the clock */
+		/*
+		 * Compare with the run before: the state of the machine changes, and a busy host
+		 * delays the VM's I/O.
+		 */
 		for (nr = 0, sum = 0; nr < min_runs || (nr < MAX_RUNS && sum < MIN_TIME); nr++) {
 			if (cold)
 				forget_rules();
-			time_of(argv, BARE, &bare[nr]);
+			time_of(argv, BARE, &bare);
 			if (cold)
 				forget_rules();
-			ns[nr] = time_of(argv, ways[i].mode, &with[nr]);
+			ns[nr] = time_of(argv, ways[i].mode, &with);
+			added[nr] = with - bare;
 			sum += ns[nr];
 		}
 		samples = middle_of(ns, nr) / period;
-		cost = middle_of(with, nr) - middle_of(bare, nr);
-		printf("%s %.0f %.0f\n", ways[i].name, samples, cost / samples);
+		printf("%s %.0f %.0f\n", ways[i].name, samples, middle_of(added, nr) / samples);
 		fflush(stdout);
 	}
 	return 0;
