@@ -116,9 +116,9 @@ hook_overlay() {
 }
 
 # overlay_at SECTION FILE: print an overlay file as it is in SECTION, without the lines of the
-# options of later sections
+# options of later sections and those of other bases
 overlay_at() {
-	local section later=() status=0
+	local section later=() status=0 only_for='CONFIG_UNWIND_USER_|PERF_ATTR_SIZE_VER9|UNWIND_ENTRIES_OF_OTHERS'
 
 	case $2 in
 	*.[ch]) ;;
@@ -128,7 +128,13 @@ overlay_at() {
 		[ -z "${section_option[$section]-}" ] ||
 			later+=("-UCONFIG_UNWIND_USER_${section_option[$section]}")
 	done
-	if [ ${#later[@]} = 0 ] || ! grep -q '^#.*CONFIG_UNWIND_USER_' "$top/$2"; then
+	# the first macro is of perf of Linux 7.3, the second one of our deferral
+	if [ "$BASE" = "$PERF_BASE" ]; then
+		later+=(-UPERF_ATTR_SIZE_VER9 -DUNWIND_ENTRIES_OF_OTHERS)
+	else
+		later+=(-DPERF_ATTR_SIZE_VER9 -UUNWIND_ENTRIES_OF_OTHERS)
+	fi
+	if ! grep -qE "^#.*($only_for)" "$top/$2"; then
 		cat "$top/$2"
 	else
 		# 1 means that lines were removed

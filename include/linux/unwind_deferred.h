@@ -8,6 +8,7 @@
 #include <linux/sched.h>
 #include <linux/smp.h>
 #include <linux/string.h>
+#include <linux/unwind_compat.h>
 #include <linux/unwind_deferred_types.h>
 #include <linux/unwind_user_types.h>
 
@@ -25,10 +26,13 @@ struct unwind_work;
 typedef void (*unwind_callback_t)(struct unwind_work *work,
 				  struct unwind_stacktrace *trace, u64 cookie);
 
+#define UNWIND_ENTRIES_OF_OTHERS	UINT_MAX
+
 /**
  * struct unwind_work - a client of deferred unwinding
  * @func: called with each requested stack
- * @max_entries: the most frames that this client needs; 0 for as many as fit.  To be set
+ * @max_entries: the most frames that this client needs; 0 for as many as fit;
+ *		 UNWIND_ENTRIES_OF_OTHERS for as many as the other clients need.  To be set
  *		 before unwind_deferred_init(), or by unwind_deferred_set_max_entries().
  * @stamp: unique number of this registration; 0 if not registered
  * @slot: index of the client in the table
@@ -38,10 +42,6 @@ struct unwind_work {
 	unsigned int		max_entries;
 	u32			stamp;
 	unsigned int		slot;
-#ifdef CONFIG_UNWIND_USER_IN_PLACE
-	/** @any_depth: it takes as many frames as other clients need */
-	bool			any_depth;
-#endif
 };
 
 #ifdef CONFIG_UNWIND_USER

@@ -80,7 +80,7 @@ static struct unwind_cache *cache_new(void)
 	 * Not charged to the memory cgroup: without a cache, a search fails if another thread
 	 * changes a mapping meanwhile.
 	 */
-	cache = kzalloc(sizeof(*cache), UNWIND_GFP);
+	cache = kzalloc_obj(*cache, UNWIND_GFP);
 	if (!cache)
 		return NULL;
 	spin_lock_init(&cache->lock);

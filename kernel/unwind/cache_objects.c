@@ -358,7 +358,7 @@ bool unwind_cache_add_object(const struct unwind_cache_state *state,
 		max = cache_next_list_max();
 		if (max)
 			larger = unwind_cache_alloc_list(max, UNWIND_CACHE_GFP);
-		copy = kmalloc(sizeof(*copy), UNWIND_CACHE_GFP);
+		copy = kmalloc_obj(*copy, UNWIND_CACHE_GFP);
 	}
 	if (!copy) {
 		kfree(larger);

@@ -77,7 +77,7 @@ static struct unwind_full_entry *cache_new_full(u64 key, const struct unwind_ful
 	struct unwind_full_entry *entry = NULL;
 
 	if (unwind_task_may_allocate())
-		entry = kmalloc(sizeof(*entry), UNWIND_CACHE_GFP);
+		entry = kmalloc_obj(*entry, UNWIND_CACHE_GFP);
 	if (entry) {
 		entry->key = key;
 		entry->rule = *full;

@@ -657,11 +657,7 @@ static void update_most_entries(void)
 	for (slot = 0; slot < nr_slots; slot++) {
 		const struct unwind_work *work = client_at(slot);
 
-#ifdef CONFIG_UNWIND_USER_IN_PLACE
-		if (work && work->any_depth)
-			continue;
-#endif
-		if (work)
+		if (work && work->max_entries != UNWIND_ENTRIES_OF_OTHERS)
 			most = max(most, work->max_entries ?: (unsigned int)UNWIND_MAX_ENTRIES);
 	}
 	WRITE_ONCE(most_entries, min_t(unsigned int, most ?: UNWIND_MAX_ENTRIES,

@@ -17,13 +17,13 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/unwind_cache.h>
+#include <linux/unwind_deferred.h>
 
 #include <asm/sigframe.h>
 #include <asm/unwind_walk.h>
 
 #include "cache.h"
 #include "cfi.h"
-#include "compat.h"
 #include "elf_tables.h"
 #ifdef CONFIG_UNWIND_USER_FILES
 #include "file.h"
@@ -241,7 +241,7 @@ static s32 cfa_off_at(struct unwind_walk *state)
 /* Map the file of an object twice: shared for writing, and private for execution. */
 static unsigned long map_object_twice(struct kunit *test, unsigned long *shared)
 {
-	struct file *file = shmem_kernel_file_setup("kunit", OBJECT_BYTES, UNWIND_NO_VMA_FLAGS);
+	struct file *file = shmem_kernel_file_setup("kunit", OBJECT_BYTES, EMPTY_VMA_FLAGS);
 	unsigned long base;
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(file));

@@ -691,7 +691,7 @@ static struct unwind_file *files_alloc(struct inode *inode)
 
 	if (!unwind_task_may_allocate() || !files_charge_one())
 		return NULL;
-	file = kzalloc(sizeof(*file), UNWIND_GFP);
+	file = kzalloc_obj(*file, UNWIND_GFP);
 	if (!file) {
 		files_uncharge_one();
 		return NULL;

@@ -25,11 +25,11 @@
 #include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/unwind_cache.h>
+#include <linux/unwind_deferred.h>
 #include <linux/unwind_file.h>
 
 #include "cache.h"
 #include "cfi.h"
-#include "compat.h"
 #include "file.h"
 #include "file_elf.h"
 #include "object.h"
@@ -930,7 +930,7 @@ static struct unwind_file *make_tables(struct kunit *test, const struct function
 		.hdr = FIRST + HDR, .table = FIRST + HDR + 12, .nr = nr,
 		.entry = FIRST + ENTRY,
 	};
-	struct file *pages = shmem_file_setup("unwind_file", PAGE_SIZE, UNWIND_NO_VMA_FLAGS);
+	struct file *pages = shmem_file_setup("unwind_file", PAGE_SIZE, EMPTY_VMA_FLAGS);
 	u8 *bytes = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
 	struct inode *inode = make_inode(test);
 	struct unwind_file *file;

@@ -226,8 +226,8 @@ static void build_rows(struct unwind_file *known, struct file *open,
 
 static void make_rows(struct unwind_file *known, struct file *open)
 {
-	struct unwind_walk *state = kzalloc(sizeof(*state), ROWS_GFP);
-	struct unwind_cfi *cfi = kmalloc(sizeof(*cfi), ROWS_GFP);
+	struct unwind_walk *state = kzalloc_obj(*state, ROWS_GFP);
+	struct unwind_cfi *cfi = kmalloc_obj(*cfi, ROWS_GFP);
 	struct builder b = {
 		.hash = kvcalloc(BIT(HASH_BITS), sizeof(*b.hash), ROWS_GFP),
 		.seed = get_random_u32(),
@@ -284,7 +284,7 @@ static void request_rows(unsigned long addr)
 	/* several tasks may exceed the limit a little */
 	if (atomic_read(&nr_queued) >= MAX_QUEUED)
 		return;
-	rows = kmalloc(sizeof(*rows), UNWIND_GFP);
+	rows = kmalloc_obj(*rows, UNWIND_GFP);
 	if (!rows)
 		return;
 	if (!find_file(addr, rows)) {

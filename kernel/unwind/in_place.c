@@ -31,7 +31,6 @@
 #include <asm/unwind_walk.h>
 
 #include "cache.h"
-#include "compat.h"
 #include "step.h"
 #include "tables.h"
 #include "task.h"
@@ -76,7 +75,11 @@ static void place_learned(struct unwind_work *work, struct unwind_stacktrace *tr
 #endif
 }
 
-static struct unwind_work learner = { UNWIND_ANY_DEPTH };
+#ifdef UNWIND_ENTRIES_OF_OTHERS
+static struct unwind_work learner = { .max_entries = UNWIND_ENTRIES_OF_OTHERS };
+#else
+static struct unwind_work learner;
+#endif
 
 /* May the current task learn now?  If so, that is counted. */
 static bool place_claims_learning(void)
