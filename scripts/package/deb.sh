@@ -14,27 +14,36 @@ cloud | cloud-amd64) flavour=cloud-amd64 ;;
 		die "unknown flavour '$flavour': FLAVOUR=amd64 or FLAVOUR=cloud"
 	;;
 esac
-[ "$BASE" = "$PERF_BASE" ] || die "packages are made of base $PERF_BASE only"
 revision=${REVISION:-1}
 [[ $revision =~ ^[1-9][0-9]*$ ]] || die "REVISION=$revision is not a number from 1"
 deb=$build/deb
+# the package of perf is that of the base 6.12, for all kernels
+[ "$BASE" = "$PERF_BASE" ] || deb+=-$BASE
 deb_src=$deb/linux
 deb_repo=${DEB_REPO:-$deb/repo}
 deb_out=$deb/$flavour
-deb_perf=$deb/perf
+deb_perf=$build/deb/perf
+
+# deb_version_of BASE: print the version of our packages of that base. It is above Debian's version,
+# and below its next one: an update, +deb13u1, or a rebuild, +b1
+deb_version_of() {
+	local version
+
+	version=$(BASE=$1 "$top/scripts/carry/base-source" --version)
+	[ -n "$version" ] || die "linux-source-$1 is not installed: scripts/deps"
+	echo "$version+0perfdeferred$revision"
+}
 
 # deb_names: set base_version, deb_version and kernel_release from the version of the base's package
 deb_names() {
-	base_version=$(dpkg-query -W -f '${Version}' "linux-source-$BASE" 2>/dev/null) ||
-		die "linux-source-$BASE is not installed: scripts/deps"
-	# above Debian's version, and below its next one: an update, +deb13u1, or a rebuild, +b1
-	deb_version=$base_version+0perfdeferred$revision
+	deb_version=$(deb_version_of "$BASE")
+	base_version=${deb_version%+0perfdeferred*}
 	kernel_release=${base_version%%-*}-perf-deferred$revision-$flavour
 	deb_debs=(
 		"$deb_out/linux-image-${kernel_release}_${deb_version}_amd64.deb"
 		"$deb_out/linux-headers-${kernel_release}_${deb_version}_amd64.deb"
 	)
-	perf_deb=$deb_perf/linux-perf-deferred_${deb_version}_amd64.deb
+	perf_deb=$deb_perf/linux-perf-deferred_$(deb_version_of "$PERF_BASE")_amd64.deb
 }
 
 # deb_suite: print the release of Debian that this machine runs
