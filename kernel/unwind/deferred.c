@@ -166,13 +166,22 @@ static __always_inline bool end_context(struct unwind_task_info *info)
 /*
  * Return the open entry context, or open one.  If the registers have changed since the open
  * entry context began, a new one replaces it.  But if a record is owed for the old one or is
- * being sent, this returns 0.
+ * being sent, this returns 0.  A request by an NMI may also replace it, and the saved registers
+ * with it: then look again.
  */
 static u64 current_context(struct unwind_task_info *info)
 {
-	u64 context = READ_ONCE(info->context);
+	u64 context;
+	bool holds;
 
-	if (context && !start_holds(info)) {
+	do {
+		context = READ_ONCE(info->context);
+		barrier();
+		holds = start_holds(info);
+		barrier();
+	} while ((READ_ONCE(info->context) ^ context) & ~CONTEXT_OWED);
+
+	if (context && !holds) {
 		if (!end_context(info))
 			return 0;
 		context = 0;
@@ -467,6 +476,10 @@ bool __unwind_deferred_known(struct unwind_stacktrace *trace)
 	unsigned int nr = READ_ONCE(info->nr);
 
 	if (!cookie || info->walked != cookie || !nr || !start_holds(info))
+		return false;
+	barrier();
+	/* as in current_context() */
+	if ((READ_ONCE(info->context) & ~CONTEXT_OWED) != cookie)
 		return false;
 	trace->nr = nr;
 	trace->entries = info->entries;
