@@ -736,10 +736,11 @@ static void order_of_rows(struct kunit *test)
 	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, lone);
-	lone->table = (struct table) {
-		.version = 1, .enc_frame = 0x1b, .enc_count = 0x03, .enc_table = 0x3b,
-		.nr = MAX_ROWS,
-	};
+	lone->table.version = 1;
+	lone->table.enc_frame = 0x1b;
+	lone->table.enc_count = 0x03;
+	lone->table.enc_table = 0x3b;
+	lone->table.nr = MAX_ROWS;
 	for (i = 0; i < MAX_ROWS; i++)
 		lone->table.rows[i].ip = 4 * (i - middle);
 
