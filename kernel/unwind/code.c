@@ -182,8 +182,7 @@ struct code_behind {
  * @used: bit mask of the registers whose first values were copied
  * @dead: bit mask of the registers that were overwritten before their first values were copied
  * @left_first: a path ended with a jump to an unknown address, before any call
- * @fp_is_base: memory below the first frame pointer was used
- * @base_first: @fp_is_base was set before any call
+ * @fp_is_base: memory below the first frame pointer was used, before any call
  * @insns: how many more instructions may be decoded
  * @written: words that were written to the stack
  * @branches: branches and jumps that were reached
@@ -213,7 +212,6 @@ struct code_path {
 	u16			dead;
 	bool			left_first;
 	bool			fp_is_base;
-	bool			base_first;
 	unsigned int		insns;
 
 	/* not cleared: the numbers above tell how many elements are valid */
@@ -772,10 +770,7 @@ static bool path_at_function(const struct code_path *path)
 
 static void path_note_base(struct code_path *path, struct code_value place)
 {
-	if (place.kind != FP || place.off >= 0)
-		return;
-	path->fp_is_base = true;
-	path->base_first |= !path->called;
+	path->fp_is_base |= place.kind == FP && place.off < 0 && !path->called;
 }
 
 /* Note which registers' first values the instruction uses, and which it overwrites. */
@@ -1098,7 +1093,7 @@ static bool path_is_doubtful(const struct code_path *path)
 	const struct unwind_code *code = path->code;
 
 	if (code->by_fp && code->fp_saved && code->cfa_off == 2 * (s32)code->word &&
-	    path->base_first)
+	    path->fp_is_base)
 		return false;
 	return path->called || path->jumped;
 }
@@ -1140,6 +1135,7 @@ bool unwind_code_find(struct unwind_code *code, unsigned long ip)
 	if (found && !code_same_rule(code, &first)) {
 		/* the two paths disagree: there is no rule, but @live of the first one is valid */
 		code->live = first.live;
+		code->fp_is_base = false;
 		return false;
 	}
 	if (found && !code_same_fp(code, &first)) {

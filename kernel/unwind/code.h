@@ -113,8 +113,8 @@ struct unwind_code_insn {
  *	  there is no rule
  * @is_doubtful: the rule was found after a call that may not return, or by a jump that
  *		 may stay within the function
- * @fp_is_base: the code uses memory below the frame pointer, so it has a frame; valid even
- *		if there is no rule
+ * @fp_is_base: before any call, the code uses memory below the frame pointer; valid even if
+ *		there is no rule
  * @prologue: address of the instruction that sets the frame pointer, see
  *	      unwind_code_has_frame()
  *

@@ -606,6 +606,22 @@ static bool may_have_left(struct unwind_walk *state, const struct unwind_user_ru
 	       is_in_register(state, none->live);
 }
 
+/*
+ * May the innermost code use its caller's frame, as V8's handlers do? Then its return address is on
+ * top of the stack or in a register.  An old one on top of the stack belongs to the function itself.
+ */
+static bool may_use_callers_frame(struct unwind_walk *state, const struct unwind_user_rule *none,
+				  unsigned long prologue)
+{
+	struct unwind_code code = code_of(state);
+	unsigned long word;
+
+	if (is_in_register(state, none->live) || unwind_read_word(state, state->sp, &word))
+		return true;
+	return unwind_is_return_address(state, state->sp) &&
+	       !unwind_code_is_one(&code, prologue, word + state->cs_base);
+}
+
 /* Does the prologue set the frame pointer to where it saved the caller's frame pointer? */
 static bool saves_fp(struct unwind_walk *state, unsigned long prologue)
 {
@@ -641,7 +657,8 @@ static bool has_caller_at_fp(struct unwind_walk *state, unsigned long fp)
  * yet or any more, so there that return address must follow a call of this function.  Even then the
  * frame may be a caller's: the function may have removed its own frame, and its caller may be the
  * same function or one that tail-calls it.  So refuse if a return address may be on top of the
- * stack or in a register.
+ * stack or in a register.  Code made at run time that goes on to use memory below the frame
+ * pointer most likely has its frame, so less is enough; in files, assembly may use a caller's.
  */
 static bool frame_by_code(struct unwind_walk *state, unsigned long fp,
 			  const struct unwind_user_rule *none)
@@ -650,29 +667,32 @@ static bool frame_by_code(struct unwind_walk *state, unsigned long fp,
 	struct unwind_user_rule rule = unwind_fp_set_up(state->word);
 	struct unwind_cache_state begun;
 	unsigned long size, start, called;
-	bool is_saved;
+	bool by_call, is_saved;
 
 	if (!frame_size(state, fp, &size) || !unwind_cache_begin(&begun))
 		return false;
 	start = function_at_fp(state, fp);
-	if (state->exact && (!start || may_have_left(state, none)))
+	by_call = state->exact && (!none->extends || unwind_is_fixed(state->ip));
+	if (by_call && (!start || may_have_left(state, none)))
 		return false;
 	if (!unwind_code_has_frame(&code, state->ip, size))
 		return false;
+	if (state->exact && !by_call && may_use_callers_frame(state, none, code.prologue))
+		return false;
 	called = unwind_code_prologue(&code, start, &is_saved);
-	if (called ? called != code.prologue : state->exact)
+	if (called ? called != code.prologue : by_call)
 		return false;
 	if (!leads_to_caller(state, &rule, false))
 		return false;
 	is_saved = saves_fp(state, code.prologue);
-	if (!is_saved && !has_caller_at_fp(state, fp))
+	if (!is_saved && ((state->exact && !by_call) || !has_caller_at_fp(state, fp)))
 		return false;
 	rule = (struct unwind_user_rule) {
 		.kind = UNWIND_RULE_CODE_SIZE,
 		.size = size,
 		.after = state->ip - code.prologue,
 		.start_off = called && state->ip - start < SZ_32K ? state->ip - start : 0,
-		.by_call = state->exact || (!is_saved && unwind_is_fixed(state->ip)),
+		.by_call = by_call || (!is_saved && unwind_is_fixed(state->ip)),
 	};
 	keep_rule(state, &begun, code.prologue + UNWIND_CODE_LAST, &rule);
 	return true;
@@ -682,13 +702,12 @@ static bool frame_by_code(struct unwind_walk *state, unsigned long fp,
 static bool has_kept_size(struct unwind_walk *state, const struct unwind_user_rule *rule)
 {
 	struct unwind_code code = code_of(state);
-	unsigned long fp, size, start = 0, called;
+	unsigned long fp, size, start, called;
 	bool saves_fp;
 
 	if (!read_fp(state, &fp) || !frame_size(state, fp, &size) || size != rule->size)
 		return false;
-	if (rule->by_call || !state->exact)
-		start = function_at_fp(state, fp);
+	start = function_at_fp(state, fp);
 	if (rule->start_off && start == state->ip - rule->start_off)
 		return true;
 	called = unwind_code_prologue(&code, start, &saves_fp);
@@ -817,6 +836,7 @@ static bool find_kept(struct unwind_walk *state, struct unwind_user_rule *rule,
 		}
 		*rule = unwind_fp_set_up(state->word);
 		rule->kind = UNWIND_RULE_CODE;
+		rule->extends = true;
 		return true;
 	default:
 		return false;
