@@ -608,7 +608,7 @@ static bool may_have_left(struct unwind_walk *state, const struct unwind_user_ru
 
 /*
  * May the innermost code use its caller's frame, as V8's handlers do? Then its return address is on
- * top of the stack or in a register.  An old one on top of the stack belongs to the function itself.
+ * top of the stack or in a register.  An old one on top of the stack is in the function itself.
  */
 static bool may_use_callers_frame(struct unwind_walk *state, const struct unwind_user_rule *none,
 				  unsigned long prologue)
