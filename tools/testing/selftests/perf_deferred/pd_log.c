@@ -93,7 +93,10 @@ static void parse_chain(struct pd_log *log, struct words *in, struct pd_rec *rec
 		} else if (context == PERF_CONTEXT_KERNEL) {
 			add_kernel_frame(log, rec, ip);
 		} else {
-			pd_log_malformed(log, "a frame outside any context: %llx", ip);
+			pd_log_malformed(log, "a frame outside any context: %llx, with %llu more; "
+					 "event %llu of type %u, tid %u, ip %llx", ip, nr,
+					 rec->event->attr.config, rec->event->attr.type, rec->tid,
+					 rec->ip);
 		}
 	}
 	if (context == PD_CONTEXT_DEFERRED && !rec->deferred)
@@ -115,6 +118,18 @@ static void parse_raw(struct pd_log *log, struct words *in, struct pd_rec *rec)
 	rec->raw = malloc(size);
 	rec->raw_size = size;
 	memcpy(rec->raw, data, size);
+}
+
+static void parse_regs(struct pd_log *log, struct words *in, struct pd_rec *rec)
+{
+	int nr = __builtin_popcountll(rec->event->attr.sample_regs_user), i;
+
+	if (nr > PD_MAX_REGS)
+		pd_log_malformed(log, "%d registers are too many for this test", nr);
+	if (!next_word(in))
+		return;
+	for (i = 0; i < nr && i < PD_MAX_REGS; i++)
+		rec->regs[i] = next_word(in);
 }
 
 static void parse_sample(struct pd_log *log, struct words *in, struct pd_rec *rec)
@@ -140,6 +155,8 @@ static void parse_sample(struct pd_log *log, struct words *in, struct pd_rec *re
 		parse_chain(log, in, rec);
 	if (type & PERF_SAMPLE_RAW)
 		parse_raw(log, in, rec);
+	if (type & PERF_SAMPLE_REGS_USER)
+		parse_regs(log, in, rec);
 }
 
 static void parse_sample_id(struct words *in, struct pd_rec *rec)

@@ -11,6 +11,8 @@
 
 struct pd_event;
 
+#define PD_MAX_REGS	4
+
 struct pd_rec {
 	__u32 type;
 	__u16 misc, size;
@@ -27,6 +29,7 @@ struct pd_rec {
 	__u64 *user;			/* the user frames in @frames */
 	void *raw;			/* PERF_SAMPLE_RAW, or NULL */
 	__u32 raw_size;
+	__u64 regs[PD_MAX_REGS];	/* PERF_SAMPLE_REGS_USER, or zeros */
 	const struct pd_event *event;	/* event whose buffer had this record */
 };
 
@@ -35,7 +38,7 @@ struct pd_log {
 	size_t nr, room;
 	__u64 lost;			/* lost records, as counted by LOST records */
 	__u64 dropped;			/* lost records, as counted by disabled events */
-	char malformed[160];		/* the first parse error, or empty */
+	char malformed[240];		/* the first parse error, or empty */
 	const struct pd_rec **index;	/* deferred records by tid and cookie */
 	size_t indexed, indexed_at;
 };

@@ -1,0 +1,597 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Processes enter and leave the kernel in many ways at random, while several sets of events, which
+ * come and go, sample them.  Each stack is compared with the registers of its sample, which tell
+ * what the stack must be: see torture.h.
+ *
+ * PERF_DEFERRED_SEED=N chooses the schedule, and PERF_DEFERRED_SAMPLES=N says how many stacks to
+ * compare.
+ */
+#define _GNU_SOURCE
+#include <asm/perf_regs.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "pd_probe.h"
+#include "pd_proc.h"
+#include "pd_ring.h"
+#include "pd_signal.h"
+#include "pd_test.h"
+#include "torture.h"
+
+#define SAMPLES		10000
+/* chains of a round */
+#define CHAINS		6000
+/* sets of events of a round, each with a buffer of this many pages for each CPU */
+#define SETS		6
+#define PAGES		512
+#define OFFS		4096
+#define SHOW		5
+#define CPU_1		"/sys/devices/system/cpu/cpu1/online"
+
+/* in the order of their numbers, as in the sample */
+enum { IP, IN_LEAF, CHAIN };
+
+struct counts {
+	size_t judged, whole, empty, cut, bare, owed, wrong, in_place, skipped;
+};
+
+/* A set was switched off between these times. */
+struct off {
+	int set;
+	__u64 begin, end;
+};
+
+struct round {
+	unsigned long seed;
+	struct pd_log log;
+	struct pd_set sets[SETS];
+	bool enabled[SETS];
+	struct off offs[OFFS];
+	unsigned int nr_offs;
+	struct counts *counts;
+};
+
+enum kind {
+	OTHER,
+	DIGIT,
+	ENTER,
+	LEAF,
+	OP,
+	ROOT,
+	CLONE,
+	HANDLER,
+	RESTORER,
+};
+
+static const struct section {
+	const char *begin, *end;
+	enum kind kind;
+} sections[] = {
+	{ __start_in_digit, __stop_in_digit, DIGIT },
+	{ __start_in_enter, __stop_in_enter, ENTER },
+	{ __start_in_leaf, __stop_in_leaf, LEAF },
+	{ __start_in_op, __stop_in_op, OP },
+	{ __start_in_root, __stop_in_root, ROOT },
+	{ __start_in_clone, __stop_in_clone, CLONE },
+	{ __start_in_handler, __stop_in_handler, HANDLER },
+};
+
+/* A frame's address may be a return address, which can lie behind its function. */
+static enum kind kind_of(__u64 ip, bool is_return)
+{
+	size_t i;
+
+	ip -= is_return;
+	for (i = 0; i < ARRAY_SIZE(sections); i++) {
+		if (ip >= (unsigned long)sections[i].begin && ip < (unsigned long)sections[i].end)
+			return sections[i].kind;
+	}
+	ip += is_return;
+	if (ip - (unsigned long)pd_known_restorer <= 16)
+		return RESTORER;
+	return OTHER;
+}
+
+/* The function with the highest address that is not above @ip. */
+static int digit_of(__u64 ip)
+{
+	unsigned long best = 0, at;
+	int i, digit = -1;
+
+	for (i = 0; i < TORTURE_DIGITS; i++) {
+		at = (unsigned long)torture_digits[i];
+		if (at <= ip && at >= best) {
+			best = at;
+			digit = i;
+		}
+	}
+	return digit;
+}
+
+/* A chain's frames in a stack, from the innermost one. */
+struct chain {
+	int digits[TORTURE_MAX_DEPTH];
+	unsigned int nr;
+	bool has_leaf;
+	bool is_whole;		/* up to torture_enter() */
+	bool too_long;
+};
+
+/* Is it a part of the chain with that name? */
+static bool chain_fits(const struct chain *chain, unsigned long name)
+{
+	unsigned int depth = torture_depth(name), left, i;
+
+	if (chain->too_long || chain->nr > depth || (chain->is_whole && chain->has_leaf &&
+						     chain->nr != depth))
+		return false;
+	/* which frame of the chain is the innermost one that is here? */
+	if (chain->has_leaf)
+		left = 0;
+	else if (chain->is_whole)
+		left = depth - chain->nr;
+	else
+		return true;
+	for (i = 0; i < chain->nr; i++) {
+		if (chain->digits[i] != (int)torture_digit(name, left + i))
+			return false;
+	}
+	return true;
+}
+
+/* Find the next chain in the stack, from frame *at on. Returns what is wrong with it, or NULL. */
+static const char *next_chain(const struct pd_rec *stack, __u32 *at, struct chain *chain,
+			      bool *has_root)
+{
+	bool is_return = *at > 0;
+	__u64 ip;
+
+	memset(chain, 0, sizeof(*chain));
+	for (; *at < stack->nr_user; (*at)++) {
+		ip = stack->user[*at];
+		switch (kind_of(ip, is_return)) {
+		case DIGIT:
+			if (chain->nr < TORTURE_MAX_DEPTH)
+				chain->digits[chain->nr] = digit_of(ip - is_return);
+			else
+				chain->too_long = true;
+			chain->nr++;
+			break;
+		case ENTER:
+			(*at)++;
+			chain->is_whole = true;
+			return NULL;
+		case LEAF:
+			if (chain->has_leaf)
+				return "two leaves in a chain";
+			if (chain->nr)
+				return "a leaf that is called by an operation";
+			chain->has_leaf = true;
+			break;
+		case ROOT:
+			*has_root = true;
+			*at = stack->nr_user;
+			return chain->nr || chain->has_leaf ? "no beginning of a chain" : NULL;
+		case CLONE:
+			/* a thread begins, or its parent is still in clone() */
+			*has_root = *at + 1 == stack->nr_user;
+			if (chain->nr || chain->has_leaf)
+				return "clone() is called by a chain's middle";
+			break;
+		case OP:
+		case HANDLER:
+		case RESTORER:
+			if (chain->nr || chain->has_leaf)
+				return "an operation that is called by a chain's middle";
+			break;
+		case OTHER:
+			/* the C library calls torture_root() only */
+			return "a frame of other code";
+		}
+		/* a signal has interrupted the next frame */
+		is_return = kind_of(ip, is_return) != RESTORER;
+	}
+	return NULL;
+}
+
+/*
+ * Is it a part of the chain with the name *name, or of one that has begun up to @hops chains before
+ * that?  Set *name to the name of the next one.
+ */
+static bool chain_is(const struct chain *chain, unsigned long *name, unsigned int hops)
+{
+	unsigned long outer = *name;
+
+	do {
+		if (torture_is_name(outer) && chain_fits(chain, outer)) {
+			*name = *torture_outer(outer);
+			return true;
+		}
+		outer = *torture_outer(outer);
+	} while (hops--);
+	return false;
+}
+
+/*
+ * Compare a stack with the registers of its sample. Returns what is wrong, or NULL.  A chain that
+ * begins or ends just now has no frames but that of torture_enter(), which may not have set its
+ * name yet, or have set the one before again.
+ */
+static const char *judge(const struct pd_rec *sample, const struct pd_rec *stack, bool *is_whole)
+{
+	bool in_leaf = torture_is_name(sample->regs[IN_LEAF]);
+	unsigned long name = sample->regs[CHAIN];
+	unsigned int beginnings = 0;
+	struct chain chain;
+	const char *why;
+	__u32 at = 0;
+
+	*is_whole = false;
+	for (;;) {
+		why = next_chain(stack, &at, &chain, is_whole);
+		if (why)
+			return why;
+		if (!chain.nr && !chain.has_leaf) {
+			if (!chain.is_whole)
+				return NULL;
+			beginnings++;
+			continue;
+		}
+		if (in_leaf && !beginnings && !chain.has_leaf)
+			return "no leaf";
+		if (!chain_is(&chain, &name, beginnings))
+			return "another chain";
+		in_leaf = false;
+		beginnings = 0;
+	}
+}
+
+static void note_stack(const char *what, struct round *round, const struct pd_rec *sample,
+		       const struct pd_rec *stack)
+{
+	pd_note("%s, seed %lu: tid %u, time %llu, ip %llx, user's ip %llx, r12 %llx, r13 %llx",
+		what, round->seed, sample->tid, sample->time, sample->ip, sample->regs[IP],
+		sample->regs[IN_LEAF], sample->regs[CHAIN]);
+	pd_note_stack("with", stack);
+}
+
+static void note_wrong(struct round *round, const char *why, const struct pd_rec *sample,
+		       const struct pd_rec *stack)
+{
+	if (round->counts->wrong++ < SHOW)
+		note_stack(why, round, sample, stack);
+}
+
+static int set_of(const struct round *round, const struct pd_event *event)
+{
+	int i;
+
+	for (i = 0; i < SETS; i++) {
+		if (event >= round->sets[i].events &&
+		    event < round->sets[i].events + round->sets[i].nr)
+			break;
+	}
+	return i;
+}
+
+/* When was the sample's set switched off after it? */
+static const struct off *off_after(const struct round *round, const struct pd_rec *sample)
+{
+	int set = set_of(round, sample->event);
+	unsigned int i;
+
+	for (i = 0; i < round->nr_offs; i++) {
+		if (round->offs[i].set == set && round->offs[i].end >= sample->time)
+			return &round->offs[i];
+	}
+	return NULL;
+}
+
+/*
+ * A sample without a record.  The events may have been switched off first.  But if the same events
+ * have a sample of the task in a later entry context, the record is owed.
+ */
+static void judge_bare(struct round *round, const struct pd_rec *sample)
+{
+	const struct off *off = off_after(round, sample);
+	const struct pd_rec *other = sample;
+
+	round->counts->bare++;
+	if (!off || sample->time >= off->begin || round->log.lost)
+		return;
+	while (pd_log_next(&round->log, PERF_RECORD_SAMPLE, &other)) {
+		if (other->tid == sample->tid && other->time > sample->time &&
+		    other->time < off->begin && other->deferred &&
+		    other->cookie != sample->cookie &&
+		    set_of(round, other->event) == set_of(round, sample->event))
+			break;
+	}
+	if (other && round->counts->owed++ < SHOW)
+		note_stack("owed", round, sample, other);
+}
+
+/* Stacks whose sample has no name in r13 are of torture_root() or of other code. */
+static void judge_sample(struct round *round, const struct pd_rec *sample)
+{
+	struct counts *counts = round->counts;
+	const struct pd_rec *stack;
+	enum pd_half half = pd_user_half(&round->log, sample, &stack);
+	const char *why;
+	bool whole;
+
+	if (!torture_is_name(sample->regs[CHAIN]))
+		return;
+	if (half == PD_BARE)
+		judge_bare(round, sample);
+	if (!stack)
+		return;
+	/* the registers are being stored, for a signal or by sigreturn */
+	if (!stack->nr_user) {
+		counts->empty++;
+		return;
+	}
+	counts->judged++;
+	counts->in_place += half == PD_INPLACE;
+	if (stack->user[0] != sample->regs[IP])
+		return note_wrong(round, "not where it was sampled", sample, stack);
+	why = judge(sample, stack, &whole);
+	/* in place, a stack may have only the frames that frame pointers lead to */
+	if (why && half == PD_INPLACE) {
+		counts->skipped++;
+		return;
+	}
+	if (why)
+		return note_wrong(round, why, sample, stack);
+	if (whole)
+		counts->whole++;
+	else if (half == PD_STITCHED && counts->cut++ < SHOW)
+		note_stack("cut", round, sample, stack);
+}
+
+static void switch_off(struct round *round, int set)
+{
+	struct off off = { .set = set, .begin = pd_now_ns() };
+
+	pd_set_disable(&round->sets[set]);
+	off.end = pd_now_ns();
+	round->offs[round->nr_offs++] = off;
+}
+
+static void judge_round(struct round *round)
+{
+	const struct pd_rec *sample = NULL;
+	int i;
+
+	for (i = 0; i < SETS; i++) {
+		switch_off(round, i);
+		pd_set_drain(&round->sets[i], &round->log);
+	}
+	while (pd_log_next(&round->log, PERF_RECORD_SAMPLE, &sample))
+		judge_sample(round, sample);
+	for (i = 0; i < SETS; i++)
+		pd_set_close(&round->sets[i]);
+}
+
+/* Attrs of one of the kinds of events; of the CPU clock if @dice is 15. */
+static int make_attr(struct perf_event_attr *attr, unsigned long dice)
+{
+	pd_attr_clock(attr, pd_hz(2000 + dice % 8000));
+	switch (dice % 16) {
+	case 0:
+		attr->config = PERF_COUNT_SW_PAGE_FAULTS;
+		attr->sample_period = 1 + (dice >> 8) % 4;
+		break;
+	case 1:
+		attr->config = PERF_COUNT_SW_CONTEXT_SWITCHES;
+		attr->sample_period = 1 + (dice >> 8) % 4;
+		break;
+	case 2:
+		PD_TRY(pd_attr_tracepoint(attr, "raw_syscalls", "sys_enter"));
+		attr->sample_period = 1 + (dice >> 8) % 8;
+		break;
+	case 3:
+		PD_TRY(pd_attr_tracepoint(attr, "raw_syscalls", "sys_exit"));
+		attr->sample_period = 1 + (dice >> 8) % 8;
+		break;
+	case 4:
+		PD_TRY(pd_attr_kprobe(attr, "__x64_sys_getppid"));
+		break;
+	case 5:
+		pd_attr_flag(attr, PD_FLAG_DEFER_CALLCHAIN, 0);
+		break;
+	case 6:
+		/* in the middle of the return from a function, too */
+		PD_TRY(pd_attr_uprobe(attr, torture_digits[(dice >> 8) % TORTURE_DIGITS],
+				      (dice >> 16) % 2));
+		break;
+	case 7:
+		/* in NMIs that shake() asks for */
+		if ((dice >> 8) % 2)
+			PD_TRY(pd_attr_kprobe(attr, "show_regs"));
+		break;
+	}
+	attr->sample_type |= PERF_SAMPLE_REGS_USER;
+	attr->sample_regs_user = 1ULL << PERF_REG_X86_IP | 1ULL << PERF_REG_X86_R12 |
+				 1ULL << PERF_REG_X86_R13;
+	attr->inherit = 1;
+	return 0;
+}
+
+/* The first set samples by the CPU clock, and stays on. */
+static int open_sets(struct round *round, pid_t pid)
+{
+	struct perf_event_attr attr;
+	int i, err;
+
+	for (i = 0; i < SETS; i++) {
+		PD_TRY(make_attr(&attr, i ? torture_mix(round->seed + i) : 15));
+		err = pd_set_open(&round->sets[i], &attr, pid, PAGES);
+		PD_CHECK(!err, "perf_event_open: %s", strerror(err));
+		round->enabled[i] = i % 2 == 0;
+		if (round->enabled[i])
+			pd_set_enable(&round->sets[i]);
+	}
+	return 0;
+}
+
+/* Switch one of the other sets on or off. */
+static void toggle(struct round *round, unsigned long dice)
+{
+	int i = 1 + dice % (SETS - 1);
+
+	/* enough room for judge_round() */
+	if (round->nr_offs + SETS == OFFS)
+		return;
+	round->enabled[i] = !round->enabled[i];
+	if (round->enabled[i])
+		pd_set_enable(&round->sets[i]);
+	else
+		switch_off(round, i);
+}
+
+/* Send NMIs to all CPUs, or take the second one off or bring it back. */
+static void shake(unsigned long dice)
+{
+	if (dice % 8 == 0)
+		pd_write_str("/proc/sysrq-trigger", "l");
+	else if (dice % 64 == 1)
+		pd_write_str(CPU_1, "0");
+	else if (dice % 8 == 1)
+		pd_write_str(CPU_1, "1");
+}
+
+static int run_process(void *unused)
+{
+	(void)unused;
+	setpriority(PRIO_PROCESS, 0, 19);	/* so that the reader keeps up */
+	return torture_process(2 + torture->seed % 3, -1UL);
+}
+
+static void new_round(struct round *round)
+{
+	memset(torture, 0, offsetof(struct torture_shared, program));
+	torture->seed = round->seed;
+	torture->end = pd_scale(CHAINS);
+	torture->on_altstack = torture_mix(round->seed) % 2;
+}
+
+static int run_round(struct round *round)
+{
+	unsigned long dice = torture_mix(round->seed);
+	long long end = pd_end_of_wait(120);
+	struct pd_child child;
+	int i, status;
+
+	new_round(round);
+	PD_TRY(pd_child_start(&child, run_process, NULL));
+	PD_TRY(open_sets(round, child.pid));
+	pd_child_go(&child);
+	do {
+		dice = torture_mix(dice);
+		status = pd_child_wait(&child, 0);
+		pd_sleep_ms(1 + dice % 16);
+		if (dice & 1 << 20)
+			toggle(round, dice >> 8);
+		shake(dice >> 24);
+		for (i = 0; i < SETS; i++)
+			pd_set_drain(&round->sets[i], &round->log);
+	} while (status == -1 && pd_now_ns() < end);
+	if (status == -1)
+		kill(child.pid, SIGKILL);
+	pd_write_str(CPU_1, "1");
+	judge_round(round);
+	PD_CHECK(!status, "seed %lu: the process ended with %#x", round->seed, status);
+	PD_CHECK(!round->log.malformed[0], "seed %lu: malformed: %s", round->seed,
+		 round->log.malformed);
+	return 0;
+}
+
+static unsigned long number_from(const char *name, unsigned long otherwise)
+{
+	const char *value = getenv(name);
+
+	return value ? strtoul(value, NULL, 0) : otherwise;
+}
+
+static int make_shared(void)
+{
+	int fd = memfd_create("torture", 0);
+
+	PD_CHECK(fd >= 0 && !ftruncate(fd, sizeof(*torture)) && dup2(fd, TORTURE_FD) >= 0 &&
+		 torture_map(fd), "shared memory: %s", strerror(errno));
+	close(fd);
+	PD_CHECK(readlink("/proc/self/exe", torture->program, sizeof(torture->program) - 1) > 0,
+		 "/proc/self/exe: %s", strerror(errno));
+	return 0;
+}
+
+static void note_counts(const struct round *round)
+{
+	const struct counts *counts = round->counts;
+
+	pd_note("seed %lu: %zu stacks, %zu whole, %zu cut, %zu in place, of which %zu skip frames",
+		round->seed, counts->judged, counts->whole, counts->cut, counts->in_place,
+		counts->skipped);
+	pd_note("  %zu records are empty, %zu missing, of which %zu are owed; %llu lost",
+		counts->empty, counts->bare, counts->owed, round->log.lost);
+}
+
+/* The processes of eh_torture have no frame pointers, but tables. */
+int PD_ATTR(weak) eh_usable(void);
+
+static int rounds(void)
+{
+	unsigned long enough = number_from("PERF_DEFERRED_SAMPLES", pd_scale(SAMPLES));
+	unsigned long first = number_from("PERF_DEFERRED_SEED", pd_now_ns() / 1000000), seed;
+	struct counts counts = {};
+
+	if (eh_usable)
+		PD_TRY(eh_usable());
+	PD_TRY(make_shared());
+	for (seed = first; counts.judged < enough && !counts.wrong; seed++) {
+		static struct round round;
+		int ret;
+
+		memset(&round, 0, sizeof(round));
+		round.seed = seed;
+		round.counts = &counts;
+		ret = run_round(&round);
+
+		note_counts(&round);
+		pd_log_free(&round.log);
+		if (ret)
+			return ret;
+	}
+	/* a walk gives up after a second, which is short on a busy machine */
+	PD_CHECK(counts.cut * 1000 <= counts.judged, "%zu of %zu stacks are cut", counts.cut,
+		 counts.judged);
+	PD_CHECK(!counts.owed, "%zu samples have no record", counts.owed);
+	PD_CHECK(!counts.wrong, "%zu of %zu stacks are wrong", counts.wrong, counts.judged);
+	return PD_PASS;
+}
+
+/* Programs that the processes execute: this one again. */
+PD_ATTR(constructor) static void be_program(int argc, char **argv)
+{
+	if (argc != 2 || strcmp(argv[1], "--torture"))
+		return;
+	if (!torture_map(TORTURE_FD))
+		_exit(1);
+	_exit(torture_process(1, 8));
+}
+
+const struct pd_test pd_tests[] = {
+	PD_TEST(rounds),
+};
+
+const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);
