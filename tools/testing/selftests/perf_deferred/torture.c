@@ -272,22 +272,24 @@ static void note_wrong(struct round *round, const char *why, const struct pd_rec
 		note_stack(why, round, sample, stack);
 }
 
-static int set_of(const struct round *round, const struct pd_event *event)
+/* The set whose event took the sample, into its own buffer or into that of another set. */
+static int set_of(const struct round *round, const struct pd_rec *sample)
 {
-	int i;
+	int i, cpu;
 
 	for (i = 0; i < SETS; i++) {
-		if (event >= round->sets[i].events &&
-		    event < round->sets[i].events + round->sets[i].nr)
-			break;
+		for (cpu = 0; cpu < round->sets[i].nr; cpu++) {
+			if (round->sets[i].events[cpu].id == sample->id)
+				return i;
+		}
 	}
-	return i;
+	return SETS;
 }
 
 /* When was the sample's set switched off after it? */
 static const struct off *off_after(const struct round *round, const struct pd_rec *sample)
 {
-	int set = set_of(round, sample->event);
+	int set = set_of(round, sample);
 	unsigned int i;
 
 	for (i = 0; i < round->nr_offs; i++) {
@@ -313,7 +315,7 @@ static void judge_bare(struct round *round, const struct pd_rec *sample)
 		if (other->tid == sample->tid && other->time > sample->time &&
 		    other->time < off->begin && other->deferred &&
 		    other->cookie != sample->cookie &&
-		    set_of(round, other->event) == set_of(round, sample->event))
+		    set_of(round, other) == set_of(round, sample))
 			break;
 	}
 	if (other && round->counts->owed++ < SHOW)
@@ -427,7 +429,19 @@ static int make_attr(struct perf_event_attr *attr, unsigned long dice)
 	return 0;
 }
 
-/* The first set samples by the CPU clock, and stays on. */
+/* Let the events of a set write to the buffers of another set. */
+static int redirect(struct pd_set *set, const struct pd_set *to)
+{
+	int i;
+
+	for (i = 0; i < set->nr && i < to->nr; i++) {
+		if (ioctl(set->events[i].fd, PERF_EVENT_IOC_SET_OUTPUT, to->events[i].fd))
+			return pd_fail("PERF_EVENT_IOC_SET_OUTPUT: %s", strerror(errno));
+	}
+	return 0;
+}
+
+/* The first set samples by the CPU clock, and stays on. The last one has no buffers of its own. */
 static int open_sets(struct round *round, pid_t pid)
 {
 	struct perf_event_attr attr;
@@ -435,8 +449,10 @@ static int open_sets(struct round *round, pid_t pid)
 
 	for (i = 0; i < SETS; i++) {
 		PD_TRY(make_attr(&attr, i ? torture_mix(round->seed + i) : 15));
-		err = pd_set_open(&round->sets[i], &attr, pid, PAGES);
+		err = pd_set_open(&round->sets[i], &attr, pid, i < SETS - 1 ? PAGES : 0);
 		PD_CHECK(!err, "perf_event_open: %s", strerror(err));
+		if (i == SETS - 1)
+			PD_TRY(redirect(&round->sets[i], &round->sets[i - 1]));
 		round->enabled[i] = i % 2 == 0;
 		if (round->enabled[i])
 			pd_set_enable(&round->sets[i]);
@@ -474,6 +490,7 @@ static int run_process(void *unused)
 {
 	(void)unused;
 	setpriority(PRIO_PROCESS, 0, 19);	/* so that the reader keeps up */
+	torture->main_pid = getpid();
 	return torture_process(2 + torture->seed % 3, -1UL);
 }
 
@@ -558,6 +575,7 @@ static int rounds(void)
 	if (eh_usable)
 		PD_TRY(eh_usable());
 	PD_TRY(make_shared());
+	pd_make_swap();
 	for (seed = first; counts.judged < enough && !counts.wrong; seed++) {
 		static struct round round;
 		int ret;

@@ -32,6 +32,7 @@ struct torture_shared {
 	unsigned long	next;			/* number of chains, and of the next one */
 	unsigned long	end;			/* end the round at this number of chains */
 	unsigned long	kids;			/* children that exist now */
+	int		main_pid;
 	bool		on_altstack;
 	char		program[512];
 	unsigned long	outer[TORTURE_NAMES];

@@ -165,6 +165,17 @@ static OP long op_protect(unsigned long dice)
 	return pd_syscall3(SYS_mprotect, start, PAGE, PROT_READ | PROT_EXEC);
 }
 
+/* Let the pages of the callers' frames, or those of the code, be brought in again. */
+static OP long op_page_out(unsigned long dice)
+{
+	unsigned long here = (unsigned long)__builtin_frame_address(0) & -PAGE;
+
+	if (dice % 2)
+		return pd_syscall3(SYS_madvise, here, 3 * PAGE, MADV_PAGEOUT);
+	here = (unsigned long)__start_in_digit & -PAGE;
+	return pd_syscall3(SYS_madvise, here, 2 * PAGE, dice & 2 ? MADV_PAGEOUT : MADV_DONTNEED);
+}
+
 /* A chain in this chain. */
 static OP long op_nest(unsigned long dice)
 {
@@ -269,6 +280,24 @@ static OP long op_exec(unsigned long dice)
 	}
 	kid_is_gone(pid);
 	return pid;
+}
+
+/* A thread of a child ends, or ends all, or executes the program. */
+static OP long op_end(unsigned long dice)
+{
+	char *const argv[] = { torture->program, "--torture", NULL };
+
+	if (pd_syscall0(SYS_getpid) == torture->main_pid)
+		return 0;
+	switch (dice % 8) {
+	case 0:
+		return pd_syscall3(SYS_execve, torture->program, argv, NULL);
+	case 1:
+		return pd_syscall1(SYS_exit, 0);
+	case 2:
+		return pd_syscall1(SYS_exit_group, 0);
+	}
+	return 0;
 }
 
 /* A thread, whose outermost frame is torture_root(); it ends, or ends with its process. */
@@ -384,7 +413,7 @@ static OP long op_ptrace(unsigned long dice)
 static long (* const ops[])(unsigned long dice) = {
 	op_spin, op_spin, op_spin, op_calls, op_calls, op_sleep, op_sleep, op_yield, op_faults,
 	op_faults, op_stack, op_raise, op_raise, op_timer, op_timer, op_protect, op_nest, op_nest,
-	op_switch, op_fork, op_exec, op_threads, op_seccomp, op_ptrace,
+	op_switch, op_fork, op_exec, op_threads, op_seccomp, op_ptrace, op_page_out, op_end,
 };
 
 static PD_IN("in_leaf") long torture_leaf(unsigned long dice)
