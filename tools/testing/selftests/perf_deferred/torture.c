@@ -491,6 +491,7 @@ static int run_process(void *unused)
 	(void)unused;
 	setpriority(PRIO_PROCESS, 0, 19);	/* so that the reader keeps up */
 	torture->main_pid = getpid();
+	setpgid(0, 0);
 	return torture_process(2 + torture->seed % 3, -1UL);
 }
 
@@ -523,8 +524,8 @@ static int run_round(struct round *round)
 		for (i = 0; i < SETS; i++)
 			pd_set_drain(&round->sets[i], &round->log);
 	} while (status == -1 && pd_now_ns() < end);
-	if (status == -1)
-		kill(child.pid, SIGKILL);
+	/* its children, too */
+	kill(-child.pid, SIGKILL);
 	pd_write_str(CPU_1, "1");
 	judge_round(round);
 	PD_CHECK(!status, "seed %lu: the process ended with %#x", round->seed, status);

@@ -257,7 +257,7 @@ static OP long op_fork(unsigned long dice)
 			be_kid(dice);
 		if (dice & 1 << 20)
 			op_spin(dice >> 7);
-		if (dice % 8 == 0)
+		if (pid > 0 && dice % 8 == 0)
 			pd_syscall2(SYS_kill, pid, SIGKILL);
 	}
 	kid_is_gone(pid);
