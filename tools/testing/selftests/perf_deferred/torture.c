@@ -507,10 +507,13 @@ static int run_round(struct round *round)
 {
 	unsigned long dice = torture_mix(round->seed);
 	long long end = pd_end_of_wait(120);
+	struct perf_event_attr attr;
 	struct pd_child child;
 	int i, status;
 
 	new_round(round);
+	/* a thread that inherits such an event reads its attr again, with the path in its memory */
+	PD_TRY(pd_attr_uprobe(&attr, torture_digits[0], false));
 	PD_TRY(pd_child_start(&child, run_process, NULL));
 	PD_TRY(open_sets(round, child.pid));
 	pd_child_go(&child);
