@@ -42,7 +42,7 @@
 enum { IP, IN_LEAF, CHAIN };
 
 struct counts {
-	size_t judged, whole, empty, cut, bare, owed, wrong, in_place, skipped;
+	size_t judged, whole, empty, cut, dying, bare, owed, wrong, in_place, skipped;
 };
 
 /* A set was switched off between these times. */
@@ -322,6 +322,28 @@ static void judge_bare(struct round *round, const struct pd_rec *sample)
 		note_stack("owed", round, sample, other);
 }
 
+/*
+ * Does a stack from @ip begin at @first?  At a uprobe, the instruction pointer is behind the
+ * breakpoint, in a page for copies of instructions, or in the trampoline of uretprobes.
+ */
+static bool is_start(__u64 ip, __u64 first)
+{
+	return ip == first || ip == first + 1 || kind_of(ip, false) == OTHER;
+}
+
+/* Is this the last stack of its task?  A task that was killed takes no page faults. */
+static bool is_last(const struct round *round, const struct pd_rec *stack)
+{
+	const struct pd_rec *other = NULL;
+
+	while (pd_log_next(&round->log, PD_RECORD_DEFERRED, &other)) {
+		if (other->tid == stack->tid && other->time > stack->time &&
+		    other->cookie != stack->cookie)
+			return false;
+	}
+	return true;
+}
+
 /* Stacks whose sample has no name in r13 are of torture_root() or of other code. */
 static void judge_sample(struct round *round, const struct pd_rec *sample)
 {
@@ -344,7 +366,7 @@ static void judge_sample(struct round *round, const struct pd_rec *sample)
 	}
 	counts->judged++;
 	counts->in_place += half == PD_INPLACE;
-	if (stack->user[0] != sample->regs[IP])
+	if (!is_start(sample->regs[IP], stack->user[0]))
 		return note_wrong(round, "not where it was sampled", sample, stack);
 	why = judge(sample, stack, &whole);
 	/* in place, a stack may have only the frames that frame pointers lead to */
@@ -356,6 +378,8 @@ static void judge_sample(struct round *round, const struct pd_rec *sample)
 		return note_wrong(round, why, sample, stack);
 	if (whole)
 		counts->whole++;
+	else if (half == PD_STITCHED && is_last(round, stack))
+		counts->dying++;
 	else if (half == PD_STITCHED && counts->cut++ < SHOW)
 		note_stack("cut", round, sample, stack);
 }
@@ -560,9 +584,9 @@ static void note_counts(const struct round *round)
 {
 	const struct counts *counts = round->counts;
 
-	pd_note("seed %lu: %zu stacks, %zu whole, %zu cut, %zu in place, of which %zu skip frames",
-		round->seed, counts->judged, counts->whole, counts->cut, counts->in_place,
-		counts->skipped);
+	pd_note("seed %lu: %zu stacks, %zu whole, %zu cut, %zu more when their task died",
+		round->seed, counts->judged, counts->whole, counts->cut, counts->dying);
+	pd_note("  %zu are in place, of which %zu skip frames", counts->in_place, counts->skipped);
 	pd_note("  %zu records are empty, %zu missing, of which %zu are owed; %llu lost",
 		counts->empty, counts->bare, counts->owed, round->log.lost);
 }
