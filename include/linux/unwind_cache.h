@@ -43,8 +43,8 @@ static inline void unwind_user_invalidate(struct vm_area_struct *vma,
 	/*
 	 * This may miss a cache that is just being made.  An unmap has removed the mapping
 	 * under the mmap lock, so a search that found the mapping has ended, or sees the new
-	 * count of unmaps.  With a truncation the mapping stays, but then the file has been
-	 * opened for writing, which file.c handles.
+	 * count of unmaps.  With a truncation or MADV_DONTNEED the mapping stays, but then a
+	 * search that may read an old page sees that a TLB flush is pending.
 	 */
 	if (unlikely(rcu_access_pointer(mm->unwind_cache)))
 		__unwind_user_invalidate(mm, start, end);
