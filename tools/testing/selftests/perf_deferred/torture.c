@@ -42,7 +42,7 @@
 enum { IP, IN_LEAF, CHAIN };
 
 struct counts {
-	size_t judged, whole, empty, cut, dying, bare, owed, wrong, in_place, skipped;
+	size_t judged, whole, none, empty, cut, dying, bare, owed, wrong, in_place, skipped;
 };
 
 /* A set was switched off between these times. */
@@ -118,6 +118,27 @@ static int digit_of(__u64 ip)
 	return digit;
 }
 
+/* Can a frame have this caller? A signal can interrupt any code. */
+static bool may_call(enum kind frame, enum kind caller)
+{
+	switch (frame) {
+	case OP:
+		return caller == OP || caller == LEAF;
+	case LEAF:
+		return caller == DIGIT;
+	case DIGIT:
+		return caller == DIGIT || caller == ENTER;
+	case ENTER:
+		return caller == OP || caller == HANDLER || caller == ROOT;
+	case HANDLER:
+		return caller == RESTORER;
+	case CLONE:
+		return caller == OP;
+	default:
+		return true;
+	}
+}
+
 /* A chain's frames in a stack, from the innermost one. */
 struct chain {
 	int digits[TORTURE_MAX_DEPTH];
@@ -149,17 +170,38 @@ static bool chain_fits(const struct chain *chain, unsigned long name)
 	return true;
 }
 
-/* Find the next chain in the stack, from frame *at on. Returns what is wrong with it, or NULL. */
-static const char *next_chain(const struct pd_rec *stack, __u32 *at, struct chain *chain,
-			      bool *has_root)
+/* How a part of a stack ends. */
+enum end {
+	END_CHAIN,
+	END_ROOT,	/* torture_root(), which only the C library or clone() calls */
+	END_CLONE,	/* a thread that begins */
+	END_CUT,
+};
+
+/*
+ * Find the next chain in the stack, from frame *at on. Returns what is wrong with it, or NULL.  By
+ * frame pointers (@fp), any caller will do.  At a uprobe the base takes the word on top of the stack
+ * for one.
+ */
+static const char *next_chain(const struct pd_rec *stack, __u32 *at, bool fp,
+			      struct chain *chain, enum end *end)
 {
+	enum kind kind, last = RESTORER;
 	bool is_return = *at > 0;
 	__u64 ip;
 
 	memset(chain, 0, sizeof(*chain));
-	for (; *at < stack->nr_user; (*at)++) {
-		ip = stack->user[*at];
-		switch (kind_of(ip, is_return)) {
+	if (*at)
+		last = ENTER;
+	*end = END_CUT;
+	for (; *at < stack->nr_user; last = kind) {
+		ip = stack->user[(*at)++];
+		kind = kind_of(ip, is_return);
+		if (kind == OTHER)
+			return fp ? NULL : "a frame of other code";
+		if (!fp && !may_call(last, kind))
+			return "a caller that it cannot have";
+		switch (kind) {
 		case DIGIT:
 			if (chain->nr < TORTURE_MAX_DEPTH)
 				chain->digits[chain->nr] = digit_of(ip - is_return);
@@ -168,38 +210,23 @@ static const char *next_chain(const struct pd_rec *stack, __u32 *at, struct chai
 			chain->nr++;
 			break;
 		case ENTER:
-			(*at)++;
+			*end = END_CHAIN;
 			chain->is_whole = true;
 			return NULL;
 		case LEAF:
-			if (chain->has_leaf)
-				return "two leaves in a chain";
-			if (chain->nr)
-				return "a leaf that is called by an operation";
 			chain->has_leaf = true;
 			break;
 		case ROOT:
-			*has_root = true;
-			*at = stack->nr_user;
-			return chain->nr || chain->has_leaf ? "no beginning of a chain" : NULL;
+			*end = END_ROOT;
+			return NULL;
 		case CLONE:
-			/* a thread begins, or its parent is still in clone() */
-			*has_root = *at + 1 == stack->nr_user;
-			if (chain->nr || chain->has_leaf)
-				return "clone() is called by a chain's middle";
+			if (*at == stack->nr_user)
+				*end = END_CLONE;
 			break;
-		case OP:
-		case HANDLER:
-		case RESTORER:
-			if (chain->nr || chain->has_leaf)
-				return "an operation that is called by a chain's middle";
+		default:
 			break;
-		case OTHER:
-			/* the C library calls torture_root() only */
-			return "a frame of other code";
 		}
-		/* a signal has interrupted the next frame */
-		is_return = kind_of(ip, is_return) != RESTORER;
+		is_return = kind != RESTORER;
 	}
 	return NULL;
 }
@@ -222,6 +249,14 @@ static bool chain_is(const struct chain *chain, unsigned long *name, unsigned in
 	return false;
 }
 
+/* Is there no chain outside of the one that has begun up to @hops chains before that name? */
+static bool is_outermost(unsigned long name, unsigned int hops)
+{
+	while (torture_is_name(name) && hops--)
+		name = *torture_outer(name);
+	return !torture_is_name(name);
+}
+
 /*
  * Compare a stack with the registers of its sample. Returns what is wrong, or NULL.  A chain that
  * begins or ends just now has no frames but that of torture_enter(), which may not have set its
@@ -234,15 +269,21 @@ static const char *judge(const struct pd_rec *sample, const struct pd_rec *stack
 	unsigned int beginnings = 0;
 	struct chain chain;
 	const char *why;
+	enum end end;
 	__u32 at = 0;
 
-	*is_whole = false;
 	for (;;) {
-		why = next_chain(stack, &at, &chain, is_whole);
+		why = next_chain(stack, &at, false, &chain, &end);
 		if (why)
 			return why;
+		*is_whole = end == END_ROOT || end == END_CLONE;
+		if (end == END_ROOT && (chain.nr || chain.has_leaf))
+			return "no beginning of a chain";
+		/* a thread of clone() begins with the name of the chain that has called that */
+		if (end == END_ROOT && at > 1 && !is_outermost(name, beginnings))
+			return "a chain is missing";
 		if (!chain.nr && !chain.has_leaf) {
-			if (!chain.is_whole)
+			if (end != END_CHAIN)
 				return NULL;
 			beginnings++;
 			continue;
@@ -254,6 +295,37 @@ static const char *judge(const struct pd_rec *sample, const struct pd_rec *stack
 		in_leaf = false;
 		beginnings = 0;
 	}
+}
+
+/*
+ * In place, a stack may have only the frames that frame pointers lead to.  But these must be in
+ * order.
+ */
+static const char *judge_in_place(const struct pd_rec *sample, const struct pd_rec *stack)
+{
+	unsigned long name = sample->regs[CHAIN];
+	unsigned int left = 0, i;
+	struct chain chain;
+	const char *why;
+	enum end end;
+	__u32 at = 0;
+
+	do {
+		why = next_chain(stack, &at, true, &chain, &end);
+		for (i = 0; !why && i < chain.nr && i < TORTURE_MAX_DEPTH; i++, left++) {
+			while (torture_is_name(name) &&
+			       (left >= torture_depth(name) ||
+				chain.digits[i] != (int)torture_digit(name, left))) {
+				if (++left >= torture_depth(name)) {
+					name = *torture_outer(name);
+					left = 0;
+				}
+			}
+			if (!torture_is_name(name))
+				return "a frame of another chain";
+		}
+	} while (!why && end == END_CHAIN);
+	return why;
 }
 
 static void note_stack(const char *what, struct round *round, const struct pd_rec *sample,
@@ -309,7 +381,7 @@ static void judge_bare(struct round *round, const struct pd_rec *sample)
 	const struct pd_rec *other = sample;
 
 	round->counts->bare++;
-	if (!off || sample->time >= off->begin || round->log.lost)
+	if (!off || sample->time >= off->begin || round->log.lost || round->log.dropped)
 		return;
 	while (pd_log_next(&round->log, PERF_RECORD_SAMPLE, &other)) {
 		if (other->tid == sample->tid && other->time > sample->time &&
@@ -328,7 +400,11 @@ static void judge_bare(struct round *round, const struct pd_rec *sample)
  */
 static bool is_start(__u64 ip, __u64 first)
 {
-	return ip == first || ip == first + 1 || kind_of(ip, false) == OTHER;
+	enum kind kind = kind_of(first, false);
+
+	if (ip == first + 1)
+		return kind == DIGIT;
+	return ip == first || (kind_of(ip, false) == OTHER && (kind == DIGIT || kind == ENTER));
 }
 
 /* Is this the last stack of its task?  A task that was killed takes no page faults. */
@@ -351,12 +427,13 @@ static void judge_sample(struct round *round, const struct pd_rec *sample)
 	const struct pd_rec *stack;
 	enum pd_half half = pd_user_half(&round->log, sample, &stack);
 	const char *why;
-	bool whole;
+	bool whole = false;
 
 	if (!torture_is_name(sample->regs[CHAIN]))
 		return;
 	if (half == PD_BARE)
 		judge_bare(round, sample);
+	counts->none += half == PD_NONE;
 	if (!stack)
 		return;
 	/* the registers are being stored, for a signal or by sigreturn */
@@ -369,19 +446,33 @@ static void judge_sample(struct round *round, const struct pd_rec *sample)
 	if (!is_start(sample->regs[IP], stack->user[0]))
 		return note_wrong(round, "not where it was sampled", sample, stack);
 	why = judge(sample, stack, &whole);
-	/* in place, a stack may have only the frames that frame pointers lead to */
 	if (why && half == PD_INPLACE) {
 		counts->skipped++;
-		return;
+		why = judge_in_place(sample, stack);
 	}
 	if (why)
 		return note_wrong(round, why, sample, stack);
+	if (half == PD_INPLACE)
+		return;
 	if (whole)
 		counts->whole++;
-	else if (half == PD_STITCHED && is_last(round, stack))
+	else if (is_last(round, stack))
 		counts->dying++;
-	else if (half == PD_STITCHED && counts->cut++ < SHOW)
+	else if (counts->cut++ < SHOW)
 		note_stack("cut", round, sample, stack);
+}
+
+/* The same record in several buffers must be the same. */
+static void compare_records(struct round *round)
+{
+	const struct pd_rec *rec = NULL, *first;
+
+	while (pd_log_next(&round->log, PD_RECORD_DEFERRED, &rec)) {
+		first = pd_log_record(&round->log, rec->tid, rec->cookie);
+		if (first->nr_user != rec->nr_user ||
+		    memcmp(first->user, rec->user, rec->nr_user * sizeof(*rec->user)))
+			note_wrong(round, "two records of a cookie differ", first, rec);
+	}
 }
 
 static void switch_off(struct round *round, int set)
@@ -404,6 +495,7 @@ static void judge_round(struct round *round)
 	}
 	while (pd_log_next(&round->log, PERF_RECORD_SAMPLE, &sample))
 		judge_sample(round, sample);
+	compare_records(round);
 	for (i = 0; i < SETS; i++)
 		pd_set_close(&round->sets[i]);
 }
@@ -587,8 +679,9 @@ static void note_counts(const struct round *round)
 	pd_note("seed %lu: %zu stacks, %zu whole, %zu cut, %zu more when their task died",
 		round->seed, counts->judged, counts->whole, counts->cut, counts->dying);
 	pd_note("  %zu are in place, of which %zu skip frames", counts->in_place, counts->skipped);
-	pd_note("  %zu records are empty, %zu missing, of which %zu are owed; %llu lost",
-		counts->empty, counts->bare, counts->owed, round->log.lost);
+	pd_note("  %zu more samples have none, %zu records are empty, %zu missing, of which %zu owed; "
+		"%llu lost", counts->none, counts->empty, counts->bare, counts->owed,
+		round->log.lost + round->log.dropped);
 }
 
 /* The processes of eh_torture have no frame pointers, but tables. */
@@ -604,7 +697,8 @@ static int rounds(void)
 		PD_TRY(eh_usable());
 	PD_TRY(make_shared());
 	pd_make_swap();
-	for (seed = first; counts.judged < enough && !counts.wrong; seed++) {
+	pd_write_str(CPU_1, "1");
+	for (seed = first; counts.judged < enough && !counts.wrong && !counts.owed; seed++) {
 		static struct round round;
 		int ret;
 
@@ -619,8 +713,12 @@ static int rounds(void)
 			return ret;
 	}
 	/* a walk gives up after a second, which is short on a busy machine */
-	PD_CHECK(counts.cut * 1000 <= counts.judged, "%zu of %zu stacks are cut", counts.cut,
+	PD_CHECK(counts.cut <= 10 + counts.judged / 1000, "%zu of %zu stacks are cut", counts.cut,
 		 counts.judged);
+	/* execve, exit, and registers that are being stored */
+	PD_CHECK((counts.none + counts.empty) * 10 <= counts.judged,
+		 "%zu samples have no user stack, and %zu an empty record", counts.none,
+		 counts.empty);
 	PD_CHECK(!counts.owed, "%zu samples have no record", counts.owed);
 	PD_CHECK(!counts.wrong, "%zu of %zu stacks are wrong", counts.wrong, counts.judged);
 	return PD_PASS;
@@ -629,9 +727,11 @@ static int rounds(void)
 /* Programs that the processes execute: this one again. */
 PD_ATTR(constructor) static void be_program(int argc, char **argv)
 {
+	struct perf_event_attr attr;
+
 	if (argc != 2 || strcmp(argv[1], "--torture"))
 		return;
-	if (!torture_map(TORTURE_FD))
+	if (!torture_map(TORTURE_FD) || pd_attr_uprobe(&attr, torture_digits[0], false))
 		_exit(1);
 	_exit(torture_process(1, 8));
 }

@@ -31,7 +31,8 @@ struct torture_shared {
 	unsigned long	seed;
 	unsigned long	next;			/* number of chains, and of the next one */
 	unsigned long	end;			/* end the round at this number of chains */
-	unsigned long	kids;			/* children that exist now */
+	unsigned long	kids;			/* children of the first process, now */
+	unsigned long	processes;		/* that were started */
 	int		main_pid;
 	bool		on_altstack;
 	char		program[512];

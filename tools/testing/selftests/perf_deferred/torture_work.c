@@ -173,7 +173,7 @@ static OP long op_page_out(unsigned long dice)
 	if (dice % 2)
 		return pd_syscall3(SYS_madvise, here, 3 * PAGE, MADV_PAGEOUT);
 	here = (unsigned long)__start_in_digit & -PAGE;
-	return pd_syscall3(SYS_madvise, here, 2 * PAGE, dice & 2 ? MADV_PAGEOUT : MADV_DONTNEED);
+	return pd_syscall3(SYS_madvise, here, 2 * PAGE, MADV_PAGEOUT);
 }
 
 /* A chain in this chain. */
@@ -222,11 +222,12 @@ static OP long op_switch(unsigned long dice)
 	return ret;
 }
 
+/* Only the threads of the first process have children; these may have threads. */
 static OP bool may_have_kid(void)
 {
-	if (level_of(chain) < 2 && __atomic_add_fetch(&torture->kids, 1, __ATOMIC_RELAXED) <= 4)
-		return true;
-	return false;
+	__atomic_add_fetch(&torture->kids, 1, __ATOMIC_RELAXED);
+	return pd_syscall0(SYS_getpid) == torture->main_pid && level_of(chain) < 2 &&
+	       PD_READ(torture->kids) <= 4;
 }
 
 static OP void kid_is_gone(long pid)
@@ -527,7 +528,8 @@ static void *run_thread(void *dice)
 
 int torture_process(unsigned int threads, unsigned long chains)
 {
-	unsigned long dice = torture_mix(torture->seed + getpid());
+	unsigned long nr = __atomic_fetch_add(&torture->processes, 1, __ATOMIC_RELAXED);
+	unsigned long dice = torture_mix(torture->seed + nr);
 	pthread_t thread;
 
 	chains_of_thread = chains;
