@@ -277,7 +277,10 @@ static bool decode_one_byte_short(const struct insn *insn, unsigned int word,
 		to->clobbers = REG(reg);
 		return true;
 	case 0xc2:
-		/* removes arguments, so in 32-bit code the caller's stack pointer is not known */
+		/*
+		 * It removes arguments, so the caller's stack pointer is not known. V8's callers
+		 * use the frame pointer; those of 32-bit code often do not.
+		 */
 		to->op = word == 8 ? UNWIND_CODE_RETURN : UNWIND_CODE_END;
 		return !x86_is_short(insn);
 	case 0xc3:
