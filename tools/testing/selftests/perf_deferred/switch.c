@@ -251,7 +251,8 @@ static int every_sleep_has_its_record(void)
 		const struct pd_rec *record;
 
 		record = pd_log_record(&sw.log, getpid(), sw.result.cookies[i]);
-		if (!pd_has_outermost(record, NAME))
+		/* it may have been preempted on the way to the leaf or back */
+		if (!pd_has_outermost(record, NAME) || pd_frames_of(record, NAME) < DEPTH + 2)
 			continue;
 		PD_TRY(pd_check_stack(record, NAME, DEPTH));
 		named++;
