@@ -276,12 +276,8 @@ static bool decode_one_byte_short(const struct insn *insn, unsigned int word,
 	case 0xb8 ... 0xbf:
 		to->clobbers = REG(reg);
 		return true;
-	case 0xc2:
-		/*
-		 * It removes arguments, so the caller's stack pointer is not known. V8's callers
-		 * use the frame pointer; those of 32-bit code often do not.
-		 */
-		to->op = word == 8 ? UNWIND_CODE_RETURN : UNWIND_CODE_END;
+	case 0xc2:		/* ret that also removes arguments: not supported */
+		to->op = UNWIND_CODE_END;
 		return !x86_is_short(insn);
 	case 0xc3:
 		to->op = UNWIND_CODE_RETURN;

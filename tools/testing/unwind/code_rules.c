@@ -139,7 +139,7 @@ CODE(v8_in_register, MARK(v8_in_register) "pop %rcx; .skip 520, 0x90; jmp *%rcx"
 /* V8: a builtin that sets up the frame of its caller */
 CODE(v8_prologue, MARK(v8_prologue) "pop %r15; push %rbp; mov %rsp, %rbp; push %rsi; push %r15;"
 	"ret");
-/* a return that also removes arguments */
+/* a return that also removes arguments: no rule */
 CODE(ret_args, MARK(ret_args) "ret $8");
 
 /* HotSpot: the end of an interpreted method, and an adapter that realigns the stack */
@@ -388,7 +388,7 @@ static const struct rule_case cases[] = {
 	CASE(v8_moved, "sp+8 same"),
 	CASE(v8_in_register, "sp+8 same"),
 	CASE(v8_prologue, "sp+8 lost"),
-	CASE(ret_args, "sp+8 same"),
+	CASE(ret_args, "-"),
 	CASE(hotspot_end, "fp+16 cfa-16 extends"),
 	CASE(hotspot_adapter, "-"),
 	CASE(guile_exit, "-"),
