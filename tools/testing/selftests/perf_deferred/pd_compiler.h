@@ -15,8 +15,8 @@
 #define PD_BOUNDS(name)		extern const char __start_##name[], __stop_##name[]
 
 /*
- * Use the frame's address, so that the compiler sets up a frame.  In a function that
- * calls nothing, the compiler's options alone do not ensure a frame.
+ * Use the frame's address, so that the compiler sets up a frame.  In a function that calls nothing,
+ * or that returns early, the compiler's options alone do not ensure a frame.
  */
 static inline PD_ATTR(always_inline) void pd_frame(void)
 {

@@ -159,6 +159,7 @@ static OP long op_protect(unsigned long dice)
 {
 	char *start = (char *)((unsigned long)__start_in_digit & -PAGE);
 
+	pd_frame();
 	if (dice % 4)
 		return 0;
 	pd_syscall3(SYS_mprotect, start, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC);
@@ -181,6 +182,7 @@ static OP long op_nest(unsigned long dice)
 {
 	long ret;
 
+	pd_frame();
 	if (level_of(chain) >= TORTURE_LEVELS)
 		return 0;
 	ret = keep(torture_enter(dice));
@@ -489,6 +491,7 @@ static PD_IN("in_enter") long torture_enter(unsigned long dice)
 
 static PD_IN("in_handler") void torture_handler(int sig)
 {
+	pd_frame();
 	if (level_of(chain) >= TORTURE_LEVELS || is_over())
 		return;
 	keep(torture_enter(torture_mix(PD_READ(torture->next) + sig)));
