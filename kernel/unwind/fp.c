@@ -41,6 +41,16 @@ static noinline bool is_nowhere(struct unwind_walk *state)
 	       !unwind_find_mapping(state->ip, &mapping);
 }
 
+/* Is there a return address at @addr?  A signal handler returns to the restorer. */
+static bool is_return_address(struct unwind_walk *state, unsigned long addr)
+{
+	unsigned long ra;
+
+	return unwind_is_return_address(state, addr) ||
+	       (!unwind_read_word(state, addr, &ra) &&
+		unwind_is_restorer(state, ra + state->cs_base));
+}
+
 /*
  * The state of a frame by its next instruction.  With @nowhere, an address without code was
  * called: the return address is on top of the stack.  With @probed, memory holds a breakpoint, and
@@ -54,7 +64,7 @@ static enum unwind_arch_frame innermost_frame(struct unwind_walk *state, bool no
 	unsigned long ra_addr;
 
 	if (unlikely(nowhere))
-		return unwind_is_return_address(state, state->sp) ?
+		return is_return_address(state, state->sp) ?
 		       UNWIND_FRAME_NONE : UNWIND_FRAME_SET_UP;
 	if (unlikely(probed))
 		memcpy(insn, current->utask->auprobe->insn, sizeof(insn));
@@ -71,7 +81,7 @@ static enum unwind_arch_frame innermost_frame(struct unwind_walk *state, bool no
 	 * instruction is assumed to be at the beginning of a function.
 	 */
 	ra_addr = state->sp + (frame == UNWIND_FRAME_PUSHED ? state->word : 0);
-	if (!probed && !unwind_is_return_address(state, ra_addr))
+	if (!probed && !is_return_address(state, ra_addr))
 		return UNWIND_FRAME_SET_UP;
 	return frame;
 }

@@ -20,6 +20,11 @@ typedef long (*pd_leaf_fn)(void *arg);
 /* The section of all leaves. */
 PD_BOUNDS(pd_leaf);
 
+static inline bool pd_in_leaf(unsigned long ip)
+{
+	return ip >= (unsigned long)__start_pd_leaf && ip < (unsigned long)__stop_pd_leaf;
+}
+
 /* Two sections for each name. */
 PD_BOUNDS(pd_rec_0);
 PD_BOUNDS(pd_out_0);

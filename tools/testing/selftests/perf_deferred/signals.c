@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Signal delivery rewrites the registers: samples before and after it have their own stacks. */
+#include <linux/hw_breakpoint.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -133,6 +134,37 @@ static int in_the_handler_altstack(void)
 	return in_handler(true);
 }
 
+/* The handler has no frame yet, and the word on top of the stack follows no call. */
+static int at_the_first_instruction(void)
+{
+	const struct pd_rec *sample = NULL, *stack;
+	struct perf_event_attr attr;
+	struct pd_log log = {};
+
+	PD_TRY(pd_attr_kprobe(&attr, "__x64_sys_getppid"));
+	attr.type = PERF_TYPE_BREAKPOINT;
+	attr.config = 0;
+	attr.bp_type = HW_BREAKPOINT_X;
+	attr.bp_addr = (unsigned long)calling_handler;
+	attr.bp_len = sizeof(long);
+	if (pd_try_open(&attr))
+		return pd_skip("no breakpoint in user space");
+	pd_handle_known(SIGUSR1, calling_handler, false);
+	PD_TRY(raise_many(&attr, &log, pd_scale(100)));
+	while (pd_log_next(&log, PERF_RECORD_SAMPLE, &sample)) {
+		if (pd_user_half(&log, sample, &stack) == PD_STITCHED && stack->nr_user == 1)
+			return pd_skip("without tables, code at a handler's start has no caller");
+		PD_TRY(pd_check_right(&log, sample, NAME, DEPTH));
+		if (stack->user[0] != (unsigned long)calling_handler ||
+		    stack->user[1] != (unsigned long)pd_known_restorer ||
+		    !pd_in_leaf(stack->user[2])) {
+			pd_note_stack("handler", stack);
+			return pd_fail("not the handler's callers");
+		}
+	}
+	return PD_PASS;
+}
+
 static void spinning_handler(int sig)
 {
 	(void)sig;
@@ -238,6 +270,7 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(at_the_raising_call),
 	PD_TEST(in_the_handler),
 	PD_TEST(in_the_handler_altstack),
+	PD_TEST(at_the_first_instruction),
 	PD_TEST(under_load),
 	PD_TEST(under_load_altstack),
 };

@@ -91,11 +91,6 @@ static int on_return(void)
 	return check_all(&log);
 }
 
-static bool in_leaves(__u64 ip)
-{
-	return ip >= (unsigned long)__start_pd_leaf && ip < (unsigned long)__stop_pd_leaf;
-}
-
 /* A system call in functions that return through the trampoline of uretprobes. */
 static int below_uretprobes(const void **functions, int nr)
 {
@@ -116,7 +111,7 @@ static int below_uretprobes(const void **functions, int nr)
 	sample = pd_log_nth(&log, PERF_RECORD_SAMPLE, 0);
 	pd_user_half(&log, sample, &stack);
 	for (i = 0; i < 3; i++)
-		PD_CHECK(stack->nr_user > 3 && in_leaves(stack->user[i]),
+		PD_CHECK(stack->nr_user > 3 && pd_in_leaf(stack->user[i]),
 			 "frame %d is %llx, not in a function of this test", i, stack->user[i]);
 	return PD_PASS;
 }
