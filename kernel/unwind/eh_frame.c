@@ -159,9 +159,8 @@ static int eh_interpret_fde(struct eh_search *search)
 }
 
 /* Find an object, and cache it unless it is transient or unkept. */
-static enum unwind_result eh_look_up_object(struct unwind_walk *state,
-					    const struct unwind_cache_state *begun,
-					    unsigned long ip, struct unwind_object *object)
+static enum unwind_result eh_look_up_object(struct unwind_walk *state, unsigned long ip,
+					    struct unwind_object *object)
 {
 	enum unwind_result ret;
 	bool unkept = false;
@@ -169,7 +168,7 @@ static enum unwind_result eh_look_up_object(struct unwind_walk *state,
 	if (!unwind_cache_find_object(ip, object))
 		return UNWIND_FOUND;
 #ifdef CONFIG_UNWIND_USER_FILES
-	ret = unwind_file_find_object(state, begun, ip, object, &unkept);
+	ret = unwind_file_find_object(state, ip, object, &unkept);
 	if (ret != UNWIND_NONE)
 		return ret;
 #endif
@@ -180,42 +179,19 @@ static enum unwind_result eh_look_up_object(struct unwind_walk *state,
 #ifdef CONFIG_UNWIND_USER_EH_INDEX
 	object->no_index = unkept;
 #endif
-	object->unkept = unkept || object->transient || !unwind_keep_object(state, begun, object);
+	object->unkept = unkept || object->transient || !unwind_keep_object(state, object);
 	return UNWIND_FOUND;
 }
 
-static enum unwind_result eh_find_object(struct unwind_walk *state,
-					 const struct unwind_cache_state *begun, unsigned long ip,
+static enum unwind_result eh_find_object(struct unwind_walk *state, unsigned long ip,
 					 struct unwind_object *object)
 {
-	enum unwind_result ret = eh_look_up_object(state, begun, ip, object);
+	enum unwind_result ret = eh_look_up_object(state, ip, object);
 
 	/* not a return address */
 	if (ret == UNWIND_NONE && !state->exact)
 		return UNWIND_NOT_CODE;
 	state->nowhere = ret == UNWIND_NONE;
-	return ret;
-}
-
-/**
- * unwind_eh_frame_object - find the object of an address, and cache it if that is allowed
- * @state: the walk, whose budgets are charged
- * @begun: as unwind_cache_begin() set it when the search began
- * @ip: linear user address
- * @object: filled in
- *
- * Context: Task context of a user task; may sleep.
- * Return: UNWIND_STALE if its file has just been opened for writing; or as unwind_object_at().
- */
-enum unwind_result unwind_eh_frame_object(struct unwind_walk *state,
-					  const struct unwind_cache_state *begun, unsigned long ip,
-					  struct unwind_object *object)
-{
-	enum unwind_result ret = eh_look_up_object(state, begun, ip, object);
-
-#ifdef CONFIG_UNWIND_USER_FILES
-	ret = unwind_file_end_search(state, ret);
-#endif
 	return ret;
 }
 
@@ -250,6 +226,29 @@ static bool eh_begin_search(struct unwind_walk *state)
 	if (state->tables.gen != before.gen || state->tables.unmaps != before.unmaps)
 		unwind_cfi_moved(state->cfi);
 	return true;
+}
+
+/**
+ * unwind_eh_frame_object - find the object of an address, and cache it if that is allowed
+ * @state: the walk, whose budgets are charged
+ * @ip: linear user address
+ * @object: filled in
+ *
+ * Context: Task context of a user task; may sleep.
+ * Return: UNWIND_STALE if its file has just been opened for writing; or as unwind_object_at().
+ */
+enum unwind_result unwind_eh_frame_object(struct unwind_walk *state, unsigned long ip,
+					  struct unwind_object *object)
+{
+	enum unwind_result ret;
+
+	if (!eh_begin_search(state))
+		return UNWIND_FAULT;
+	ret = eh_look_up_object(state, ip, object);
+#ifdef CONFIG_UNWIND_USER_FILES
+	ret = unwind_file_end_search(state, ret);
+#endif
+	return ret;
 }
 
 #ifdef CONFIG_UNWIND_USER_FILES
@@ -305,7 +304,7 @@ static enum unwind_result eh_search_memory(struct eh_search *search)
 
 #ifdef CONFIG_UNWIND_USER_EH_INDEX
 	if (object->eh_frame_size && !object->nr && !object->no_index)
-		return unwind_eh_index_build(state, &state->tables, search->ip, object);
+		return unwind_eh_index_build(state, search->ip, object);
 #endif
 #ifdef CONFIG_UNWIND_USER_FILES
 	/* if the file has changed, do not fall back to reading its code */
@@ -343,14 +342,13 @@ static enum unwind_result eh_search_tables(struct eh_search *search)
 	cond_resched();
 	if (time_after(jiffies, state->deadline) || !eh_begin_search(state))
 		return UNWIND_FAULT;
-	ret = eh_find_object(state, &state->tables, search->ip, &search->object);
+	ret = eh_find_object(state, search->ip, &search->object);
 	if (ret)
 		return ret;
 
 #ifdef CONFIG_UNWIND_USER_FILES
 	if (search->object.by_file && search->object.word == state->word) {
-		ret = unwind_file_rule(state, &state->tables, search->ip, search->rule,
-				       search->full);
+		ret = unwind_file_rule(state, search->ip, search->rule, search->full);
 		if (ret == UNWIND_FOUND_LAST) {
 			search->stays = true;
 			return eh_use_rule(search, true);

@@ -285,6 +285,26 @@ static void no_memory_for_object(struct kunit *test)
 }
 
 /*
+ * Tables that are in the page cache, but not mapped, are not read while a hole is being punched
+ * into their file: see read_cached().
+ */
+static void punched(struct kunit *test)
+{
+	unsigned long shared, base = map_object_twice(test, &shared);
+	struct unwind_walk state = state_at(test, base + CODE + 8, 0, 8);
+	struct address_space *mapping;
+
+	mmap_read_lock(current->mm);
+	mapping = vma_lookup(current->mm, base)->vm_file->f_mapping;
+	mmap_read_unlock(current->mm);
+	state.no_faults = true;
+	filemap_invalidate_lock(mapping);
+	KUNIT_EXPECT_EQ(test, cfa_off_at(&state), -1);
+	filemap_invalidate_unlock(mapping);
+	KUNIT_EXPECT_EQ(test, cfa_off_at(&state), 8);
+}
+
+/*
  * A CIE that has been read is kept.  It is read again after an unmap, and for each frame if
  * its memory is writable.
  */
@@ -1033,6 +1053,7 @@ static struct kunit_case eh_frame_cases[] = {
 	KUNIT_CASE(by_tables),
 	KUNIT_CASE(odd_sp),
 	KUNIT_CASE(no_memory_for_object),
+	KUNIT_CASE(punched),
 	KUNIT_CASE(cie_later),
 	KUNIT_CASE(realigned_stack),
 	KUNIT_CASE(in_register),

@@ -393,7 +393,6 @@ static unsigned int failed_tries(int error)
 /**
  * unwind_eh_index_build - make the index of an object, and cache it
  * @state: the walk
- * @begun: as unwind_cache_begin() set it before the object was looked for
  * @ip: address in the object
  * @object: the object, which has an .eh_frame that is not indexed
  *
@@ -406,8 +405,7 @@ static unsigned int failed_tries(int error)
  * Return: UNWIND_RETRY to look up the object again, which may have an index now; or UNWIND_FAULT,
  *	   also if the task must not allocate.
  */
-enum unwind_result unwind_eh_index_build(struct unwind_walk *state,
-					 const struct unwind_cache_state *begun, unsigned long ip,
+enum unwind_result unwind_eh_index_build(struct unwind_walk *state, unsigned long ip,
 					 const struct unwind_object *object)
 {
 	struct unwind_eh_index *index = NULL;
@@ -415,10 +413,10 @@ enum unwind_result unwind_eh_index_build(struct unwind_walk *state,
 
 	if (state->no_faults || !unwind_task_may_allocate())
 		return UNWIND_FAULT;
-	if (!unwind_cache_claim_index(begun, ip))
+	if (!unwind_cache_claim_index(&state->tables, ip))
 		return wait_for_index(ip);
 	ret = index_section(state, object, &index);
-	unwind_cache_end_index(begun, ip, index, failed_tries(ret));
+	unwind_cache_end_index(&state->tables, ip, index, failed_tries(ret));
 	return ret == -EFAULT || ret == -ENOMEM ? UNWIND_FAULT : UNWIND_RETRY;
 }
 

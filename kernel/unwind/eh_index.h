@@ -60,8 +60,7 @@ struct unwind_eh_sections {
 
 int unwind_eh_index_sections(struct unwind_walk *state, unsigned long ip,
 			     unsigned int word, struct unwind_eh_sections *found);
-enum unwind_result unwind_eh_index_build(struct unwind_walk *state,
-					 const struct unwind_cache_state *begun, unsigned long ip,
+enum unwind_result unwind_eh_index_build(struct unwind_walk *state, unsigned long ip,
 					 const struct unwind_object *object);
 int unwind_eh_stub_rule(struct unwind_walk *state, const struct unwind_object *object,
 			unsigned long ip, struct unwind_full_rule *full);

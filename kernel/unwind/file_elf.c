@@ -601,7 +601,6 @@ static enum unwind_result note_file_error(struct unwind_walk *state, int ret, bo
 /**
  * unwind_file_find_object - find an object whose rules are those of a file, and cache it
  * @state: the walk, whose budgets are charged; @state->held is set to the file
- * @begun: as unwind_cache_begin() set it when the search began
  * @ip: linear user address
  * @object: filled in. If it cannot be cached, its rules are read from memory instead
  * @unkept: if the result is UNWIND_NONE: set if the rules must not be cached
@@ -610,8 +609,7 @@ static enum unwind_result note_file_error(struct unwind_walk *state, int ret, bo
  * Return: UNWIND_FOUND; UNWIND_NONE if the rules must be read from memory; UNWIND_STALE if the file
  *	   has just been opened for writing.
  */
-enum unwind_result unwind_file_find_object(struct unwind_walk *state,
-					   const struct unwind_cache_state *begun, unsigned long ip,
+enum unwind_result unwind_file_find_object(struct unwind_walk *state, unsigned long ip,
 					   struct unwind_object *object, bool *unkept)
 {
 	int ret = file_object(state, ip, object, &state->held);
@@ -620,7 +618,7 @@ enum unwind_result unwind_file_find_object(struct unwind_walk *state,
 		return note_file_error(state, ret, unkept);
 	/* the quick steps did not know the object */
 	state->missed = false;
-	if (!unwind_keep_object(state, begun, object) || unwind_cache_find_object(ip, object)) {
+	if (!unwind_keep_object(state, object) || unwind_cache_find_object(ip, object)) {
 		object->unkept = true;
 		object->by_file = false;
 	}
@@ -833,7 +831,6 @@ unlock:
 /**
  * unwind_file_rule - find a rule in the tables of a file
  * @state: the walk, whose budgets are charged
- * @begun: as unwind_cache_begin() set it when the search began
  * @ip: linear user address, of code in a known object that has a file
  * @rule: filled in
  * @full: overwritten
@@ -845,8 +842,7 @@ unlock:
  *	   in memory must be used; UNWIND_FAULT if these must be used, but their rules must not be
  *	   cached, because the tables may change without notice.
  */
-enum unwind_result unwind_file_rule(struct unwind_walk *state,
-				    const struct unwind_cache_state *begun, unsigned long ip,
+enum unwind_result unwind_file_rule(struct unwind_walk *state, unsigned long ip,
 				    struct unwind_user_rule *rule, struct unwind_full_rule *full)
 {
 	struct unwind_file *grow = NULL;
@@ -858,10 +854,10 @@ enum unwind_result unwind_file_rule(struct unwind_walk *state,
 		unwind_file_put(grow);
 	}
 	if (!ret)
-		unwind_cache_add_file_rule(begun, unwind_rule_key(state), rule);
+		unwind_cache_add_file_rule(&state->tables, unwind_rule_key(state), rule);
 	else if (ret != UNWIND_FOUND_LAST)
 		return ret;
-	return unwind_cache_knows(begun) ? ret : UNWIND_RETRY;
+	return unwind_cache_knows(&state->tables) ? ret : UNWIND_RETRY;
 }
 
 #ifdef CONFIG_UNWIND_USER_IN_PLACE

@@ -18,11 +18,9 @@ typedef int (*unwind_file_row_t)(void *ctx, u64 start, u64 end,
 bool unwind_file_at_is_dead(unsigned long ip);
 enum unwind_result unwind_file_end_search(struct unwind_walk *state, enum unwind_result ret);
 bool unwind_file_entry(unsigned long ip, unsigned long base, unsigned long *entry);
-enum unwind_result unwind_file_find_object(struct unwind_walk *state,
-					   const struct unwind_cache_state *begun, unsigned long ip,
+enum unwind_result unwind_file_find_object(struct unwind_walk *state, unsigned long ip,
 					   struct unwind_object *object, bool *unkept);
-enum unwind_result unwind_file_rule(struct unwind_walk *state,
-				    const struct unwind_cache_state *begun, unsigned long ip,
+enum unwind_result unwind_file_rule(struct unwind_walk *state, unsigned long ip,
 				    struct unwind_user_rule *rule, struct unwind_full_rule *full);
 #ifdef CONFIG_UNWIND_USER_IN_PLACE
 int unwind_file_decode(struct unwind_walk *state, struct unwind_file *known,

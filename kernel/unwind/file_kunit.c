@@ -1079,7 +1079,6 @@ static void entry_of_file(struct kunit *test)
 /* A rule of a file stays valid as long as its object, whatever else is unmapped. */
 static void unmapped_elsewhere(struct kunit *test)
 {
-	struct unwind_cache_state begun;
 	struct unwind_walk state;
 	struct unwind_full_rule full;
 	struct unwind_user_rule rule;
@@ -1088,13 +1087,13 @@ static void unmapped_elsewhere(struct kunit *test)
 
 	file = walk_overlapping(test, &state, &pages);
 	state.ip = CODE + 0x8c8;
-	KUNIT_ASSERT_TRUE(test, unwind_cache_begin(&begun));
+	KUNIT_ASSERT_TRUE(test, unwind_cache_begin(&state.tables));
 	__unwind_user_invalidate(current->mm, CODE + SZ_1M, CODE + SZ_1M + PAGE_SIZE);
-	KUNIT_EXPECT_FALSE(test, unwind_cache_holds(&begun));
-	KUNIT_EXPECT_EQ(test, unwind_file_rule(&state, &begun, state.ip, &rule, &full), 0);
+	KUNIT_EXPECT_FALSE(test, unwind_cache_holds(&state.tables));
+	KUNIT_EXPECT_EQ(test, unwind_file_rule(&state, state.ip, &rule, &full), 0);
 	KUNIT_EXPECT_EQ(test, rule.cfa_off, 32);
 	__unwind_user_invalidate(current->mm, CODE, CODE + PAGE_SIZE);
-	KUNIT_EXPECT_FALSE(test, unwind_cache_knows(&begun));
+	KUNIT_EXPECT_FALSE(test, unwind_cache_knows(&state.tables));
 	unwind_file_put(file);
 }
 

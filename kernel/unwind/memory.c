@@ -202,6 +202,10 @@ put:
  * Read from the page cache what is not in the page table, for instance code of a
  * process that was just forked.  Do not fault it in: a page fault could wait for a page of the
  * file that was evicted meanwhile, for a private copy in swap, or for memory for a page table.
+ *
+ * Hole punching unmaps pages first, which the cache of rules notices, and removes them from the
+ * page cache later.  A file system's invalidate lock excludes a read in between, whose result would
+ * be cached.  But tmpfs does not take it.  Truncation sets the new size before the unmap.
  */
 static int read_cached(unsigned long addr, void *to, size_t len)
 {
@@ -214,8 +218,11 @@ static int read_cached(unsigned long addr, void *to, size_t len)
 		return ret;
 
 	vma = vma_lookup(mm, addr);
-	if (vma && unwind_is_plain_file(vma))
+	if (vma && unwind_is_plain_file(vma) &&
+	    filemap_invalidate_trylock_shared(vma->vm_file->f_mapping)) {
 		ret = copy_cached(vma, addr, to, len);
+		filemap_invalidate_unlock_shared(vma->vm_file->f_mapping);
+	}
 
 	mmap_read_unlock(mm);
 	return ret;

@@ -76,11 +76,9 @@ static bool code_is_walked_again(const struct unwind_walk *state)
 static bool code_has_tables(struct unwind_walk *state, unsigned long addr, bool unsure)
 {
 	struct unwind_object object __uninitialized;
-	struct unwind_cache_state begun;
 
 	if (unwind_cache_find_object(addr, &object)) {
-		if (!unwind_cache_begin(&begun) ||
-		    unwind_eh_frame_object(state, &begun, addr, &object))
+		if (unwind_eh_frame_object(state, addr, &object))
 			return unsure;
 		if (object.transient)
 			return true;

@@ -407,14 +407,12 @@ enum unwind_result unwind_object_at(struct unwind_walk *state, unsigned long ip,
 /**
  * unwind_keep_object - cache an object
  * @state: the walk
- * @begun: as unwind_cache_begin() set it when the search began
  * @object: the object
  *
  * Context: Task context of a user task; may sleep.
  * Return: true if the object is in the cache now.
  */
-bool unwind_keep_object(struct unwind_walk *state, const struct unwind_cache_state *begun,
-			struct unwind_object *object)
+bool unwind_keep_object(struct unwind_walk *state, struct unwind_object *object)
 {
 #ifdef CONFIG_UNWIND_USER_FILES
 	/* the cache takes over this reference */
@@ -422,5 +420,5 @@ bool unwind_keep_object(struct unwind_walk *state, const struct unwind_cache_sta
 	if (object->file)
 		refcount_inc(&object->file->refs);
 #endif
-	return unwind_cache_add_object(begun, object);
+	return unwind_cache_add_object(&state->tables, object);
 }

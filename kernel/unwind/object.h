@@ -9,10 +9,8 @@
 
 enum unwind_result unwind_object_at(struct unwind_walk *state, unsigned long ip,
 				    struct unwind_object *object);
-enum unwind_result unwind_eh_frame_object(struct unwind_walk *state,
-					  const struct unwind_cache_state *begun, unsigned long ip,
+enum unwind_result unwind_eh_frame_object(struct unwind_walk *state, unsigned long ip,
 					  struct unwind_object *object);
-bool unwind_keep_object(struct unwind_walk *state, const struct unwind_cache_state *begun,
-			struct unwind_object *object);
+bool unwind_keep_object(struct unwind_walk *state, struct unwind_object *object);
 
 #endif /* _KERNEL_UNWIND_OBJECT_H */
