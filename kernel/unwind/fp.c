@@ -41,14 +41,33 @@ static noinline bool is_nowhere(struct unwind_walk *state)
 	       !unwind_find_mapping(state->ip, &mapping);
 }
 
-/* Is there a return address at @addr?  A signal handler returns to the restorer. */
-static bool is_return_address(struct unwind_walk *state, unsigned long addr)
+/* Is an address in executable memory?  Most frames of a stack are in few mappings. */
+static __always_inline bool is_executable(struct unwind_walk *state, unsigned long addr)
 {
+	struct unwind_mapping *code = &state->code;
+
+	if (addr < PAGE_SIZE || addr >= TASK_SIZE_MAX)
+		return false;
+	/* if the last mapping has been unmapped meanwhile, no harm is done */
+	if ((addr >= code->end || addr < code->start) && !unwind_find_mapping(addr, code))
+		return false;
+	return code->exec;
+}
+
+/*
+ * Is there a return address at @addr?  A signal handler returns to the restorer, which follows no
+ * call.
+ */
+static bool fp_is_return_address(struct unwind_walk *state, unsigned long addr)
+{
+	struct return_instance *ri __uninitialized;
 	unsigned long ra;
 
-	return unwind_is_return_address(state, addr) ||
-	       (!unwind_read_word(state, addr, &ra) &&
-		unwind_is_restorer(state, ra + state->cs_base));
+	if (unwind_read_return_address(state, addr, &ra, &ri))
+		return false;
+	ra += state->cs_base;
+	return is_executable(state, ra) &&
+	       (unwind_is_after_call(state, ra) || unwind_is_restorer(state, ra));
 }
 
 /*
@@ -64,13 +83,16 @@ static enum unwind_arch_frame innermost_frame(struct unwind_walk *state, bool no
 	unsigned long ra_addr;
 
 	if (unlikely(nowhere))
-		return is_return_address(state, state->sp) ?
+		return fp_is_return_address(state, state->sp) ?
 		       UNWIND_FRAME_NONE : UNWIND_FRAME_SET_UP;
 	if (unlikely(probed))
 		memcpy(insn, current->utask->auprobe->insn, sizeof(insn));
 	else if (unwind_read(state, state->insn, insn, sizeof(insn)))
 		return UNWIND_FRAME_SET_UP;
 
+	/* behind a system call that does not return, another function may begin */
+	if (state->back && !arch_unwind_is_return(insn))
+		return UNWIND_FRAME_SET_UP;
 	frame = arch_unwind_frame(insn, state->word);
 	if (frame == UNWIND_FRAME_SET_UP)
 		return frame;
@@ -81,7 +103,7 @@ static enum unwind_arch_frame innermost_frame(struct unwind_walk *state, bool no
 	 * instruction is assumed to be at the beginning of a function.
 	 */
 	ra_addr = state->sp + (frame == UNWIND_FRAME_PUSHED ? state->word : 0);
-	if (!probed && !is_return_address(state, ra_addr))
+	if (!probed && !fp_is_return_address(state, ra_addr))
 		return UNWIND_FRAME_SET_UP;
 	return frame;
 }
@@ -99,20 +121,17 @@ static bool is_goexit(struct unwind_walk *state, unsigned long addr)
 
 /*
  * May an address be a return address?  A call precedes it, or code returns there without a call.
- * Interpreters, which have no file, may push any address in their code.  Most frames of a stack are
- * in few mappings, so the last one is tried first.  If it has been unmapped meanwhile, no harm is
- * done.
+ * Interpreters, which have no file, may push any address in their code.  A new thread can have the
+ * frame pointer of its parent, whose uretprobes are not known here.
  */
 static bool fp_may_return_to(struct unwind_walk *state, unsigned long addr)
 {
-	struct unwind_mapping *code = &state->code;
-
-	if (addr < PAGE_SIZE || addr >= TASK_SIZE_MAX)
+	if (!is_executable(state, addr))
 		return false;
-	if ((addr >= code->end || addr < code->start) && !unwind_find_mapping(addr, code))
-		return false;
-	return code->exec && (!code->of_file || unwind_is_after_call(state, addr) ||
-			      unwind_is_restorer(state, addr) || is_goexit(state, addr));
+	if (!state->code.of_file)
+		return addr != uprobe_get_trampoline_vaddr();
+	return unwind_is_after_call(state, addr) || unwind_is_restorer(state, addr) ||
+	       is_goexit(state, addr);
 }
 
 /*

@@ -29,19 +29,6 @@ bool unwind_is_after_call(struct unwind_walk *state, unsigned long addr)
 	return arch_unwind_is_call(call);
 }
 
-/* Does the word on the stack at @addr look like a return address? */
-bool unwind_is_return_address(struct unwind_walk *state, unsigned long addr)
-{
-	struct return_instance *ri = state->ri;
-	unsigned long ra;
-
-	if (unwind_read_word(state, addr, &ra))
-		return false;
-	if (unlikely(state->probed))
-		ra = unwind_uprobe_return(&ri, addr, ra);
-	return unwind_is_after_call(state, ra + state->cs_base);
-}
-
 /*
  * Is the ip of a frame behind a system call instruction?
  *

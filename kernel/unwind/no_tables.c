@@ -232,6 +232,19 @@ static void make_full(struct unwind_user_rule *rule, s32 word, struct unwind_ful
 	rule->kind = UNWIND_RULE_FULL;
 }
 
+/* Does the word on the stack at @addr look like a return address? */
+static bool is_return_address(struct unwind_walk *state, unsigned long addr)
+{
+	struct return_instance *ri = state->ri;
+	unsigned long ra;
+
+	if (unwind_read_word(state, addr, &ra))
+		return false;
+	if (unlikely(state->probed))
+		ra = unwind_uprobe_return(&ri, addr, ra);
+	return unwind_is_after_call(state, ra + state->cs_base);
+}
+
 /* The frame pointer of a frame, if it is known. */
 static bool read_fp(struct unwind_walk *state, unsigned long *fp)
 {
@@ -346,7 +359,7 @@ static enum evidence leads_to_caller(struct unwind_walk *state,
 	/* below the stack pointer are old return addresses, unless there is another stack */
 	if (is_doubtful && slot < state->sp && !unwind_other_mapping(state->sp - 1, slot))
 		return NONE;
-	if (unlikely(state->probed) && unwind_is_return_address(state, slot))
+	if (unlikely(state->probed) && is_return_address(state, slot))
 		return SOME;
 	ra += state->cs_base;
 	/* A doubtful path may have left the function: does @ra follow a call of the function? */
@@ -600,7 +613,7 @@ static bool is_in_register(struct unwind_walk *state, u16 live)
  */
 static bool may_have_left(struct unwind_walk *state, const struct unwind_user_rule *none)
 {
-	return !state->regs || unwind_is_return_address(state, state->sp) ||
+	return !state->regs || is_return_address(state, state->sp) ||
 	       is_in_register(state, none->live);
 }
 
@@ -616,7 +629,7 @@ static bool may_use_callers_frame(struct unwind_walk *state, const struct unwind
 
 	if (is_in_register(state, none->live) || unwind_read_word(state, state->sp, &word))
 		return true;
-	return unwind_is_return_address(state, state->sp) &&
+	return is_return_address(state, state->sp) &&
 	       !unwind_code_is_one(&code, prologue, word + state->cs_base);
 }
 
@@ -725,7 +738,7 @@ static bool fp_is_certain(struct unwind_walk *state, unsigned long fp,
 	    !IS_ALIGNED(fp | addr, state->word))
 		return false;
 	/* the code may just have pushed a return address for code that it will jump to */
-	if (state->exact && rule->extends && !unwind_is_return_address(state, addr))
+	if (state->exact && rule->extends && !is_return_address(state, addr))
 		addr += state->word;
 	for (; addr <= fp; addr += state->word) {
 		if (!may_scan(state) || unwind_read_word(state, addr, &word) ||
@@ -753,7 +766,7 @@ static bool may_be_called_from(struct unwind_walk *state, unsigned long addr,
 		return true;
 	if (is_argument && (word < PAGE_SIZE || !unwind_is_executable(word + state->cs_base)))
 		return false;
-	return unwind_is_return_address(state, addr);
+	return is_return_address(state, addr);
 }
 
 /*

@@ -441,7 +441,6 @@ enum unwind_result unwind_fp_rule(struct unwind_walk *state, struct unwind_user_
 				  struct unwind_full_rule *full);
 
 bool unwind_is_after_call(struct unwind_walk *state, unsigned long addr);
-bool unwind_is_return_address(struct unwind_walk *state, unsigned long addr);
 bool unwind_is_after_syscall(struct unwind_walk *state);
 enum unwind_result unwind_sigframe(struct unwind_walk *state, struct unwind_full_rule *full);
 bool unwind_is_restorer(struct unwind_walk *state, unsigned long addr);

@@ -170,7 +170,7 @@ KUNIT_ARRAY_PARAM_DESC(entry_case, entry_cases, name);
 static void innermost_frame(struct kunit *test)
 {
 	const struct entry_case *c = test->param_value;
-	unsigned long text = map_user(test, SZ_4K, PROT_READ | PROT_WRITE);
+	unsigned long text = map_user(test, SZ_4K, PROT_READ | PROT_WRITE | PROT_EXEC);
 	unsigned long base = map_user(test, SZ_4K, PROT_READ | PROT_WRITE);
 	unsigned long ra = text + 0x105, fp = base + 256;
 	struct unwind_walk state = state_at(text, base, fp, 8);
@@ -201,13 +201,46 @@ static void innermost_frame(struct kunit *test)
 /* push %rbp in code without frame pointers: the word on top is not a return address */
 static void push_without_call(struct kunit *test)
 {
-	unsigned long text = map_user(test, SZ_4K, PROT_READ | PROT_WRITE);
+	unsigned long text = map_user(test, SZ_4K, PROT_READ | PROT_WRITE | PROT_EXEC);
 	unsigned long base = map_user(test, SZ_4K, PROT_READ | PROT_WRITE);
 	struct unwind_walk state = state_at(text, base, base + 256, 8);
 
 	state.exact = true;
 	put_code(test, text, "\x55\x48\x89\xe5", 4);
 	put_user64(test, base, text + 0x200);
+	make_chain(test, base + 256, 1);
+	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
+	KUNIT_EXPECT_EQ(test, state.ip, CODE);
+}
+
+/* push %rbp of the next function, behind a system call that does not return */
+static void push_behind_syscall(struct kunit *test)
+{
+	unsigned long text = map_user(test, SZ_4K, PROT_READ | PROT_WRITE | PROT_EXEC);
+	unsigned long base = map_user(test, SZ_4K, PROT_READ | PROT_WRITE);
+	struct unwind_walk state = state_at(text + 2, base, base + 256, 8);
+
+	state.exact = true;
+	state.back = 1;
+	put_code(test, text, "\x0f\x05\x55\x48\x89\xe5", 6);
+	put_code(test, text + 0x100, "\xe8\0\0\0\0", 5);
+	put_user64(test, base, text + 0x105);
+	make_chain(test, base + 256, 1);
+	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
+	KUNIT_EXPECT_EQ(test, state.ip, CODE);
+}
+
+/* The word on top of the stack is the address of data that look like a call. */
+static void call_in_data(struct kunit *test)
+{
+	unsigned long text = map_user(test, SZ_4K, PROT_READ | PROT_WRITE | PROT_EXEC);
+	unsigned long base = map_user(test, SZ_4K, PROT_READ | PROT_WRITE);
+	struct unwind_walk state = state_at(text, base, base + 256, 8);
+
+	state.exact = true;
+	put_code(test, text, "\x55\x48\x89\xe5", 4);
+	put_code(test, base + 0x800, "\xe8\0\0\0\0", 5);
+	put_user64(test, base, base + 0x805);
 	make_chain(test, base + 256, 1);
 	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
 	KUNIT_EXPECT_EQ(test, state.ip, CODE);
@@ -733,6 +766,8 @@ static struct kunit_case fp_cases[] = {
 	KUNIT_CASE_PARAM(fp_return_address, return_case_gen_params),
 	KUNIT_CASE_PARAM(innermost_frame, entry_case_gen_params),
 	KUNIT_CASE(push_without_call),
+	KUNIT_CASE(push_behind_syscall),
+	KUNIT_CASE(call_in_data),
 	KUNIT_CASE(hostile_cycle),
 	KUNIT_CASE(hostile_fp),
 	KUNIT_CASE(hostile_return_address),

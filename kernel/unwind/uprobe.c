@@ -31,6 +31,20 @@ static unsigned long probed_address(const struct uprobe_task *utask,
 }
 
 /*
+ * The address of the trampoline.  A forked child has its parent's return instances, but maps the
+ * trampoline only in task work of its first return to user space, which may come after the walk.
+ */
+static unsigned long trampoline(void)
+{
+	unsigned long entry = uprobe_get_trampoline_vaddr();
+
+	if (entry == UPROBE_NO_TRAMPOLINE_VADDR && current->utask &&
+	    current->utask->return_instances)
+		return current->utask->dup_xol_addr;
+	return entry;
+}
+
+/*
  * The original return address of the word @ra on the stack at @slot; @ra if no uprobe has replaced
  * it.  @next is the innermost uretprobe whose trampoline the walk has not reached yet, and is
  * moved past the one that is found.  Return instances of functions that longjmp() has left are for
@@ -44,7 +58,7 @@ unsigned long unwind_uprobe_return(struct return_instance **next,
 	/* a call that was single-stepped has pushed the address after its copy */
 	if (in_slot(current->utask, ra))
 		return probed_address(current->utask, ra);
-	if (ra != uprobe_get_trampoline_vaddr())
+	if (ra != trampoline())
 		return ra;
 
 	for (ri = *next; ri; ri = ri->next) {

@@ -212,6 +212,12 @@ static inline unsigned long arch_unwind_reg_val(struct pt_regs *regs,
 }
 #endif
 
+/* ret, ret imm16, rep ret */
+static inline bool arch_unwind_is_return(const u8 *insn)
+{
+	return insn[0] == 0xc3 || insn[0] == 0xc2 || (insn[0] == 0xf3 && insn[1] == 0xc3);
+}
+
 /* The state of a frame-pointer frame just before the instruction @insn runs. */
 static inline enum unwind_arch_frame arch_unwind_frame(const u8 *insn,
 						       unsigned int word)
@@ -227,9 +233,8 @@ static inline enum unwind_arch_frame arch_unwind_frame(const u8 *insn,
 	if (insn[0] == 0xcc)
 		return UNWIND_FRAME_NONE;
 
-	/* push %rbp; ret, ret imm16, rep ret */
-	if (insn[0] == 0x55 || insn[0] == 0xc3 || insn[0] == 0xc2 ||
-	    (insn[0] == 0xf3 && insn[1] == 0xc3))
+	/* push %rbp */
+	if (insn[0] == 0x55 || arch_unwind_is_return(insn))
 		return UNWIND_FRAME_NONE;
 
 	/* mov %rsp,%rbp in both encodings */

@@ -11,4 +11,9 @@ struct uprobe_task {
 	struct arch_uprobe	*auprobe;
 };
 
+static inline unsigned long uprobe_get_trampoline_vaddr(void)
+{
+	return -1UL;
+}
+
 #endif
