@@ -234,22 +234,29 @@ static const char *next_chain(const struct pd_rec *stack, __u32 *at, bool fp,
 	return NULL;
 }
 
+static bool chain_has_name(const struct chain *chain, unsigned long name)
+{
+	return torture_is_name(name) && chain_fits(chain, name);
+}
+
 /*
- * Is it a part of the chain with the name *name, or of one that has begun up to @hops chains before
- * that?  Set *name to the name of the next one.
+ * Is it a part of the chain with the name *name, or of one that has begun up to *hops chains before
+ * that?  Set *name to the name of the next one.  If that has the same functions, it may be this
+ * chain: then leave the rest of *hops, else set it to 0.
  */
-static bool chain_is(const struct chain *chain, unsigned long *name, unsigned int hops)
+static bool chain_is(const struct chain *chain, unsigned long *name, unsigned int *hops)
 {
 	unsigned long outer = *name;
 
-	do {
-		if (torture_is_name(outer) && chain_fits(chain, outer)) {
-			*name = *torture_outer(outer);
-			return true;
-		}
+	for (; !chain_has_name(chain, outer); --*hops) {
+		if (!*hops)
+			return false;
 		outer = *torture_outer(outer);
-	} while (hops--);
-	return false;
+	}
+	*name = *torture_outer(outer);
+	if (!chain_has_name(chain, *name))
+		*hops = 0;
+	return true;
 }
 
 /* Is there no chain outside of the one that has begun up to @hops chains before that name? */
@@ -293,16 +300,24 @@ static const char *judge(const struct pd_rec *sample, const struct pd_rec *stack
 		}
 		if (in_leaf && !beginnings && !chain.has_leaf)
 			return "no leaf";
-		if (!chain_is(&chain, &name, beginnings))
+		if (!chain_is(&chain, &name, &beginnings))
 			return "another chain";
 		in_leaf = false;
-		beginnings = 0;
 	}
+}
+
+/* Is an address that of the first instruction of one of the 16 functions, or of its second byte? */
+static bool is_at_entry(__u64 ip)
+{
+	int digit = kind_of(ip, false) == DIGIT ? digit_of(ip) : -1;
+
+	return digit >= 0 && ip - (unsigned long)torture_digits[digit] <= 1;
 }
 
 /*
  * In place, a stack may have only the frames that frame pointers lead to.  But these must be in
- * order.
+ * order.  At a uprobe there, and behind its breakpoint, the base skips the caller.  If that returns
+ * to a uretprobe, the base gives later frames each other's return addresses.
  */
 static const char *judge_in_place(const struct pd_rec *sample, const struct pd_rec *stack)
 {
@@ -313,6 +328,8 @@ static const char *judge_in_place(const struct pd_rec *sample, const struct pd_r
 	enum end end;
 	__u32 at = 0;
 
+	if (is_at_entry(stack->user[0]))
+		return NULL;
 	do {
 		why = next_chain(stack, &at, true, &chain, &end);
 		for (i = 0; !why && i < chain.nr && i < TORTURE_MAX_DEPTH; i++, left++) {
@@ -331,6 +348,20 @@ static const char *judge_in_place(const struct pd_rec *sample, const struct pd_r
 	return why;
 }
 
+/* The functions of a chain and of those outside of it, innermost first, as hexadecimal digits. */
+static void note_chains(unsigned long name)
+{
+	char digits[TORTURE_MAX_DEPTH + 1];
+	unsigned int left;
+
+	for (; torture_is_name(name); name = *torture_outer(name)) {
+		for (left = 0; left < torture_depth(name) && left < TORTURE_MAX_DEPTH; left++)
+			digits[left] = "0123456789abcdef"[torture_digit(name, left)];
+		digits[left] = '\0';
+		pd_note("  chain %lx: %s", name, digits);
+	}
+}
+
 static void note_stack(const char *what, struct round *round, const struct pd_rec *sample,
 		       const struct pd_rec *stack)
 {
@@ -338,6 +369,7 @@ static void note_stack(const char *what, struct round *round, const struct pd_re
 		what, round->seed, sample->tid, sample->time, sample->ip, sample->regs[IP],
 		sample->regs[IN_LEAF], sample->regs[CHAIN]);
 	pd_note_stack("with", stack);
+	note_chains(sample->regs[CHAIN]);
 }
 
 static void note_wrong(struct round *round, const char *why, const struct pd_rec *sample,

@@ -481,6 +481,8 @@ static PD_IN("in_enter") long torture_enter(unsigned long dice)
 	long ret;
 
 	PD_WRITE(*torture_outer(name), saved);
+	/* not before that, as a signal or the end of the process can come in between */
+	asm volatile("" : "+r" (name) : : "memory");
 	in_leaf = 0;
 	chain = name;
 	ret = keep(call_next(depth, torture_mix(dice ^ torture->seed)));
