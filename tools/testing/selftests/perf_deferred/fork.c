@@ -242,6 +242,18 @@ static int first_steps(void)
 	return check_cookies(&log);
 }
 
+/* A child has its parent's return instances, before it maps the trampoline of uretprobes. */
+static int first_steps_below_uretprobe(void)
+{
+	struct perf_event_attr attr;
+	struct pd_event probe;
+
+	PD_TRY(pd_attr_uprobe(&attr, raw_fork, true));
+	PD_TRY(pd_must_open(&probe, &attr, -1, 0));
+	pd_enable(&probe);
+	return first_steps();
+}
+
 const struct pd_test pd_tests[] = {
 	PD_TEST(fork_children),
 	PD_TEST(vfork_children),
@@ -249,6 +261,7 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(namespace_children),
 	PD_TEST(parent_waits),
 	PD_TEST(first_steps),
+	PD_TEST(first_steps_below_uretprobe),
 };
 
 const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);
