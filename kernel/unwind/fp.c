@@ -91,7 +91,7 @@ static enum unwind_arch_frame innermost_frame(struct unwind_walk *state, bool no
 		return UNWIND_FRAME_SET_UP;
 
 	/* behind a system call that does not return, another function may begin */
-	if (state->back && !arch_unwind_is_return(insn))
+	if (state->back && state->regs && !arch_unwind_is_return(insn))
 		return UNWIND_FRAME_SET_UP;
 	frame = arch_unwind_frame(insn, state->word);
 	if (frame == UNWIND_FRAME_SET_UP)

@@ -204,8 +204,9 @@ put:
  * file that was evicted meanwhile, for a private copy in swap, or for memory for a page table.
  *
  * Hole punching unmaps pages first, which the cache of rules notices, and removes them from the
- * page cache later.  A file system's invalidate lock excludes a read in between, whose result would
- * be cached.  But tmpfs does not take it.  Truncation sets the new size before the unmap.
+ * page cache later.  In ext4, XFS and others, the invalidate lock excludes a read in between, whose
+ * result would be cached.  Not so in Btrfs, tmpfs and NFS, nor if FUSE or NFS drop pages that the
+ * server has changed.  Truncation sets the new size before the unmap.
  */
 static int read_cached(unsigned long addr, void *to, size_t len)
 {

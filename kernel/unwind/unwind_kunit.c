@@ -219,9 +219,11 @@ static void push_behind_syscall(struct kunit *test)
 	unsigned long text = map_user(test, SZ_4K, PROT_READ | PROT_WRITE | PROT_EXEC);
 	unsigned long base = map_user(test, SZ_4K, PROT_READ | PROT_WRITE);
 	struct unwind_walk state = state_at(text + 2, base, base + 256, 8);
+	struct pt_regs regs = {};
 
 	state.exact = true;
 	state.back = 1;
+	state.regs = &regs;
 	put_code(test, text, "\x0f\x05\x55\x48\x89\xe5", 6);
 	put_code(test, text + 0x100, "\xe8\0\0\0\0", 5);
 	put_user64(test, base, text + 0x105);

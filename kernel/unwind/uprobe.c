@@ -39,7 +39,7 @@ static unsigned long trampoline(void)
 	unsigned long entry = uprobe_get_trampoline_vaddr();
 
 	if (entry == UPROBE_NO_TRAMPOLINE_VADDR && current->utask &&
-	    current->utask->return_instances)
+	    current->utask->return_instances && current->utask->dup_xol_addr)
 		return current->utask->dup_xol_addr;
 	return entry;
 }
@@ -104,7 +104,7 @@ static void leave_trampoline(struct unwind_walk *state, unsigned long entry)
 /* Change a frame, whose next instruction is @state->ip, to what it would be without uprobes. */
 void unwind_uprobe_undo(struct unwind_walk *state)
 {
-	unsigned long entry = uprobe_get_trampoline_vaddr();
+	unsigned long entry = trampoline();
 
 	/* uprobes do not support segment bases */
 	if (!state->cs_base && !state->ss_base &&
