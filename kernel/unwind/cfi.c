@@ -7,6 +7,7 @@
  * They are run up to the wanted row.
  */
 
+#include <linux/bits.h>
 #include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -98,6 +99,8 @@ static void cfi_set_where(struct unwind_cfi *cfi, u64 dwarf, u8 where, s32 off)
 	int reg = arch_unwind_reg(dwarf, cfi->word);
 	int slot = reg < 0 ? -1 : arch_unwind_slot(reg, cfi->word);
 
+	if (reg >= 0 && where == UNWIND_AT_CFA)
+		cfi->saved |= BIT(reg);
 	if (slot < 0)
 		return;
 	cfi->row.where[slot] = where;
@@ -697,6 +700,7 @@ static int cfi_check_row(const struct unwind_cfi_row *row)
 
 static int cfi_make_rule(const struct unwind_cfi *cfi, struct unwind_full_rule *rule)
 {
+	const u32 lands = BIT(UNWIND_REG_EH_DATA) | BIT(UNWIND_REG_FP);
 	const struct unwind_cfi_row *row = &cfi->row;
 
 	*rule = (struct unwind_full_rule) {
@@ -705,6 +709,7 @@ static int cfi_make_rule(const struct unwind_cfi *cfi, struct unwind_full_rule *
 		.ra_where	= row->where[UNWIND_SLOT_RA],
 		.ra_off		= row->off[UNWIND_SLOT_RA],
 		.signal		= cfi->signal,
+		.lands		= (cfi->saved & lands) == lands && !cfi->signal,
 	};
 	if (unlikely(row->cfa_kind != CFA_OFFSET))
 		cfi_make_cfa(row, rule);
@@ -738,6 +743,7 @@ int unwind_cfi_rule(struct unwind_cfi *cfi, unsigned long fde, unsigned long ip,
 	cfi->spent = 0;
 	cfi->nr_remembered = 0;
 	cfi->ip_used = false;
+	cfi->saved = 0;
 
 	ret = cfi_read_fde(cfi, fde);
 	if (ret)

@@ -97,6 +97,7 @@ struct unwind_cfi {
 	bool			signal;
 	bool			ip_used;
 	bool			movable;
+	u32			saved;
 	unsigned long		known_at;
 	u8			known_word;
 	u8			nr_known;

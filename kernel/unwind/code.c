@@ -57,6 +57,9 @@
 #define MAX_ENTRY	64
 /* the most instructions of a function that only jumps to another one */
 #define MAX_JUST	6
+/* for unwind_code_may_land(): the most instructions to read, and the most places to start from */
+#define MAX_TO_LANDING	256
+#define MAX_STARTS	8
 /* branches and jumps that are remembered, to end a path that reaches one again */
 #define MAX_BRANCHES	256
 /* branches whose other direction has not been followed yet */
@@ -1257,6 +1260,45 @@ static bool code_insn_is_last(const struct unwind_code_insn *insn)
 {
 	return insn->op == UNWIND_CODE_JUMP || insn->op == UNWIND_CODE_JUMP_REG ||
 	       insn->op == UNWIND_CODE_RETURN || insn->op == UNWIND_CODE_END;
+}
+
+/**
+ * unwind_code_may_land - may a function of libgcc be about to land at a handler?
+ * @code: the code
+ * @ip: the address of the function's next instruction
+ *
+ * Return: false if a path from @ip on makes two calls, or returns to the caller by leave and ret;
+ *	   true if none does, or none that is short enough to be found.
+ */
+bool unwind_code_may_land(struct unwind_code *code, unsigned long ip)
+{
+	struct { unsigned long ip; unsigned int calls; } starts[MAX_STARTS] = { { ip, 0 } };
+	unsigned int nr = 1, done, calls, left = MAX_TO_LANDING;
+	struct unwind_code_insn insn;
+	u8 last;
+
+	for (done = 0; done < nr; done++) {
+		ip = starts[done].ip;
+		calls = starts[done].calls;
+		last = UNWIND_CODE_NOP;
+		for (; left && code_read_insn(code, ip, &insn); left--) {
+			ip += insn.len;
+			if (insn.op == UNWIND_CODE_CALL || insn.op == UNWIND_CODE_CALL_OTHER)
+				calls++;
+			if (calls == 2 ||
+			    (insn.op == UNWIND_CODE_RETURN && last == UNWIND_CODE_LEAVE))
+				return false;
+			if ((insn.op == UNWIND_CODE_BRANCH || insn.op == UNWIND_CODE_JUMP) &&
+			    nr < MAX_STARTS) {
+				starts[nr].ip = ip + insn.off;
+				starts[nr++].calls = calls;
+			}
+			if (code_insn_is_last(&insn))
+				break;
+			last = insn.op;
+		}
+	}
+	return true;
 }
 
 /* Update the stack pointer for an instruction. False if its new value is not known. */

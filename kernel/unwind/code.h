@@ -153,6 +153,7 @@ extern const unsigned int unwind_code_parts[UNWIND_CODE_PARTS];
 
 bool unwind_code_find(struct unwind_code *code, unsigned long ip);
 bool unwind_code_goes_on(struct unwind_code *code, unsigned long ip, unsigned long *to);
+bool unwind_code_may_land(struct unwind_code *code, unsigned long ip);
 bool unwind_code_is_one(struct unwind_code *code, unsigned long at, unsigned long ip);
 bool unwind_code_is_straight(struct unwind_code *code, unsigned long at, unsigned long ip,
 			     unsigned long *sp, unsigned long *high);

@@ -655,6 +655,138 @@ static void left_alone(struct kunit *test)
 }
 #endif
 
+/* CFA = rsp + 16; rbp and rax are saved, in either order of the instructions */
+static const u8 landing[INSNS] = { 0x0e, 16, 0x86, 2, 0x80, 3 };
+static const u8 landing_cold[INSNS] = { 0x0e, 16, 0x80, 3, 0x86, 2 };
+/* CFA = rsp + 16; rax is saved */
+static const u8 ax_saved[INSNS] = { 0x0e, 16, 0x80, 3 };
+
+struct landing_case {
+	const char	*name;
+	const char	*code;
+	u8		len;
+	bool		goes_on;
+	u16		nops;	/* before the code */
+};
+
+#define LANDING(name, goes_on, code)	{ name, code, sizeof(code) - 1, goes_on }
+#define CALL	"\xe8\x00\x00\x00\x00"
+
+static const struct landing_case landing_cases[] = {
+	LANDING("two calls",		true,  CALL CALL "\xff\xe1"),
+	LANDING("calls of %rcx",	true,  "\xff\xd1\xff\xd1\xff\xe1"),
+	LANDING("movaps",		true,  "\x0f\x29\x8d\xb0\xfd\xff\xff" CALL CALL),
+	LANDING("a branch over ret",	true,  "\x74\x01\xc3" CALL CALL),
+	LANDING("a call, a jump back",	true,  CALL "\xeb\xf9"),
+	LANDING("leave, ret",		true,  "\x74\x02\xc9\xc3\xff\xe1"),
+	LANDING("one call",		false, CALL "\xff\xe1" CALL),
+	LANDING("ret",			false, "\xc3" CALL CALL),
+	LANDING("mov %rcx,%rsp, ret",	false, "\x48\x89\xcc\xc3\xc9\xc3"),
+	LANDING("jmp *%rcx",		false, "\x48\x89\xcc\x59\xff\xe1" CALL CALL),
+	LANDING("a shadow stack",	false,
+		"\xf3\x48\x0f\x1e\xc8\x48\x85\xc0\x74\x02\xeb\x05"
+		"\xf3\x48\x0f\xae\xe9\x77\xf9\x59\xff\xe1" CALL CALL),
+	LANDING("a loop",		false, "\x90\xeb\xfd"),
+	LANDING("many branches",	false, "\x74\x00\x74\x00\x74\x00\x74\x00\x74\x00\x74\x00"
+					       "\x74\x00\x74\x00\x74\x00\x74\x00\xc3"),
+	LANDING("no instruction",	false, "\x06" CALL CALL),
+	{ "calls far away", CALL CALL, 10, false, .nops = 256 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(landing_case, landing_cases, name);
+
+static void put_landing(struct kunit *test, const struct landing_case *c, unsigned long at)
+{
+	u16 i;
+
+	for (i = 0; i < c->nops; i++)
+		write_user(test, at + i, "\x90", 1);
+	write_user(test, at + i, c->code, c->len);
+}
+
+static bool lands(const struct landing_case *c)
+{
+	return !IS_ENABLED(CONFIG_UNWIND_USER_CODE) || !c->goes_on;
+}
+
+/* Cache the rule of a frame. */
+static void know_landing(struct kunit *test, struct unwind_walk *state)
+{
+	struct unwind_cache_state begun;
+	struct unwind_user_rule rule;
+	struct unwind_full_rule full;
+
+	KUNIT_ASSERT_EQ(test, unwind_eh_frame_rule(state, &rule, &full), 0);
+	KUNIT_EXPECT_EQ(test, rule.kind, UNWIND_RULE_LANDING);
+	KUNIT_ASSERT_TRUE(test, unwind_cache_begin(&begun));
+	unwind_cache_add_rule(&begun, unwind_rule_key(state), &rule, &full);
+}
+
+/* At the end of libgcc's functions that throw, the tables do not lead to the caller. */
+static void at_landing(struct kunit *test)
+{
+	const struct landing_case *c = test->param_value;
+	unsigned long stack = map_shared(test, SZ_4K, 0), code;
+	struct unwind_walk state;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		/* the second walk of each entry is by the cached rule */
+		if (i % 2 == 0) {
+			code = make_object(test, 1, i ? landing_cold : landing) + CODE;
+			put_landing(test, c, code + 8);
+			put_word(test, stack, stack + 0x80);
+			put_word(test, stack + 8, code + 0x20);
+		}
+		state = state_at(test, code + 8, stack, 8);
+		state.exact = i < 2;
+		state.back = i >= 2;
+		if (i % 2)
+			know_landing(test, &state);
+		KUNIT_ASSERT_EQ(test, unwind_user_next(&state), lands(c) ? UNWIND_STOP : 0);
+		KUNIT_EXPECT_EQ(test, !!(state.lost & BIT(UNWIND_SLOT_FP)), lands(c));
+		if (!lands(c)) {
+			KUNIT_EXPECT_EQ(test, state.ip, code + 0x20);
+			KUNIT_EXPECT_EQ(test, state.sp, stack + 16);
+			KUNIT_EXPECT_EQ(test, state.kept[UNWIND_SLOT_FP], stack);
+		}
+	}
+}
+
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+static void at_landing_in_place(struct kunit *test)
+{
+	const struct landing_case *c = test->param_value;
+	unsigned long code = make_object(test, 1, landing) + CODE;
+	unsigned long stack = map_shared(test, SZ_4K, 0), entries[1];
+	struct unwind_stacktrace trace = { .entries = entries };
+	struct unwind_walk state = state_at(test, code + 8, stack, 8);
+
+	put_landing(test, c, code + 8);
+	put_word(test, stack + 8, code + 0x20);
+	know_landing(test, &state);
+	state.quick = true;
+	state.in_place = true;
+	KUNIT_EXPECT_FALSE(test, unwind_quick_steps(&state, &trace, 1));
+	KUNIT_EXPECT_FALSE(test, state.missed);
+	KUNIT_EXPECT_EQ(test, trace.nr, !lands(c));
+	KUNIT_EXPECT_EQ(test, !!(state.lost & BIT(UNWIND_SLOT_FP)), lands(c));
+}
+#endif
+
+/* mcount() saves rax, but does not throw. */
+static void saves_ax(struct kunit *test)
+{
+	unsigned long code = make_object(test, 1, ax_saved) + CODE;
+	unsigned long stack = map_shared(test, SZ_4K, 0);
+	struct unwind_walk state = state_at(test, code + 8, stack, 8);
+
+	write_user(test, code + 8, "\xc3", 1);
+	put_word(test, stack + 8, code + 0x20);
+	KUNIT_ASSERT_EQ(test, unwind_user_next(&state), 0);
+	KUNIT_EXPECT_EQ(test, state.ip, code + 0x20);
+}
+
 /* An odd stack pointer is the program's: it does not mean that there may be another one. */
 static void odd_sp(struct kunit *test)
 {
@@ -1062,6 +1194,11 @@ static struct kunit_case eh_frame_cases[] = {
 	KUNIT_CASE(by_expression),
 	KUNIT_CASE(sp_is_not_cfa),
 	KUNIT_CASE(sp_is_sp_plus),
+	KUNIT_CASE_PARAM(at_landing, landing_case_gen_params),
+#ifdef CONFIG_UNWIND_USER_IN_PLACE
+	KUNIT_CASE_PARAM(at_landing_in_place, landing_case_gen_params),
+#endif
+	KUNIT_CASE(saves_ax),
 #ifdef CONFIG_UNWIND_USER_CODE
 	KUNIT_CASE_PARAM(left_alone, callee_case_gen_params),
 	KUNIT_CASE(rule_of_earlier_code),

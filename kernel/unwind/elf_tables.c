@@ -247,5 +247,6 @@ void unwind_compact_rule(const struct unwind_full_rule *full, unsigned int word,
 	}
 	rule->cfa_off = full->cfa_off;
 	rule->cfa_reg = full->cfa_reg;
-	rule->kind = full->cfa_deref ? UNWIND_RULE_REALIGNED : UNWIND_RULE_FRAME;
+	rule->kind = full->cfa_deref ? UNWIND_RULE_REALIGNED :
+		     full->lands ? UNWIND_RULE_LANDING : UNWIND_RULE_FRAME;
 }

@@ -8,13 +8,34 @@
  */
 
 #include <linux/log2.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
 #include <linux/sched.h>
 
 #include <asm/unwind_walk.h>
 
+#ifdef CONFIG_UNWIND_USER_CODE
+#include "code.h"
+#endif
 #include "full_rule.h"
 #include "step.h"
 #include "unwind.h"
+
+#ifdef CONFIG_UNWIND_USER_CODE
+/* Read up to @len bytes of code: fewer if the next page is missing.  @ctx is the walk. */
+unsigned int unwind_read_code(void *ctx, unsigned long addr, u8 *to, unsigned int len)
+{
+	struct unwind_walk *state = ctx;
+	unsigned int here = min_t(unsigned long, len, PAGE_SIZE - offset_in_page(addr));
+
+	/* Charge an average instruction's length to the budget, not the window that is read. */
+	if (!unwind_may_read(state, sizeof(u32)))
+		return 0;
+	if (!unwind_read(state, addr, to, len))
+		return len;
+	return here < len && !unwind_read(state, addr, to, here) ? here : 0;
+}
+#endif
 
 /* Do the bytes in front of an address look like a call?  False if they cannot be read. */
 bool unwind_is_after_call(struct unwind_walk *state, unsigned long addr)
@@ -277,6 +298,41 @@ static void full_kept(struct unwind_walk *state,
 		next->in_memory |= bit;
 }
 
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+/* May libgcc have changed this frame?  See unwind_apply_landing(). */
+static bool may_land(struct unwind_walk *state)
+{
+#ifdef CONFIG_UNWIND_USER_CODE
+	struct unwind_code code = { .read = unwind_read_code, .ctx = state, .word = state->word };
+
+	return unwind_code_may_land(&code, state->exact ? state->insn : state->ip);
+#else
+	return true;	/* not known */
+#endif
+}
+
+/* The frame has no certain caller, not even by the frame pointer. */
+static enum unwind_result stop_at_landing(struct unwind_walk *state)
+{
+	state->lost = BIT(UNWIND_NR_KEPT) - 1;
+	return UNWIND_STOP;
+}
+
+/*
+ * Step by a rule of the kind UNWIND_RULE_LANDING, of a function of libgcc that throws.
+ *
+ * Before such a function lands where the exception is caught, it overwrites the registers that it
+ * has saved with those of the frame there, and possibly its return address.  It then restores the
+ * registers.  The tables tell nothing of this.  After that, the function calls only
+ * _Unwind_DebugHook(), and ends in a jump.
+ */
+enum unwind_result unwind_apply_landing(struct unwind_walk *state,
+					const struct unwind_user_rule *rule)
+{
+	return may_land(state) ? stop_at_landing(state) : unwind_apply_frame(state, rule);
+}
+#endif
+
 /* As unwind_apply_frame(), for uncommon rules, such as those of signal frames and of the PLT. */
 static noinline enum unwind_result apply_full_rule(struct unwind_walk *state,
 						   const struct unwind_full_rule *full)
@@ -287,6 +343,11 @@ static noinline enum unwind_result apply_full_rule(struct unwind_walk *state,
 	enum unwind_result ret;
 	unsigned int slot;
 
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+	/* at the jump */
+	if (full->lands)
+		return stop_at_landing(state);
+#endif
 	ret = full_cfa(state, full, &cfa);
 	if (ret)
 		return ret;
@@ -338,6 +399,8 @@ enum unwind_result unwind_apply_rule(struct unwind_walk *state,
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 	case UNWIND_RULE_REALIGNED:
 		return unwind_apply_realigned(state, rule);
+	case UNWIND_RULE_LANDING:
+		return unwind_apply_landing(state, rule);
 #endif
 	case UNWIND_RULE_FULL:
 		return apply_full_rule(state, full);

@@ -75,6 +75,11 @@ struct unwind_full_rule {
 	u8	cfa_index;
 	/** @cfa_scale: see @cfa_index; 0 in nearly all rules */
 	u8	cfa_scale;
+	/**
+	 * @lands: the function saves the frame pointer and the register that __builtin_eh_return()
+	 * sets, as those of libgcc do that throw; see unwind_apply_landing()
+	 */
+	bool	lands;
 #endif
 };
 

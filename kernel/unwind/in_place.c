@@ -212,8 +212,8 @@ static enum place_end place_unwind(struct pt_regs *regs, struct unwind_stacktrac
 		end = PLACE_COMPLETE;
 	else
 		end = state.missed ? PLACE_NO_RULE : PLACE_NO_STEP;
-	/* without a first step, the base's walk is as good, and knows uprobes */
-	if (end != PLACE_COMPLETE && trace->nr == 1)
+	/* without a first step, the base's walk is as good, and knows uprobes; but see frame.c */
+	if (end != PLACE_COMPLETE && trace->nr == 1 && !(state.lost & BIT(UNWIND_SLOT_FP)))
 		trace->nr = 0;
 	else if (end != PLACE_COMPLETE && trace->nr)
 		place_add_by_fp(&state, regs, trace, max);

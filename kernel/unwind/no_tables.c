@@ -158,24 +158,10 @@ static bool code_file_entry(unsigned long ip, unsigned long base, unsigned long 
 }
 #endif
 
-/* Read up to @len bytes: fewer if the next page is missing. */
-static unsigned int read_code(void *ctx, unsigned long addr, u8 *to, unsigned int len)
-{
-	struct unwind_walk *state = ctx;
-	unsigned int here = min_t(unsigned long, len, PAGE_SIZE - offset_in_page(addr));
-
-	/* Charge an average instruction's length to the budget, not the window that is read. */
-	if (!unwind_may_read(state, sizeof(u32)))
-		return 0;
-	if (!unwind_read(state, addr, to, len))
-		return len;
-	return here < len && !unwind_read(state, addr, to, here) ? here : 0;
-}
-
 static struct unwind_code code_of(struct unwind_walk *state)
 {
 	return (struct unwind_code) {
-		.read = read_code, .ctx = state, .word = state->word,
+		.read = unwind_read_code, .ctx = state, .word = state->word,
 		.returned = !state->exact,
 	};
 }
@@ -427,7 +413,7 @@ static unsigned int search_read(void *ctx, unsigned long addr, u8 *to, unsigned 
 	struct unwind_walk *state = search->state;
 
 	if (len > CODE_WINDOW || offset_in_page(addr) > PAGE_SIZE - CODE_WINDOW)
-		return read_code(state, addr, to, len);
+		return unwind_read_code(state, addr, to, len);
 	if (!unwind_may_read(state, sizeof(u32)))
 		return 0;
 	if (addr < search->at || addr - search->at > search->nr ||
@@ -1148,7 +1134,7 @@ static noinline enum unwind_result apply_left_alone(struct unwind_walk *state,
 
 /**
  * unwind_code_step - as unwind_apply_rule(), but knows frames of code without tables
- * @state: the frame; on failure it is unchanged, except for the budgets of the walk
+ * @state: the frame; on failure as for unwind_user_next()
  * @rule: the rule
  * @full: the rule, if @rule is of the kind UNWIND_RULE_FULL
  *

@@ -370,6 +370,8 @@ static __always_inline enum unwind_result other_step(struct unwind_walk *state,
 		return unwind_apply_frame(state, &rule);
 	case UNWIND_RULE_REALIGNED:
 		return unwind_apply_realigned(state, &rule);
+	case UNWIND_RULE_LANDING:
+		return unwind_apply_landing(state, &rule);
 #ifdef CONFIG_UNWIND_USER_CODE
 	case UNWIND_RULE_CODE:
 		return quick_code_step(state, &rule);

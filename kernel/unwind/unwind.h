@@ -245,6 +245,7 @@ enum unwind_rule_kind {
 	UNWIND_RULE_FRAME,	/* the caller's frame, see struct unwind_user_rule */
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 	UNWIND_RULE_REALIGNED,	/* the caller's frame; this function realigns the stack */
+	UNWIND_RULE_LANDING,	/* as UNWIND_RULE_FRAME, but see unwind_apply_landing() */
 #endif
 #ifdef CONFIG_UNWIND_USER_CODE
 	UNWIND_RULE_CODE,	/* the caller's frame, found from the code itself */
@@ -440,6 +441,9 @@ enum unwind_result {
 enum unwind_result unwind_fp_rule(struct unwind_walk *state, struct unwind_user_rule *rule,
 				  struct unwind_full_rule *full);
 
+#ifdef CONFIG_UNWIND_USER_CODE
+unsigned int unwind_read_code(void *ctx, unsigned long addr, u8 *to, unsigned int len);
+#endif
 bool unwind_is_after_call(struct unwind_walk *state, unsigned long addr);
 bool unwind_is_after_syscall(struct unwind_walk *state);
 enum unwind_result unwind_sigframe(struct unwind_walk *state, struct unwind_full_rule *full);
@@ -465,6 +469,10 @@ enum unwind_result unwind_volatile_reg(struct unwind_walk *state, unsigned int r
 				       unsigned long *val);
 #endif
 bool unwind_switch_stack(struct unwind_walk *state, unsigned long cfa, unsigned long ip);
+#ifdef CONFIG_UNWIND_USER_EH_FRAME
+enum unwind_result unwind_apply_landing(struct unwind_walk *state,
+					const struct unwind_user_rule *rule);
+#endif
 enum unwind_result unwind_apply_rule(struct unwind_walk *state,
 				     const struct unwind_user_rule *rule,
 				     const struct unwind_full_rule *full);

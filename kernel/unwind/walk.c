@@ -75,7 +75,7 @@ static enum unwind_result find_rule(struct unwind_walk *state, struct unwind_use
 
 /*
  * Step from a frame to its caller's.  On failure @state is unchanged, except for the budgets of the
- * walk.
+ * walk; or no register is known any more.
  */
 enum unwind_result unwind_user_next(struct unwind_walk *state)
 {
@@ -170,6 +170,8 @@ void unwind_user_begin_in_place(struct unwind_walk *state, struct pt_regs *regs)
 	state->in_place = true;
 	state->missed = true;
 	state->no_faults = true;
+	/* for unwind_apply_landing(), in each frame of a hostile program */
+	state->table_bytes = SZ_4K;
 	state->back = arch_unwind_in_syscall(regs) && unwind_is_after_syscall(state);
 }
 #endif

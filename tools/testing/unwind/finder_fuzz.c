@@ -239,7 +239,7 @@ void unwind_cache_add_rule(const struct unwind_cache_state *state,
 	CHECK(!process.untold);
 	process.kept_rule = true;
 	CHECK(key == rule_key());
-	CHECK(rule->kind <= UNWIND_RULE_REALIGNED);
+	CHECK(rule->kind <= UNWIND_RULE_LANDING);
 }
 
 bool unwind_cache_add_object(const struct unwind_cache_state *state,
@@ -483,7 +483,7 @@ int finder_fuzz_run(const u8 *data, size_t size, struct unwind_user_rule *rule,
 	CHECK(state.table_bytes <= MAX_TABLES);
 	CHECK(!ret || ret == UNWIND_NONE || ret == UNWIND_STOP || ret == UNWIND_FAULT ||
 	      ret == UNWIND_STALE || ret == UNWIND_NOT_CODE);
-	CHECK(ret || (rule->kind > UNWIND_RULE_NONE && rule->kind <= UNWIND_RULE_REALIGNED));
+	CHECK(ret || (rule->kind > UNWIND_RULE_NONE && rule->kind <= UNWIND_RULE_LANDING));
 	return ret;
 }
 

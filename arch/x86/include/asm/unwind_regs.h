@@ -9,6 +9,7 @@
  * Unwind rules use the register numbers of 64-bit DWARF (System V ABI, AMD64
  * supplement, figure 3.36), also for 32-bit code.
  */
+#define UNWIND_REG_AX	0
 #define UNWIND_REG_BX	3
 #define UNWIND_REG_SI	4
 #define UNWIND_REG_DI	5
@@ -32,6 +33,9 @@
 #define UNWIND_SLOT_RA	6
 #define UNWIND_SLOT_SP	7
 #define UNWIND_NR_SLOTS	8
+
+/* __builtin_eh_return_data_regno(0) of gcc */
+#define UNWIND_REG_EH_DATA	UNWIND_REG_AX
 
 #ifdef CONFIG_UNWIND_USER_EH_FRAME
 /**

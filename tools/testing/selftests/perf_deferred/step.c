@@ -23,7 +23,9 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <unwind.h>
 
+#include "pd_compiler.h"
 #include "pd_log.h"
 #include "pd_probe.h"
 #include "pd_proc.h"
@@ -410,6 +412,48 @@ static unsigned long auxv_of(pid_t pid, unsigned long type)
 	return value;
 }
 
+static struct _Unwind_Exception thrown;
+static volatile int cleaned;
+
+static void clean_up(int *depth)
+{
+	cleaned += *depth;
+}
+
+static _Unwind_Reason_Code stop_at(PD_ATTR(unused) int version, _Unwind_Action actions,
+				   PD_ATTR(unused) _Unwind_Exception_Class class,
+				   PD_ATTR(unused) struct _Unwind_Exception *exception,
+				   struct _Unwind_Context *context, void *until)
+{
+	if (actions & _UA_END_OF_STACK || _Unwind_GetCFA(context) > (unsigned long)until)
+		_exit(0);
+	return _URC_NO_REASON;
+}
+
+/*
+ * As with an exception in C++, libgcc lands in each function that has something to clean up.
+ * Before that, it searches for a handler, as for "throw;".  There is none.
+ */
+static PD_ATTR(noinline) void throw(int depth, void *until)
+{
+	int to_clean PD_ATTR(cleanup(clean_up)) = depth;
+
+	if (depth) {
+		throw(depth - 1, until);
+		return;
+	}
+	_Unwind_Resume_or_Rethrow(&thrown);
+	_Unwind_ForcedUnwind(&thrown, stop_at, until);
+}
+
+/* Throw and land in three functions, whose frames are found by the frame pointer. */
+static void throw_once(void)
+{
+	raise(SIGTRAP);
+	throw(2, __builtin_frame_address(0));
+}
+
+/* Start a program, or if @argv is NULL, run throw_once(). */
 static int start_program(struct stepper *s, char *const argv[])
 {
 	struct perf_event_attr attr;
@@ -427,7 +471,10 @@ static int start_program(struct stepper *s, char *const argv[])
 		dup2(null, 2);
 		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
 		raise(SIGSTOP);
-		execvp(argv[0], argv);
+		if (!argv)
+			throw_once();
+		else
+			execvp(argv[0], argv);
 		_exit(127);
 	}
 	PD_CHECK(waitpid(s->pid, &status, 0) == s->pid && WIFSTOPPED(status), "no stop");
@@ -437,12 +484,12 @@ static int start_program(struct stepper *s, char *const argv[])
 	pd_enable(&s->event);
 	PD_CHECK(!ptrace(PTRACE_CONT, s->pid, NULL, NULL) &&
 		 waitpid(s->pid, &status, 0) == s->pid && WIFSTOPPED(status) &&
-		 WSTOPSIG(status) == SIGTRAP, "%s does not start", argv[0]);
+		 WSTOPSIG(status) == SIGTRAP, "%s does not start", argv ? argv[0] : "it");
 	PD_CHECK(!ptrace(PTRACE_GETREGS, s->pid, NULL, &s->regs), "no registers");
 	s->entry = auxv_of(s->pid, AT_ENTRY);
-	PD_CHECK(s->entry, "%s has no entry", argv[0]);
-	s->loader = s->regs.rip;
-	s->begun = true;
+	PD_CHECK(s->entry, "there is no entry");
+	s->loader = argv ? s->regs.rip : s->entry;
+	s->begun = argv;
 	return 0;
 }
 
@@ -451,6 +498,8 @@ static void finish_program(struct stepper *s)
 	int status;
 
 	kill(s->pid, SIGKILL);
+	/* SIGKILL does not end the stop of an exiting program */
+	ptrace(PTRACE_CONT, s->pid, NULL, NULL);
 	while (waitpid(s->pid, &status, 0) == s->pid && !WIFSIGNALED(status) &&
 	       !WIFEXITED(status))
 		ptrace(PTRACE_CONT, s->pid, NULL, NULL);
@@ -605,6 +654,27 @@ static int compiler(void)
 		"-o", "/dev/null", "/usr/include/pthread.h", NULL });
 }
 
+/* Where libgcc replaces the frame by the one where it lands, stacks may be cut, but not wrong. */
+static int throwing(void)
+{
+	static struct stepper stepper;
+	struct stepper *s = &stepper;
+
+	if (pd_read_long("/proc/sys/kernel/unwind_user_methods") < 2)
+		return pd_skip("no .eh_frame method here");
+	PD_TRY(start_program(s, NULL));
+	while (single_step(s))
+		;
+	finish_program(s);
+	pd_note("%lu steps: %lu stacks right and complete, %lu cut, %lu wrong, %lu none; %s",
+		s->steps, s->right, s->cut, s->wrong, s->none, s->first);
+	PD_CHECK(s->steps > 10000, "only %lu steps", s->steps);
+	PD_CHECK(!s->wrong, "%lu wrong stacks", s->wrong);
+	if (s->right * 20 < s->steps * 19)
+		return pd_skip("code is not read, so all stacks end at a function that throws");
+	return PD_PASS;
+}
+
 const struct pd_test pd_tests[] = {
 	PD_TEST(bash),
 	PD_TEST(perl),
@@ -612,6 +682,7 @@ const struct pd_test pd_tests[] = {
 	PD_TEST(git),
 	PD_TEST(sort),
 	PD_TEST(compiler),
+	PD_TEST(throwing),
 };
 
 const size_t pd_nr_tests = ARRAY_SIZE(pd_tests);
