@@ -310,12 +310,24 @@ static const char *judge(const struct pd_rec *sample, const struct pd_rec *stack
 	}
 }
 
-/* Is an address that of the first instruction of one of the 16 functions, or of its second byte? */
-static bool is_at_entry(__u64 ip)
+/* Does one of the sets have a uprobe?  If so, it is in the function of *@digit. */
+static bool has_uprobe(unsigned long dice, int *digit)
 {
-	int digit = kind_of(ip, false) == DIGIT ? digit_of(ip) : -1;
+	*digit = (dice >> 8) % TORTURE_DIGITS;
+	return dice % 16 == 6;
+}
 
-	return digit >= 0 && ip - (unsigned long)torture_digits[digit] <= 1;
+/* Is it the address of the first instruction of a function with a uprobe, or of its second byte? */
+static bool is_at_uprobe(const struct round *round, __u64 ip)
+{
+	int digit, i;
+
+	for (i = 1; i < SETS; i++) {
+		if (has_uprobe(torture_mix(round->seed + i), &digit) &&
+		    ip - (unsigned long)torture_digits[digit] <= 1)
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -323,7 +335,8 @@ static bool is_at_entry(__u64 ip)
  * order.  At a uprobe there, and behind its breakpoint, the base skips the caller.  If that returns
  * to a uretprobe, the base gives later frames each other's return addresses.
  */
-static const char *judge_in_place(const struct pd_rec *sample, const struct pd_rec *stack)
+static const char *judge_in_place(const struct round *round, const struct pd_rec *sample,
+				  const struct pd_rec *stack)
 {
 	unsigned long name = sample->regs[CHAIN];
 	unsigned int left = 0, i;
@@ -332,7 +345,7 @@ static const char *judge_in_place(const struct pd_rec *sample, const struct pd_r
 	enum end end;
 	__u32 at = 0;
 
-	if (is_at_entry(stack->user[0]))
+	if (is_at_uprobe(round, stack->user[0]))
 		return NULL;
 	do {
 		why = next_chain(stack, &at, true, &chain, &end);
@@ -502,7 +515,7 @@ static void judge_sample(struct round *round, const struct pd_rec *sample)
 	why = judge(sample, stack, &whole);
 	if (why && half == PD_INPLACE) {
 		counts->skipped++;
-		why = judge_in_place(sample, stack);
+		why = judge_in_place(round, sample, stack);
 	}
 	if (why)
 		return note_wrong(round, why, sample, stack);
@@ -557,6 +570,8 @@ static void judge_round(struct round *round)
 /* Attrs of one of the kinds of events; of the CPU clock if @dice is 15. */
 static int make_attr(struct perf_event_attr *attr, unsigned long dice)
 {
+	int digit;
+
 	pd_attr_clock(attr, pd_hz(2000 + dice % 8000));
 	switch (dice % 16) {
 	case 0:
@@ -583,8 +598,8 @@ static int make_attr(struct perf_event_attr *attr, unsigned long dice)
 		break;
 	case 6:
 		/* in the middle of the return from a function, too */
-		PD_TRY(pd_attr_uprobe(attr, torture_digits[(dice >> 8) % TORTURE_DIGITS],
-				      (dice >> 16) % 2));
+		has_uprobe(dice, &digit);
+		PD_TRY(pd_attr_uprobe(attr, torture_digits[digit], (dice >> 16) % 2));
 		break;
 	case 7:
 		/* in NMIs that shake() asks for */
