@@ -190,7 +190,9 @@ static int goes_on_by_fp(void)
 		PD_CHECK(sample, "no sample");
 		PD_CHECK(sample->nr_user > walk.nr, "%u frames", sample->nr_user);
 		for (unsigned int k = 0; k < walk.nr; k++)
-			PD_CHECK(sample->user[k + 1] == walk.ra[walk.nr - 1 - k], "a wrong frame");
+			PD_CHECK(sample->user[k + 1] == walk.ra[walk.nr - 1 - k],
+				 "stack %d: frame %u of %u is %#llx, should be %#lx", i, k + 1,
+				 sample->nr_user, sample->user[k + 1], walk.ra[walk.nr - 1 - k]);
 		known += sample->nr_user > walk.nr + 2;
 		pd_log_free(&log);
 	}
